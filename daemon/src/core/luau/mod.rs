@@ -1,0 +1,1 @@
+//! What Luau's own tools say about a script.

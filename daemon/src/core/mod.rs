@@ -1,0 +1,6 @@
+//! Everything that Vector knows and decides, as pure functions.
+//!
+//! Nothing below here waits, reads a clock, or touches a file, the network or the environment.
+
+pub mod edit;
+pub mod luau;

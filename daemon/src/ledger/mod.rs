@@ -1,0 +1,1 @@
+//! The ledger: the append-only log of entries, in SQLite.

@@ -1,0 +1,1 @@
+//! Who answers a prompt: language models, and the offline planner.

@@ -1,0 +1,228 @@
+//! The ledger's entries: everything that ever happens is one of these, and all state is a reading
+//! of them.
+//!
+//! Entries are appended, never changed. Where they are kept is not known here.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::command::Fingerprint;
+use crate::proposal::{Ack, Mode, Proposal};
+
+/// A position in the ledger, from 1. It names what stands there: workflow, call, proposal.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(transparent)]
+pub struct Seq(pub u64);
+
+impl std::fmt::Display for Seq {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What happened. The position and the time stand beside it, in [`Record`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "entry", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Entry {
+    /// A workflow began: one task in one place. Its position is the workflow's name.
+    Started {
+        /// The place.
+        place: Place,
+        /// What the person asked for.
+        goal: String,
+        /// Who calls the tools: a provider's name, `ops` or `revert`.
+        driver: String,
+        /// Which proposals go without a person's yes.
+        mode: Mode,
+    },
+    /// The model said something.
+    Said {
+        /// What it said.
+        text: String,
+        /// When in its work.
+        phase: Phase,
+    },
+    /// The model called a tool. Its position is the call's name.
+    Called {
+        /// The tool.
+        tool: String,
+        /// Its arguments as they were sent.
+        #[schemars(with = "serde_json::Value")]
+        args: serde_json::Value,
+    },
+    /// A call was answered without touching the place.
+    Answered {
+        /// Which call.
+        call: Seq,
+        /// The answer.
+        #[schemars(with = "serde_json::Value")]
+        answer: serde_json::Value,
+    },
+    /// A call was refused; nothing was proposed.
+    Refused {
+        /// Which call.
+        call: Seq,
+        /// What is wrong and what to do next.
+        reason: String,
+    },
+    /// The plan of the workflow changed.
+    Planned {
+        /// Which call.
+        call: Seq,
+        /// All steps.
+        steps: Vec<Step>,
+        /// A remark.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        notes: Option<String>,
+    },
+    /// A change waits for a decision. Its position is the proposal's name.
+    Proposed {
+        /// The call that it answers.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<Seq>,
+        /// What the model is told besides.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Option<serde_json::Value>")]
+        answer: Option<serde_json::Value>,
+        /// The change.
+        proposal: Box<Proposal>,
+    },
+    /// A person, or a mode that a person chose, said yes.
+    Approved {
+        /// To which proposal.
+        proposal: Seq,
+        /// To which content.
+        patch_id: Fingerprint,
+        /// Who said it.
+        by: Approver,
+    },
+    /// A person said no, or chose a part instead.
+    Rejected {
+        /// To which proposal.
+        proposal: Seq,
+        /// Why; the model is told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// A proposal lost its base or its run and can no longer be decided.
+    Withdrawn {
+        /// Which proposal.
+        proposal: Seq,
+        /// Why.
+        reason: String,
+    },
+    /// The target is about to replace the file; written before the file is touched, so that a crash
+    /// between the two can be told.
+    Applying {
+        /// Which proposals, in order.
+        proposals: Vec<Seq>,
+        /// The file that is replaced.
+        file: String,
+        /// Its hash before; none where there is no such file.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        before: Option<Fingerprint>,
+        /// What the target will say when it is done, one for each proposal.
+        acks: Vec<Ack>,
+    },
+    /// The target did it.
+    Applied {
+        /// Which proposal.
+        proposal: Seq,
+        /// What it did.
+        ack: Box<Ack>,
+    },
+    /// The target did not do it; the place is as it was.
+    Failed {
+        /// Which proposal.
+        proposal: Seq,
+        /// Why, and what to do next.
+        reason: String,
+    },
+    /// The workflow is over.
+    Finished {
+        /// How it ended.
+        outcome: Finish,
+        /// The model's last word.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<String>,
+    },
+}
+
+/// An entry where it stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Record {
+    /// The position.
+    pub seq: Seq,
+    /// When it was appended, in milliseconds since 1970-01-01 UTC.
+    pub at: u64,
+    /// The workflow that it belongs to: the position of its `started`.
+    pub workflow: Seq,
+    /// What happened.
+    #[serde(flatten)]
+    pub entry: Entry,
+}
+
+/// A place as a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Place {
+    /// The file that was read.
+    pub file: String,
+    /// The file that is written; the same where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out: Option<String>,
+    /// The hash of the file that was read.
+    pub hash: Fingerprint,
+}
+
+/// When in its work a model says something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// What it is about to do.
+    Start,
+    /// How far it is.
+    Update,
+    /// What it has done.
+    Final,
+}
+
+/// A step of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// What it is.
+    pub text: String,
+    /// Whether it is done.
+    pub done: bool,
+}
+
+/// Who said yes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Approver {
+    /// A person, at a card.
+    Person,
+    /// A person, to this card and all that follow in this run.
+    PersonForAll,
+    /// The mode that a person chose.
+    Mode,
+    /// `--yes` on the command line.
+    Yes,
+}
+
+/// How a workflow ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Finish {
+    /// Everything that was asked for.
+    Done,
+    /// A person did not approve.
+    NotApproved,
+    /// Something went wrong.
+    Failed,
+    /// It was shown and never meant to be written.
+    DryRun,
+}

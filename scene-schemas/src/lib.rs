@@ -1,0 +1,16 @@
+//! The words that every side of Vector shares: paths, values, commands and ledger entries.
+//!
+//! The daemon, the plugin and the pages speak in these types; what they read is printed from here.
+//! This crate depends on nothing of ours, does no I/O and knows nothing of files or models.
+
+pub mod bounded;
+pub mod command;
+pub mod entry;
+pub mod path;
+pub mod proposal;
+pub mod text;
+pub mod value;
+
+pub use command::{Command, Fingerprint, InstanceId, Target};
+pub use path::InstancePath;
+pub use value::Value;

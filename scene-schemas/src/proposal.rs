@@ -1,0 +1,244 @@
+//! Proposals: what a person is shown and decides upon, and what a target says it did.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::command::{Command, Fingerprint, InstanceId};
+use crate::entry::Seq;
+use crate::path::InstancePath;
+use crate::value::Value;
+
+/// How much a proposal can take away.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// Only creates, or inserts text and removes none.
+    Additive,
+    /// Changes what is there.
+    Modifying,
+    /// Deletes, overwrites whole texts, or removes more text than it adds.
+    Destructive,
+}
+
+/// Which proposals go without a person's yes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// None: everything waits.
+    #[default]
+    Confirm,
+    /// Additive proposals without warnings.
+    Auto,
+    /// All but the stale, the fuzzy and those with a security warning.
+    Dangerous,
+}
+
+/// Why a person should look twice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Warning {
+    /// What kind.
+    pub kind: WarningKind,
+    /// One sentence.
+    pub text: String,
+}
+
+/// The kinds of warnings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WarningKind {
+    /// A parent that did not exist is created on the way.
+    ParentCreated,
+    /// A name with dots or slashes, or one that several siblings share.
+    Name,
+    /// The inserted passage already stands nearby.
+    Duplication,
+    /// Some of the named scripts have no match.
+    NoMatch,
+    /// References from elsewhere are lost.
+    References,
+    /// An edit that was made to fit; it needs a second confirmation.
+    Fuzzy,
+    /// Code that reaches outside the place or hides what it does; it needs a second confirmation.
+    Security,
+}
+
+impl WarningKind {
+    /// Whether no mode lets it through and a yes must be said twice.
+    pub fn needs_second_confirmation(self) -> bool {
+        matches!(self, Self::Fuzzy | Self::Security)
+    }
+}
+
+/// A change that waits for a decision. It is named by the ledger position of its entry.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Proposal {
+    /// One line for the card.
+    pub title: String,
+    /// How much it can take away.
+    pub class: Class,
+    /// What is done, in this order, whole or not at all.
+    pub commands: Vec<Command>,
+    /// The hash of the place file that it was planned on.
+    pub base: Fingerprint,
+    /// A hash over base and commands: what was seen is what is applied.
+    pub patch_id: Fingerprint,
+    /// What a person is shown.
+    pub preview: Preview,
+    /// Why to look twice.
+    pub warnings: Vec<Warning>,
+    /// Pending proposals that it was planned on top of and that must be applied before it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<Seq>,
+    /// The proposal that this one was made from by a person's choice or edit, or that it reverts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Seq>,
+}
+
+/// What changes, for reading.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Preview {
+    /// Instances and properties, in the order of the commands.
+    pub rows: Vec<Row>,
+    /// Rows that are not listed here, because there are too many to read.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_rows: u32,
+    /// Texts, one for each script.
+    pub scripts: Vec<ScriptDiff>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
+
+/// One line of the table of operations.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// The command that it belongs to, from 0.
+    pub command: u32,
+    /// What happens.
+    pub change: Change,
+    /// To whom: the path afterwards for what is made, before for what goes.
+    pub path: InstancePath,
+    /// Its class.
+    pub class: String,
+}
+
+/// What happens to an instance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "change", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Change {
+    /// It is made.
+    Created {
+        /// What differs from the defaults, in order.
+        props: Vec<(String, Value)>,
+    },
+    /// It is made as a copy.
+    Cloned {
+        /// Of which instance.
+        source: InstancePath,
+        /// How many instances the copy has.
+        count: u32,
+    },
+    /// One property changes.
+    Set {
+        /// Which property.
+        property: String,
+        /// Its value before; none where it was not set.
+        before: Option<Value>,
+        /// Its value afterwards; none where it is taken back to its default.
+        after: Option<Value>,
+    },
+    /// It gets another parent.
+    Moved {
+        /// The new parent.
+        to: InstancePath,
+    },
+    /// It goes, with all below it.
+    Deleted {
+        /// How many instances go.
+        count: u32,
+    },
+    /// It comes back.
+    Restored {
+        /// How many instances come back.
+        count: u32,
+    },
+}
+
+/// The change of one script's text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptDiff {
+    /// The last command that changes this script, from 0.
+    pub command: u32,
+    /// Which script.
+    pub path: InstancePath,
+    /// Lines that are added.
+    pub added: u32,
+    /// Lines that are removed.
+    pub removed: u32,
+    /// Where.
+    pub hunks: Vec<Hunk>,
+}
+
+/// A run of changed lines with its context.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Hunk {
+    /// First line in the text before, from 1 (0 where it has none).
+    pub old_start: u32,
+    /// First line in the text after, from 1 (0 where it has none).
+    pub new_start: u32,
+    /// The lines, without their line ends.
+    pub lines: Vec<DiffLine>,
+}
+
+/// A line of a diff.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DiffLine {
+    /// It stays.
+    Context(String),
+    /// It comes.
+    Added(String),
+    /// It goes.
+    Removed(String),
+}
+
+/// What a target says it did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ack {
+    /// The file that was written.
+    pub file: String,
+    /// The hash of that file before; none where there was no such file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Fingerprint>,
+    /// Its hash afterwards.
+    pub after: Fingerprint,
+    /// One for each command.
+    pub outcomes: Vec<Outcome>,
+    /// Commands that take it back, addressed as in the file that was written; what they expect are
+    /// the fingerprints that this proposal left behind.
+    pub inverse: Vec<Command>,
+}
+
+/// What became of one command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Outcome {
+    /// The instance that was made or changed, as it is called in the file that was written; none
+    /// where it is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<InstanceId>,
+    /// The fingerprint of what the command left behind; none where it is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<Fingerprint>,
+}

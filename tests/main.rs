@@ -1,0 +1,1 @@
+//! One binary for every test that crosses a crate.
