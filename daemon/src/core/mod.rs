@@ -4,3 +4,4 @@
 
 pub mod edit;
 pub mod luau;
+pub mod prompt;
