@@ -110,3 +110,11 @@ impl schemars::JsonSchema for Value {
         schemars::json_schema!({})
     }
 }
+impl Value {
+    pub fn canonical(&self) -> String {
+        String::new()
+    }
+    pub fn type_name(&self) -> &'static str {
+        ""
+    }
+}

@@ -5,3 +5,7 @@
 pub mod edit;
 pub mod luau;
 pub mod prompt;
+pub mod refusal;
+pub mod scene;
+
+pub use refusal::Refusal;
