@@ -372,6 +372,16 @@ impl Scene {
         )
     }
 
+    /// How many children of that name an instance has.
+    pub fn count_named(&self, parent: Node, name: &str) -> usize {
+        self.names.count(parent.0, name)
+    }
+
+    /// The first child of that name.
+    pub fn child(&self, parent: Node, name: &str) -> Option<Node> {
+        self.nth_named(parent, name, 0)
+    }
+
     fn nth_named(&self, parent: Node, name: &str, n: usize) -> Option<Node> {
         self.names.nth(parent.0, name, n).map(Node)
     }
@@ -387,7 +397,7 @@ impl Scene {
     }
 
     /// The instance that an id names, deleted ones included.
-    fn by_id(&self, id: &InstanceId) -> Option<Node> {
+    pub fn by_id(&self, id: &InstanceId) -> Option<Node> {
         let text = id.0.as_str();
         if text == "game" {
             return Some(self.root());

@@ -1,0 +1,252 @@
+//! How a command is taken back: recorded while it is performed, written down as commands when all
+//! are done.
+//!
+//! The inverse of a proposal runs on the file that the proposal left behind. So instances are called
+//! by their numbers in that file, and each command expects the fingerprint that was left.
+
+use std::collections::HashMap;
+
+use scene_schemas::command::Props;
+use scene_schemas::text::TextEdit;
+use scene_schemas::value::Content;
+use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target, Value};
+
+use super::perform::Blobs;
+use crate::core::refusal::Refusal;
+use crate::core::scene::{Node, Scene};
+
+/// An instance as it stood at the moment when the inverse will run.
+#[derive(Debug, Clone)]
+pub struct Stood {
+    node: Node,
+    path: InstancePath,
+}
+
+impl Stood {
+    fn of(scene: &Scene, node: Node) -> Self {
+        Self { node, path: scene.path(node) }
+    }
+}
+
+/// How one command is taken back.
+#[derive(Debug)]
+pub enum Back {
+    /// What was made goes.
+    Delete {
+        /// Which.
+        node: Stood,
+        /// How many instances.
+        count: u32,
+        /// What it was left as.
+        expect: Fingerprint,
+    },
+    /// Properties get their values back.
+    Set {
+        /// Whose.
+        node: Stood,
+        /// The stored values before.
+        props: Props,
+        /// What it was left as.
+        expect: Fingerprint,
+    },
+    /// It goes back to its place.
+    Move {
+        /// What.
+        node: Stood,
+        /// Where to.
+        parent: Stood,
+        /// Its place there.
+        index: u32,
+        /// What it was left as.
+        expect: Option<Fingerprint>,
+    },
+    /// What was deleted comes back.
+    Restore {
+        /// What.
+        node: Node,
+        /// Where to.
+        parent: Stood,
+        /// Its place there.
+        index: u32,
+        /// References between the subtree and the rest: whose, which property, to whom.
+        references: Vec<(Stood, String, Stood)>,
+    },
+    /// A text gets its lines back.
+    Edit {
+        /// Which script.
+        node: Stood,
+        /// Positions in the text that was left.
+        edits: Vec<TextEdit>,
+        /// The text that was left.
+        expect: Fingerprint,
+    },
+}
+
+impl Back {
+    pub(super) fn made(scene: &Scene, node: Node) -> Self {
+        Self::Delete {
+            node: Stood::of(scene, node),
+            count: scene.subtree(node).count() as u32,
+            expect: scene.fingerprint(node, []),
+        }
+    }
+
+    pub(super) fn set(scene: &Scene, node: Node, props: Props) -> Self {
+        let expect = scene.fingerprint(node, props.keys().map(String::as_str));
+        Self::Set { node: Stood::of(scene, node), props, expect }
+    }
+
+    pub(super) fn before_move(scene: &Scene, node: Node) -> Self {
+        let parent = scene.parent(node).unwrap_or_else(|| scene.root());
+        Self::Move {
+            node: Stood::of(scene, node),
+            parent: Stood::of(scene, parent),
+            index: scene.index(node),
+            expect: None,
+        }
+    }
+
+    pub(super) fn after_move(self, scene: &Scene) -> Self {
+        match self {
+            Self::Move { node, parent, index, .. } => Self::Move {
+                expect: Some(scene.fingerprint(node.node, [])),
+                node: Stood::of(scene, node.node),
+                parent: Stood::of(scene, parent.node),
+                index,
+            },
+            other => other,
+        }
+    }
+
+    pub(super) fn before_delete(scene: &mut Scene, node: Node) -> Self {
+        let parent = scene.parent(node).unwrap_or_else(|| scene.root());
+        let mut references: Vec<_> = scene.references_into(node);
+        let nodes: Vec<Node> = scene.subtree(node).collect();
+        references.extend(
+            scene.references_out_of(node).into_iter().map(|(at, name, to)| (nodes[at], name, to)),
+        );
+        let references = references
+            .into_iter()
+            .map(|(holder, name, to)| (Stood::of(scene, holder), name, Stood::of(scene, to)))
+            .collect();
+        let index = scene.index(node);
+        Self::Restore { node, parent: Stood::of(scene, parent), index, references }
+    }
+
+    pub(super) fn edited(scene: &Scene, node: Node, edits: Vec<TextEdit>) -> Self {
+        let text = scene.source(node).unwrap_or_default();
+        let expect = Fingerprint::of(text.as_bytes());
+        Self::Edit { node: Stood::of(scene, node), edits, expect }
+    }
+}
+
+/// The commands that take a proposal back, last first, and the blobs that they need.
+///
+/// # Errors
+/// A deleted subtree cannot be written down.
+pub fn inverse(
+    scene: &mut Scene,
+    numbering: &HashMap<Node, u32>,
+    backs: Vec<Back>,
+) -> Result<(Vec<Command>, Blobs), Refusal> {
+    let mut writer =
+        Writer { scene, numbering, restored: HashMap::new(), next: 0, blobs: Blobs::new() };
+    let mut commands = Vec::with_capacity(backs.len());
+    for back in backs.into_iter().rev() {
+        writer.write(back, &mut commands)?;
+    }
+    Ok((commands, writer.blobs))
+}
+
+struct Writer<'a> {
+    scene: &'a mut Scene,
+    numbering: &'a HashMap<Node, u32>,
+    /// The ids of instances that an earlier command of the inverse brings back.
+    restored: HashMap<Node, InstanceId>,
+    next: u32,
+    blobs: Blobs,
+}
+
+impl Writer<'_> {
+    fn id(&self, node: Node) -> InstanceId {
+        match (self.restored.get(&node), self.numbering.get(&node)) {
+            (Some(id), _) => id.clone(),
+            (None, Some(n)) => InstanceId(format!("ref:{n}")),
+            (None, None) => InstanceId("game".to_owned()),
+        }
+    }
+
+    fn target(&self, stood: Stood) -> Target {
+        Target { id: self.id(stood.node), path: stood.path }
+    }
+
+    fn write(&mut self, back: Back, commands: &mut Vec<Command>) -> Result<(), Refusal> {
+        commands.push(match back {
+            Back::Delete { node, count, expect } => {
+                Command::Delete { target: self.target(node), count, expect: Some(expect) }
+            }
+            Back::Set { node, props, expect } => {
+                let props = props.into_iter().map(|(name, value)| (name, self.renumbered(value)));
+                let props = props.collect();
+                Command::Set { target: self.target(node), props, expect: Some(expect) }
+            }
+            Back::Move { node, parent, index, expect } => Command::Move {
+                target: self.target(node),
+                parent: self.target(parent),
+                index: Some(index),
+                expect,
+            },
+            Back::Edit { node, edits, expect } => {
+                Command::EditScript { target: self.target(node), edits, expect }
+            }
+            Back::Restore { node, parent, index, references } => {
+                let parent = self.target(parent);
+                commands.push(self.restore(node, parent, index)?);
+                commands.extend(references.into_iter().map(|(holder, name, to)| {
+                    let value = Value::Ref(Some(self.target(to)));
+                    let props = Props::from([(name, Some(value))]);
+                    Command::Set { target: self.target(holder), props, expect: None }
+                }));
+                return Ok(());
+            }
+        });
+        Ok(())
+    }
+
+    /// A value whose references call instances as the written file does.
+    fn renumbered(&self, value: Option<Value>) -> Option<Value> {
+        let target = |target: Target| match self.scene.by_id(&target.id) {
+            Some(node) => Target { id: self.id(node), path: target.path },
+            None => target,
+        };
+        Some(match value? {
+            Value::Ref(Some(to)) => Value::Ref(Some(target(to))),
+            Value::Content(Content::Object(Some(to))) => {
+                Value::Content(Content::Object(Some(target(to))))
+            }
+            other => other,
+        })
+    }
+
+    fn restore(&mut self, node: Node, parent: Target, index: u32) -> Result<Command, Refusal> {
+        let bytes = self.scene.encode_subtree(node).map_err(Refusal::new)?;
+        let blob = Fingerprint::of(&bytes);
+        self.blobs.insert(blob.clone(), bytes);
+        let id = InstanceId::new_in_proposal(self.next);
+        let mut count = 0;
+        for below in self.scene.subtree(node) {
+            self.restored.insert(below, InstanceId::new_in_proposal(self.next));
+            self.next += 1;
+            count += 1;
+        }
+        Ok(Command::Restore {
+            id,
+            blob,
+            parent,
+            index: Some(index),
+            class: self.scene.class(node).to_owned(),
+            name: self.scene.name(node).to_owned(),
+            count,
+        })
+    }
+}

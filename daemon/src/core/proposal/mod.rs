@@ -1,0 +1,455 @@
+//! Proposals: from planned commands to what a person is shown, and back.
+//!
+//! A [`Draft`] performs each command on the scene on trial, so that what is proposed has been done
+//! once, and what a later command addresses is there. Who decides, and who performs it for good, is
+//! not known here.
+
+mod inverse;
+mod perform;
+
+use std::collections::BTreeSet;
+
+use scene_schemas::command::Props;
+use scene_schemas::proposal::{
+    Change, Class, Preview, Proposal, Row, ScriptDiff, Warning, WarningKind,
+};
+use scene_schemas::text::TextEdit;
+use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target};
+
+use crate::core::refusal::{Refusal, refuse};
+use crate::core::scene::{Node, Scene, count};
+use crate::core::{edit, luau};
+
+pub use self::inverse::{Back, inverse};
+pub use self::perform::{Blobs, Done, perform, text_of};
+
+/// Rows that a preview lists; a person reads no more, and the commands hold the rest.
+const MAX_ROWS: usize = 2_000;
+
+/// Scripts of this many characters cannot be written in Studio (`Source` refuses them).
+const MAX_SCRIPT: usize = 200_000;
+
+/// Context lines around a change in a preview.
+pub const CONTEXT: usize = 3;
+
+/// A proposal in the making.
+#[derive(Debug)]
+pub struct Draft<'a> {
+    scene: &'a mut Scene,
+    blobs: &'a Blobs,
+    commands: Vec<Command>,
+    rows: Vec<Row>,
+    more_rows: u32,
+    class: Class,
+    made: BTreeSet<InstanceId>,
+    texts: Vec<Text>,
+    warnings: Vec<Warning>,
+    title: Option<String>,
+}
+
+/// A script whose text changes.
+#[derive(Debug)]
+struct Text {
+    node: Node,
+    before: String,
+    edits: Vec<TextEdit>,
+    command: u32,
+}
+
+impl<'a> Draft<'a> {
+    /// Begins a proposal on a scene. What is drafted stays done in the scene; whoever does not want
+    /// it rolls the scene back.
+    pub fn new(scene: &'a mut Scene, blobs: &'a Blobs) -> Self {
+        Self {
+            scene,
+            blobs,
+            commands: Vec::new(),
+            rows: Vec::new(),
+            more_rows: 0,
+            class: Class::Additive,
+            made: BTreeSet::new(),
+            texts: Vec::new(),
+            warnings: Vec::new(),
+            title: None,
+        }
+    }
+
+    /// The scene with all that was drafted so far.
+    pub fn scene(&self) -> &Scene {
+        self.scene
+    }
+
+    /// How many commands were drafted.
+    pub fn len(&self) -> usize {
+        self.commands.len()
+    }
+
+    /// Whether nothing was drafted.
+    pub fn is_empty(&self) -> bool {
+        self.commands.is_empty()
+    }
+
+    /// Names the proposal; the first name stays.
+    pub fn title(&mut self, title: impl Into<String>) {
+        self.title.get_or_insert_with(|| title.into());
+    }
+
+    /// Adds a warning to the card.
+    pub fn warn(&mut self, kind: WarningKind, text: impl Into<String>) {
+        let warning = Warning { kind, text: text.into() };
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
+
+    /// Drafts the creation of an instance.
+    pub fn create(
+        &mut self,
+        parent: Node,
+        class: &str,
+        name: &str,
+        props: Props,
+    ) -> Result<Node, Refusal> {
+        self.check_name(parent, name);
+        let id = InstanceId::new_in_proposal(self.scene.next_new());
+        let expect = self.expect(parent);
+        let parent = self.scene.target(parent);
+        let (class, name) = (class.to_owned(), name.to_owned());
+        self.push(Command::Create { id, parent, class, name, props, expect })
+    }
+
+    /// Drafts a copy.
+    pub fn copy(&mut self, source: Node, parent: Node, name: &str) -> Result<Node, Refusal> {
+        self.check_name(parent, name);
+        let id = InstanceId::new_in_proposal(self.scene.next_new());
+        let count = self.scene.subtree(source).count() as u32;
+        let expect = self.expect(source);
+        let (source, parent) = (self.scene.target(source), self.scene.target(parent));
+        self.push(Command::Clone { id, source, parent, name: name.to_owned(), count, expect })
+    }
+
+    /// Drafts new values of properties. What is so already is left out; false where nothing is left.
+    pub fn set(&mut self, node: Node, mut props: Props) -> Result<bool, Refusal> {
+        props.retain(|name, value| self.scene.value(node, name) != *value || value.is_none());
+        props.retain(|name, value| value.is_some() || self.scene.stored(node, name).is_some());
+        if props.is_empty() {
+            return Ok(false);
+        }
+        if let Some(Some(scene_schemas::Value::String(name))) = props.get("Name")
+            && let Some(parent) = self.scene.parent(node)
+        {
+            self.check_name(parent, &name.clone());
+        }
+        let expect = self.scene.fingerprint(node, props.keys().map(String::as_str));
+        let expect = self.is_known(node).then_some(expect);
+        let target = self.scene.target(node);
+        self.push(Command::Set { target, props, expect })?;
+        Ok(true)
+    }
+
+    /// Drafts another parent.
+    pub fn move_to(&mut self, node: Node, parent: Node) -> Result<(), Refusal> {
+        let name = self.scene.name(node).to_owned();
+        self.check_name(parent, &name);
+        let expect = self.expect(node);
+        let (target, parent) = (self.scene.target(node), self.scene.target(parent));
+        self.push(Command::Move { target, parent, index: None, expect }).map(drop)
+    }
+
+    /// Drafts a deletion.
+    pub fn delete(&mut self, node: Node) -> Result<(), Refusal> {
+        let held = self.scene.references_into(node);
+        if let Some((holder, property, _)) = held.first() {
+            let first = format!("{}.{property}", self.scene.path(*holder));
+            let what = count(held.len(), "reference", "references");
+            let path = self.scene.path(node);
+            self.warn(
+                WarningKind::References,
+                format!("{what} into {path} from elsewhere become empty, {first} among them."),
+            );
+        }
+        let expect = self.expect(node);
+        let count = self.scene.subtree(node).count() as u32;
+        let target = self.scene.target(node);
+        self.push(Command::Delete { target, count, expect }).map(drop)
+    }
+
+    /// Drafts a change of a script's text.
+    pub fn edit_script(&mut self, node: Node, edits: Vec<TextEdit>) -> Result<(), Refusal> {
+        let path = self.scene.path(node);
+        let before = text_of(self.scene, node, &path)?;
+        let expect = Fingerprint::of(before.as_bytes());
+        let target = Target { id: self.scene.id(node), path };
+        self.push(Command::EditScript { target, edits, expect }).map(drop)
+    }
+
+    /// Drafts a command as it is: from a proposal that a person cut or edited, or from an inverse.
+    pub fn push(&mut self, command: Command) -> Result<Node, Refusal> {
+        let at = self.commands.len() as u32;
+        let own = self.made.contains(&command.target().id);
+        let row = self.describe(&command);
+        let text = match &command {
+            Command::EditScript { target, .. } => {
+                let node = self.scene.locate(target)?;
+                Some((node, text_of(self.scene, node, &target.path)?.to_owned()))
+            }
+            _ => None,
+        };
+        let done = perform(self.scene, &command, self.blobs)?;
+        self.note_class(&command, own);
+        match &command {
+            Command::Create { id, class, props, .. } => {
+                self.made.insert(id.clone());
+                if perform::initial_source(class, props).is_some() {
+                    self.note_text(done.node, String::new(), Vec::new(), at);
+                }
+            }
+            Command::Clone { id, .. } | Command::Restore { id, .. } => {
+                self.made.insert(id.clone());
+            }
+            _ => {}
+        }
+        for (change, class, path) in row {
+            if self.rows.len() < MAX_ROWS {
+                self.rows.push(Row { command: at, change, path, class });
+            } else {
+                self.more_rows += 1;
+            }
+        }
+        if let (Some((node, before)), Command::EditScript { edits, .. }) = (text, &command) {
+            self.note_text(node, before, edits.clone(), at);
+        }
+        self.commands.push(command);
+        Ok(done.node)
+    }
+
+    fn note_text(&mut self, node: Node, before: String, edits: Vec<TextEdit>, command: u32) {
+        match self.texts.iter_mut().find(|text| text.node == node) {
+            Some(text) => {
+                text.command = command;
+                text.edits.clear();
+            }
+            None => self.texts.push(Text { node, before, edits, command }),
+        }
+    }
+
+    /// The parent that a path names; where it is missing under Workspace, models are created on the
+    /// way, with a warning.
+    pub fn parent_or_models(&mut self, path: &InstancePath) -> Result<Node, Refusal> {
+        let missing = match self.scene.resolve(path) {
+            Ok(node) => return Ok(node),
+            Err(refusal) => refusal,
+        };
+        let mut found = path.clone();
+        let mut names = Vec::new();
+        let node = loop {
+            let Some(segment) = found.segments.pop() else { return Err(missing) };
+            if segment.index.is_some_and(|index| index > 1) {
+                return Err(missing);
+            }
+            names.push(segment.name);
+            if let Ok(node) = self.scene.resolve(&found) {
+                break node;
+            }
+        };
+        let below_workspace = found.segments.first().is_some_and(|first| first.name == "Workspace");
+        if !below_workspace || names.last().is_some_and(|name| self.scene.count_named(node, name) > 0) {
+            return Err(missing);
+        }
+        let mut node = node;
+        for name in names.into_iter().rev() {
+            node = self.create(node, "Model", &name, Props::new())?;
+            let path = self.scene.path(node);
+            self.warn(WarningKind::ParentCreated, format!("{path} does not exist: a Model is made."));
+        }
+        Ok(node)
+    }
+
+    fn is_known(&self, node: Node) -> bool {
+        !self.made.contains(&self.scene.id(node))
+    }
+
+    /// What a command expects of an instance that was there before this proposal.
+    fn expect(&self, node: Node) -> Option<Fingerprint> {
+        self.is_known(node).then(|| self.scene.fingerprint(node, []))
+    }
+
+    fn check_name(&mut self, parent: Node, name: &str) {
+        if name.contains(['.', '/']) {
+            let text = format!(
+                "The name {name:?} has dots or slashes: scripts cannot reach it by `.`, and tools \
+                 that write paths may not find it."
+            );
+            self.warn(WarningKind::Name, text);
+        }
+        if self.scene.count_named(parent, name) > 0 {
+            let parent = self.scene.path(parent);
+            let text = format!("{parent} has a child named {name:?} already.");
+            self.warn(WarningKind::Name, text);
+        }
+    }
+
+    fn note_class(&mut self, command: &Command, own: bool) {
+        let class = match command {
+            Command::Create { .. } | Command::Clone { .. } | Command::Restore { .. } => {
+                Class::Additive
+            }
+            _ if own => Class::Additive,
+            Command::Set { .. } | Command::Move { .. } => Class::Modifying,
+            Command::Delete { .. } => Class::Destructive,
+            // The whole change of a script is judged when the draft is finished.
+            Command::EditScript { .. } => Class::Additive,
+        };
+        self.class = self.class.max(class);
+    }
+
+    /// The rows of a command that is about to be performed.
+    fn describe(&self, command: &Command) -> Vec<(Change, String, InstancePath)> {
+        let class_of = |target: &Target| {
+            self.scene.by_id(&target.id).map_or("", |node| self.scene.class(node)).to_owned()
+        };
+        let below = |parent: &Target, name: &str| {
+            let index = self.scene.by_id(&parent.id).and_then(|parent| {
+                let equals = self.scene.count_named(parent, name) as u32;
+                (equals > 0).then_some(equals + 1)
+            });
+            parent.path.child(name, index)
+        };
+        match command {
+            Command::Create { parent, class, name, props, .. } => {
+                let props = props
+                    .iter()
+                    .filter(|(name, _)| *name != "Source")
+                    .filter_map(|(name, value)| Some((name.clone(), value.clone()?)))
+                    .collect();
+                vec![(Change::Created { props }, class.clone(), below(parent, name))]
+            }
+            Command::Clone { source, parent, name, count, .. } => {
+                let change = Change::Cloned { source: source.path.clone(), count: *count };
+                vec![(change, class_of(source), below(parent, name))]
+            }
+            Command::Set { target, props, .. } => {
+                let node = self.scene.by_id(&target.id);
+                let change = |(property, after): (&String, &Option<scene_schemas::Value>)| {
+                    let before = node.and_then(|node| self.scene.value(node, property));
+                    let (property, after) = (property.clone(), after.clone());
+                    let change = Change::Set { property, before, after };
+                    (change, class_of(target), target.path.clone())
+                };
+                props.iter().map(change).collect()
+            }
+            Command::Move { target, parent, .. } => {
+                let to = parent.path.clone();
+                vec![(Change::Moved { to }, class_of(target), target.path.clone())]
+            }
+            Command::Delete { target, count, .. } => {
+                let change = Change::Deleted { count: *count };
+                vec![(change, class_of(target), target.path.clone())]
+            }
+            Command::Restore { parent, class, name, count, .. } => {
+                vec![(Change::Restored { count: *count }, class.clone(), below(parent, name))]
+            }
+            Command::EditScript { .. } => Vec::new(),
+        }
+    }
+
+    /// Makes the proposal.
+    ///
+    /// # Errors
+    /// A script would not compile any more, or is too long: nothing may be proposed.
+    pub fn finish(mut self, base: &Fingerprint) -> Result<Proposal, Refusal> {
+        let mut scripts = Vec::new();
+        for text in std::mem::take(&mut self.texts) {
+            if self.scene.is_live(text.node)
+                && let Some(diff) = self.judge_text(&text)?
+            {
+                scripts.push(diff);
+            }
+        }
+        let title = self.title.take().unwrap_or_else(|| self.default_title());
+        let preview = Preview { rows: self.rows, more_rows: self.more_rows, scripts };
+        Ok(Proposal {
+            title,
+            class: self.class,
+            patch_id: patch_id(base, &self.commands),
+            commands: self.commands,
+            base: base.clone(),
+            preview,
+            warnings: self.warnings,
+            after: Vec::new(),
+            from: None,
+        })
+    }
+
+    /// Holds a script's new text against Luau, and describes the change.
+    fn judge_text(&mut self, text: &Text) -> Result<Option<ScriptDiff>, Refusal> {
+        let path = self.scene.path(text.node);
+        let after = self.scene.source(text.node).unwrap_or_default().to_owned();
+        let before = &text.before;
+        if *before == after {
+            return Ok(None);
+        }
+        let length = after.encode_utf16().count();
+        if length >= MAX_SCRIPT && after.len() > before.len() {
+            return refuse!(
+                "{path} would have {length} characters; Studio cannot hold a script of {MAX_SCRIPT} \
+                 or more. Split it into ModuleScripts."
+            );
+        }
+        if let Some(first) = luau::new_errors(before, &after).first() {
+            return refuse!(
+                "{path} would no longer compile: line {}: {}. Nothing was changed; mend the edit and \
+                 send it again.",
+                first.line,
+                first.message
+            );
+        }
+        if self.is_known(text.node) {
+            self.class = self.class.max(edit::change_class(before, &after));
+        }
+        let edits =
+            if text.edits.is_empty() { edit::whole(before, &after) } else { text.edits.clone() };
+        for sentence in edit::duplicated(before, &edits) {
+            self.warn(WarningKind::Duplication, format!("{path}: {sentence}"));
+        }
+        let old = luau::security(before);
+        for sentence in luau::security(&after) {
+            if !old.contains(&sentence) {
+                self.warn(WarningKind::Security, format!("{path}: {sentence}"));
+            }
+        }
+        let hunks = edit::hunks(before, &after, CONTEXT);
+        let (added, removed) = edit::count_lines(&hunks);
+        Ok(Some(ScriptDiff { command: text.command, path, added, removed, hunks }))
+    }
+
+    fn default_title(&self) -> String {
+        let what = count(self.commands.len(), "change", "changes");
+        match self.rows.first() {
+            Some(row) if self.commands.len() == 1 => {
+                format!("{} {}", verb(&row.change), row.path)
+            }
+            Some(row) => format!("{what}, first: {} {}", verb(&row.change), row.path),
+            None => what,
+        }
+    }
+}
+
+fn verb(change: &Change) -> &'static str {
+    match change {
+        Change::Created { .. } => "create",
+        Change::Cloned { .. } => "clone",
+        Change::Set { .. } => "change",
+        Change::Moved { .. } => "move",
+        Change::Deleted { .. } => "delete",
+        Change::Restored { .. } => "restore",
+    }
+}
+
+/// The hash over base and commands: what was seen is what is applied.
+pub fn patch_id(base: &Fingerprint, commands: &[Command]) -> Fingerprint {
+    let text = serde_json::to_value(commands)
+        .map(|json| scene_schemas::value::canonical_json(&json))
+        .unwrap_or_default();
+    Fingerprint::of(format!("{base}\n{text}").as_bytes())
+}

@@ -1,0 +1,221 @@
+//! Performing one command on a scene: the reference of what every command means.
+//!
+//! A plan on trial and the place target perform commands here alike; other targets are held against
+//! it. What is stale, or would break the tree, is refused before anything is changed.
+
+use std::collections::HashMap;
+
+use scene_schemas::command::Props;
+use scene_schemas::text::TextEdit;
+use scene_schemas::{Command, Fingerprint, InstancePath, Target, Value};
+
+use super::inverse::Back;
+use crate::core::edit;
+use crate::core::refusal::{Refusal, refuse};
+use crate::core::scene::{Node, Scene, Subtree, reflection};
+
+/// Removed subtrees and large texts by their hash.
+pub type Blobs = HashMap<Fingerprint, Vec<u8>>;
+
+/// What a command did.
+#[derive(Debug)]
+pub struct Done {
+    /// The instance that was made or changed; gone where it was deleted.
+    pub node: Node,
+    /// How it is taken back.
+    pub back: Back,
+}
+
+/// Performs a command.
+///
+/// # Errors
+/// The command is stale or not allowed; the scene is as it was.
+pub fn perform(scene: &mut Scene, command: &Command, blobs: &Blobs) -> Result<Done, Refusal> {
+    match command {
+        Command::Create { parent, class, name, props, expect, .. } => {
+            let parent = located(scene, parent, expect.as_ref(), [])?;
+            reflection::creatable(class)?;
+            check_parent(scene, parent, class)?;
+            create(scene, parent, class, name, props)
+        }
+        Command::Clone { source, parent, name, count, expect, .. } => {
+            let source = located(scene, source, expect.as_ref(), [])?;
+            let parent = scene.locate(parent)?;
+            check_movable(scene, source, "cloned")?;
+            check_parent(scene, parent, scene.class(source))?;
+            check_count(scene, source, *count)?;
+            let node = scene.copy(source, parent, name);
+            Ok(Done { node, back: Back::made(scene, node) })
+        }
+        Command::Set { target, props, expect } => {
+            let keys = props.keys().map(String::as_str);
+            let node = located(scene, target, expect.as_ref(), keys)?;
+            set(scene, node, props)
+        }
+        Command::Move { target, parent, index, expect } => {
+            let node = located(scene, target, expect.as_ref(), [])?;
+            let parent = scene.locate(parent)?;
+            check_movable(scene, node, "moved")?;
+            check_parent(scene, parent, scene.class(node))?;
+            let back = Back::before_move(scene, node);
+            scene.move_to(node, parent, *index)?;
+            Ok(Done { node, back: back.after_move(scene) })
+        }
+        Command::Delete { target, count, expect } => {
+            let node = located(scene, target, expect.as_ref(), [])?;
+            check_movable(scene, node, "deleted")?;
+            check_count(scene, node, *count)?;
+            let back = Back::before_delete(scene, node);
+            scene.delete(node);
+            Ok(Done { node, back })
+        }
+        Command::Restore { blob, parent, index, .. } => {
+            let parent = scene.locate(parent)?;
+            let Some(bytes) = blobs.get(blob) else {
+                return refuse!("What was removed is no longer in the ledger (blob {}).", blob.short());
+            };
+            let subtree = Subtree::decode(bytes).map_err(Refusal::new)?;
+            let node = scene.restore(subtree, parent, *index);
+            Ok(Done { node, back: Back::made(scene, node) })
+        }
+        Command::EditScript { target, edits, expect } => {
+            let node = scene.locate(target)?;
+            edit_script(scene, node, edits, expect)
+        }
+    }
+}
+
+/// The instance that a command addresses, where it still is what the command expects.
+fn located<'a>(
+    scene: &Scene,
+    target: &Target,
+    expect: Option<&Fingerprint>,
+    properties: impl IntoIterator<Item = &'a str>,
+) -> Result<Node, Refusal> {
+    let node = scene.locate(target)?;
+    if let Some(expect) = expect
+        && scene.fingerprint(node, properties) != *expect
+    {
+        return refuse!(
+            "{} has changed since this was planned; ask for the change again.",
+            target.path
+        );
+    }
+    Ok(node)
+}
+
+fn check_count(scene: &Scene, node: Node, planned: u32) -> Result<(), Refusal> {
+    let now = scene.subtree(node).count() as u32;
+    if now == planned {
+        return Ok(());
+    }
+    refuse!(
+        "{} has {now} instances now, itself included, and had {planned} when this was planned; ask \
+         for the change again.",
+        scene.path(node)
+    )
+}
+
+/// Whether an instance of a class may be a child of `parent`.
+pub(super) fn check_parent(scene: &Scene, parent: Node, class: &str) -> Result<(), Refusal> {
+    if parent == scene.root() && scene.is_place() && !reflection::is_service(class) {
+        return refuse!(
+            "A {class} cannot stand directly below `game`, where only services are; put it into \
+             game.Workspace, game.ReplicatedStorage or another service."
+        );
+    }
+    Ok(())
+}
+
+/// Whether an instance is one that an edit may take away or copy.
+fn check_movable(scene: &Scene, node: Node, what: &str) -> Result<(), Refusal> {
+    let class = scene.class(node);
+    if node == scene.root() {
+        return refuse!("`game` itself cannot be {what}.");
+    }
+    if scene.parent(node) == Some(scene.root()) && reflection::is_service(class) {
+        return refuse!("{} is a service and cannot be {what}.", scene.path(node));
+    }
+    if class == "Terrain" {
+        return refuse!("{} is the place's terrain and cannot be {what}.", scene.path(node));
+    }
+    Ok(())
+}
+
+fn create(
+    scene: &mut Scene,
+    parent: Node,
+    class: &str,
+    name: &str,
+    props: &Props,
+) -> Result<Done, Refusal> {
+    let mark = scene.mark();
+    let node = scene.create(parent, class, name);
+    for (property, value) in props {
+        if let Err(refusal) = scene.set(node, property, value.as_ref()) {
+            scene.rollback(mark);
+            return Err(refusal);
+        }
+    }
+    Ok(Done { node, back: Back::made(scene, node) })
+}
+
+fn set(scene: &mut Scene, node: Node, props: &Props) -> Result<Done, Refusal> {
+    if node == scene.root() {
+        return refuse!("`game` itself has no properties that can be set.");
+    }
+    let is_service = scene.parent(node) == Some(scene.root())
+        && scene.is_place()
+        && reflection::is_service(scene.class(node));
+    if is_service && props.contains_key("Name") {
+        return refuse!("{} is a service and keeps its name.", scene.path(node));
+    }
+    let before: Props =
+        props.keys().map(|name| (name.clone(), scene.stored(node, name))).collect();
+    let mark = scene.mark();
+    for (property, value) in props {
+        if let Err(refusal) = scene.set(node, property, value.as_ref()) {
+            scene.rollback(mark);
+            return Err(refusal);
+        }
+    }
+    Ok(Done { node, back: Back::set(scene, node, before) })
+}
+
+fn edit_script(
+    scene: &mut Scene,
+    node: Node,
+    edits: &[TextEdit],
+    expect: &Fingerprint,
+) -> Result<Done, Refusal> {
+    let path = scene.path(node);
+    let before = text_of(scene, node, &path)?;
+    if Fingerprint::of(before.as_bytes()) != *expect {
+        return refuse!("The text of {path} has changed since this was planned; read it again.");
+    }
+    let after = edit::apply(before, edits).map_err(Refusal::new)?;
+    let inverse = edit::invert(before, edits).map_err(Refusal::new)?;
+    scene.set_source(node, after);
+    Ok(Done { node, back: Back::edited(scene, node, inverse) })
+}
+
+/// A script's text.
+///
+/// # Errors
+/// The instance is no script.
+pub fn text_of<'a>(scene: &'a Scene, node: Node, path: &InstancePath) -> Result<&'a str, Refusal> {
+    scene.source(node).ok_or_else(|| {
+        Refusal(format!(
+            "{path} is a {}, not a script; scripts are Script, LocalScript and ModuleScript.",
+            scene.class(node)
+        ))
+    })
+}
+
+/// The text that a created script begins with, where the command gives one.
+pub(super) fn initial_source<'a>(class: &str, props: &'a Props) -> Option<&'a str> {
+    match props.get("Source") {
+        Some(Some(Value::String(text))) if reflection::is_script(class) => Some(text),
+        _ => None,
+    }
+}
