@@ -44,6 +44,11 @@ pub const FILE: &str = "ledger.sqlite";
 const RECORDS: &str = "SELECT e.seq, e.at, e.workflow, e.body, e.blob, b.packed, b.bytes \
                        FROM entries e LEFT JOIN blobs b ON b.hash = e.blob";
 
+/// The workflows that began and did not end. The literals let SQLite choose the two partial indices;
+/// parameters would not.
+const UNFINISHED: &str = "WHERE e.kind = 'started' AND NOT EXISTS (SELECT 1 FROM entries f \
+                          WHERE f.kind = 'finished' AND f.workflow = e.seq) ORDER BY e.seq";
+
 /// An open ledger. It is shared by reference or `Arc` among threads; dropping it ends its writer.
 #[derive(Debug)]
 pub struct Ledger {
@@ -114,12 +119,12 @@ impl Ledger {
 
     /// Append a batch that starts a workflow, and lease that workflow before anybody else can.
     pub fn start(&self, batch: Append) -> Result<(Vec<Record>, Lease), LedgerError> {
+        if batch.workflow.is_some() || batch.entries.is_empty() {
+            return Err(LedgerError::malformed("it does not start a workflow"));
+        }
         let guard = self.leases.guard()?;
         let records = self.append(batch)?;
-        let workflow = match records.first() {
-            Some(first) if first.workflow == first.seq => first.workflow,
-            _ => return Err(LedgerError::malformed("it does not begin with `started`")),
-        };
+        let workflow = records.first().map_or(Seq(0), |first| first.workflow);
         match self.leases.take(&guard, workflow)? {
             Some(lease) => Ok((records, lease)),
             None => Err(LedgerError::LeasedEarly {
@@ -176,12 +181,7 @@ impl Ledger {
 
     /// The `started` records of the workflows that have no `finished`, in order.
     pub fn unfinished(&self) -> Result<Vec<Record>, LedgerError> {
-        // The literals let SQLite choose the two partial indices; parameters would not.
-        self.records(
-            "WHERE e.kind = 'started' AND NOT EXISTS (SELECT 1 FROM entries f \
-             WHERE f.kind = 'finished' AND f.workflow = e.seq) ORDER BY e.seq",
-            [],
-        )
+        self.records(UNFINISHED, [])
     }
 
     /// Lease a workflow to this process until the lease is dropped or the process ends, however it

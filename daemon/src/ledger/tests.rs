@@ -271,6 +271,23 @@ fn a_new_workflow_is_leased_before_anybody_else_can() {
 }
 
 #[test]
+fn unfinished_workflows_are_found_by_index() {
+    let home = home();
+    let ledger = open(&home);
+    let plan: Vec<String> = ledger
+        .reader()
+        .prepare(&format!("EXPLAIN QUERY PLAN {RECORDS} {UNFINISHED}"))
+        .unwrap()
+        .query_map([], |row| row.get("detail"))
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap();
+    for index in ["INDEX entries_started", "INDEX entries_finished"] {
+        assert!(plan.iter().any(|step| step.contains(index)), "{plan:#?}");
+    }
+}
+
+#[test]
 fn a_newer_format_is_refused_and_left_alone() {
     let home = home();
     let file = open(&home).file().to_owned();
@@ -327,38 +344,6 @@ fn a_batch_on_a_full_disk_leaves_nothing() {
 }
 
 #[test]
-fn a_bad_batch_does_not_spoil_its_group() {
-    let home = home();
-    let ledger = open(&home);
-    let workflow = begin(&ledger);
-    // While an outsider holds the write lock, whatever is queued becomes one group.
-    let mut outside = Connection::open(ledger.file()).unwrap();
-    let hold = outside
-        .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
-        .unwrap();
-    let results = std::thread::scope(|scope| {
-        let append = |workflow| {
-            let ledger = &ledger;
-            scope.spawn(move || ledger.append(batch(Some(workflow), vec![said("x")])))
-        };
-        let threads: Vec<_> = [workflow, Seq(77), workflow, Seq(78), workflow]
-            .into_iter()
-            .map(append)
-            .collect();
-        drop(hold);
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap())
-            .collect::<Vec<_>>()
-    });
-    let good: Vec<bool> = results.iter().map(Result::is_ok).collect();
-    assert_eq!(good, [true, false, true, false, true]);
-    let text = results[1].as_ref().unwrap_err().to_string();
-    assert!(text.contains("no workflow 77"), "{text}");
-    assert_gapless(&ledger, 4);
-}
-
-#[test]
 fn a_malformed_batch_is_refused() {
     let home = home();
     let ledger = open(&home);
@@ -378,6 +363,11 @@ fn a_malformed_batch_is_refused() {
         let error = ledger.append(bad).unwrap_err();
         assert!(matches!(error, LedgerError::Malformed { .. }), "{error}");
     }
+    assert!(
+        ledger
+            .start(batch(Some(workflow), vec![said("x")]))
+            .is_err()
+    );
     let only_the_start = ledger.read(Seq(0), 10).unwrap();
     assert_eq!(only_the_start.len(), 1);
     assert_eq!(ledger.append(batch(Some(workflow), vec![])).unwrap(), []);

@@ -283,3 +283,50 @@ fn now() -> u64 {
         .duration_since(SystemTime::UNIX_EPOCH)
         .map_or(0, |since| since.as_millis() as u64)
 }
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::entry::Phase;
+
+    use super::*;
+    use crate::ledger::schema;
+
+    fn said(workflow: u64) -> Prepared {
+        let entry = Entry::Said {
+            text: "x".to_owned(),
+            phase: Phase::Update,
+        };
+        Prepared::new(Some(Seq(workflow)), &[entry], Vec::new()).unwrap()
+    }
+
+    #[test]
+    fn a_bad_batch_does_not_spoil_its_group() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("ledger.sqlite");
+        let mut conn = schema::prepare(&file).unwrap();
+        conn.execute(
+            "INSERT INTO entries VALUES (1, 0, 1, 'started', '{}', NULL)",
+            [],
+        )
+        .unwrap();
+        let (group, answers): (Vec<Job>, Vec<_>) = [1, 77, 1, 78, 1]
+            .into_iter()
+            .map(|workflow| {
+                let (reply, answer) = sync_channel(1);
+                let batch = said(workflow);
+                (Job { batch, reply }, answer)
+            })
+            .unzip();
+        settle(&file, &mut conn, group);
+        let said: Vec<String> = answers
+            .iter()
+            .map(|answer| match answer.recv().unwrap() {
+                Ok(receipt) => receipt.first.to_string(),
+                Err(error) => error.to_string(),
+            })
+            .collect();
+        assert_eq!([&said[0], &said[2], &said[4]], ["2", "3", "4"]);
+        assert!(said[1].contains("no workflow 77"), "{}", said[1]);
+        assert!(said[3].contains("no workflow 78"), "{}", said[3]);
+    }
+}
