@@ -1,1 +1,270 @@
 //! The ledger: the append-only log of entries, in SQLite.
+//!
+//! Everything that ever happens is an entry here, and all state is a reading of them, so this room
+//! keeps three promises: what [`Ledger::append`] returned is durable, positions have no gaps, and
+//! nothing that was written ever changes. Several processes may append to one folder; the next
+//! position is taken inside the transaction that writes it.
+//!
+//! It must not know what entries mean. The one rule that it reads out of them is that a workflow
+//! begins with `started` and ends with `finished`. It decides nothing and wakes nobody.
+//!
+//! # Layout
+//!
+//! - `schema`: the tables, and how a connection is opened;
+//! - `writer`: the one thread that writes, many batches to a commit;
+//! - `blobs`: large texts and removed subtrees, by their hash;
+//! - `lease`: which process works on a workflow;
+//! - `error`: what can go wrong, in the person's words.
+
+mod blobs;
+mod error;
+mod lease;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rusqlite::{Connection, OptionalExtension, Params, Row};
+use scene_schemas::Fingerprint;
+use scene_schemas::entry::{Entry, Record, Seq};
+
+pub use error::LedgerError;
+pub use lease::Lease;
+
+use lease::Leases;
+use writer::{Prepared, Writer};
+
+/// The ledger's file in its folder.
+pub const FILE: &str = "ledger.sqlite";
+
+/// The columns that [`Stored::from_row`] reads; a body is in its row or in a blob.
+const RECORDS: &str = "SELECT e.seq, e.at, e.workflow, e.body, e.blob, b.packed, b.bytes \
+                       FROM entries e LEFT JOIN blobs b ON b.hash = e.blob";
+
+/// The workflows that began and did not end. The literals let SQLite choose the two partial indices;
+/// parameters would not.
+const UNFINISHED: &str = "WHERE e.kind = 'started' AND NOT EXISTS (SELECT 1 FROM entries f \
+                          WHERE f.kind = 'finished' AND f.workflow = e.seq) ORDER BY e.seq";
+
+/// An open ledger. It is shared by reference or `Arc` among threads; dropping it ends its writer.
+#[derive(Debug)]
+pub struct Ledger {
+    file: PathBuf,
+    leases: Leases,
+    writer: Writer,
+    reader: Mutex<Connection>,
+}
+
+/// Entries that are appended together: all of them or none.
+#[derive(Debug, Clone)]
+pub struct Append {
+    /// The workflow that they belong to. None where the first of them is `started`, which names a
+    /// new one.
+    pub workflow: Option<Seq>,
+    /// What happened, in order.
+    pub entries: Vec<Entry>,
+    /// What the entries name by hash; it becomes durable with them.
+    pub blobs: Vec<Vec<u8>>,
+}
+
+impl Ledger {
+    /// Open the ledger in the folder `home`, and make both where they are missing.
+    pub fn open(home: &Path) -> Result<Self, LedgerError> {
+        let home = schema::folder(home)?;
+        let file = home.join(FILE);
+        let leases = Leases::in_folder(&home)?;
+        // Two processes that turn a new file into a ledger at once would trip over each other.
+        let _guard = leases.guard()?;
+        let writer = schema::prepare(&file)?;
+        Self::over(file, leases, writer)
+    }
+
+    /// A ledger that writes through this connection.
+    fn over(file: PathBuf, leases: Leases, writer: Connection) -> Result<Self, LedgerError> {
+        let reader = Mutex::new(schema::reader(&file)?);
+        let writer = Writer::start(file.clone(), writer)?;
+        Ok(Self {
+            file,
+            leases,
+            writer,
+            reader,
+        })
+    }
+
+    /// Append a batch. It is durable on return; on an error none of it was written.
+    ///
+    /// Blocks until the disk has it, and up to 10 seconds while another process writes.
+    pub fn append(&self, batch: Append) -> Result<Vec<Record>, LedgerError> {
+        let Append {
+            workflow,
+            entries,
+            blobs,
+        } = batch;
+        let receipt = self
+            .writer
+            .write(Prepared::new(workflow, &entries, blobs)?)?;
+        Ok((receipt.first..)
+            .zip(entries)
+            .map(|(seq, entry)| Record {
+                seq: Seq(seq),
+                at: receipt.at,
+                workflow: receipt.workflow,
+                entry,
+            })
+            .collect())
+    }
+
+    /// Append a batch that starts a workflow, and lease that workflow before anybody else can.
+    pub fn start(&self, batch: Append) -> Result<(Vec<Record>, Lease), LedgerError> {
+        if batch.workflow.is_some() || batch.entries.is_empty() {
+            return Err(LedgerError::malformed("it does not start a workflow"));
+        }
+        let guard = self.leases.guard()?;
+        let records = self.append(batch)?;
+        let workflow = records.first().map_or(Seq(0), |first| first.workflow);
+        match self.leases.take(&guard, workflow)? {
+            Some(lease) => Ok((records, lease)),
+            None => Err(LedgerError::LeasedEarly {
+                file: self.leases.path(workflow),
+            }),
+        }
+    }
+
+    /// The bytes that have this hash; none where they were never stored.
+    pub fn blob(&self, hash: &Fingerprint) -> Result<Option<Vec<u8>>, LedgerError> {
+        let sql = "SELECT packed, bytes FROM blobs WHERE hash = ?1";
+        let found = self
+            .reader()
+            .prepare_cached(sql)
+            .and_then(|mut statement| {
+                let row = |row: &Row| Ok((row.get(0)?, row.get(1)?));
+                statement.query_row([&hash.0], row).optional()
+            })
+            .map_err(|source| LedgerError::sql(&self.file, source))?;
+        found
+            .map(|(packed, bytes)| blobs::unpack(&self.file, hash, packed, bytes))
+            .transpose()
+    }
+
+    /// The records behind position `after`, in order, at most `limit` of them.
+    pub fn read(&self, after: Seq, limit: usize) -> Result<Vec<Record>, LedgerError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.records(
+            "WHERE e.seq > ?1 ORDER BY e.seq LIMIT ?2",
+            (sql(after), limit),
+        )
+    }
+
+    /// All records of one workflow, in order; none where there is no such workflow.
+    pub fn workflow(&self, workflow: Seq) -> Result<Vec<Record>, LedgerError> {
+        self.records("WHERE e.workflow = ?1 ORDER BY e.seq", [sql(workflow)])
+    }
+
+    /// What stands at this position.
+    pub fn record(&self, seq: Seq) -> Result<Option<Record>, LedgerError> {
+        Ok(self.records("WHERE e.seq = ?1", [sql(seq)])?.pop())
+    }
+
+    /// The last position, 0 in an empty ledger.
+    pub fn head(&self) -> Result<Seq, LedgerError> {
+        let head: i64 = self
+            .reader()
+            .query_row("SELECT coalesce(max(seq), 0) FROM entries", [], |row| {
+                row.get(0)
+            })
+            .map_err(|source| LedgerError::sql(&self.file, source))?;
+        Ok(Seq(head.unsigned_abs()))
+    }
+
+    /// The `started` records of the workflows that have no `finished`, in order.
+    pub fn unfinished(&self) -> Result<Vec<Record>, LedgerError> {
+        self.records(UNFINISHED, [])
+    }
+
+    /// Lease a workflow to this process until the lease is dropped or the process ends, however it
+    /// ends. None where another holds it.
+    pub fn lease(&self, workflow: Seq) -> Result<Option<Lease>, LedgerError> {
+        self.leases.take(&self.leases.guard()?, workflow)
+    }
+
+    /// The ledger's file, for messages.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    fn records(&self, rest: &str, params: impl Params) -> Result<Vec<Record>, LedgerError> {
+        // The rows are collected first, so that unpacking and decoding keep nobody waiting.
+        let stored: Vec<Stored> = self
+            .reader()
+            .prepare_cached(&format!("{RECORDS} {rest}"))
+            .and_then(|mut statement| statement.query_map(params, Stored::from_row)?.collect())
+            .map_err(|source| LedgerError::sql(&self.file, source))?;
+        stored
+            .into_iter()
+            .map(|row| row.decode(&self.file))
+            .collect()
+    }
+
+    fn reader(&self) -> MutexGuard<'_, Connection> {
+        // A reader that panicked has left no state behind in a connection.
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A row of the entries, as it lies in the file.
+struct Stored {
+    seq: i64,
+    at: i64,
+    workflow: i64,
+    body: Option<String>,
+    blob: Option<(String, Option<bool>, Option<Vec<u8>>)>,
+}
+
+impl Stored {
+    fn from_row(row: &Row) -> rusqlite::Result<Self> {
+        let hash: Option<String> = row.get(4)?;
+        Ok(Self {
+            seq: row.get(0)?,
+            at: row.get(1)?,
+            workflow: row.get(2)?,
+            body: row.get(3)?,
+            blob: match hash {
+                Some(hash) => Some((hash, row.get(5)?, row.get(6)?)),
+                None => None,
+            },
+        })
+    }
+
+    fn decode(self, file: &Path) -> Result<Record, LedgerError> {
+        let seq = Seq(self.seq.unsigned_abs());
+        let body = match (self.body, self.blob) {
+            (Some(body), _) => body.into_bytes(),
+            (None, Some((hash, Some(packed), Some(bytes)))) => {
+                blobs::unpack(file, &Fingerprint(hash), packed, bytes)?
+            }
+            (None, _) => {
+                let detail = format!("entry {seq} has no body");
+                return Err(LedgerError::corrupt(file, detail));
+            }
+        };
+        let entry = serde_json::from_slice(&body).map_err(|source| LedgerError::UnknownEntry {
+            file: file.to_owned(),
+            seq,
+            source,
+        })?;
+        Ok(Record {
+            seq,
+            at: self.at.unsigned_abs(),
+            workflow: Seq(self.workflow.unsigned_abs()),
+            entry,
+        })
+    }
+}
+
+/// A position as SQLite counts. Nothing stands beyond its largest number, so that stands for all.
+fn sql(seq: Seq) -> i64 {
+    i64::try_from(seq.0).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,92 @@
+//! Blobs: large texts and removed subtrees, kept once under the hash of their bytes.
+//!
+//! The hash is of the plain bytes, so how they are packed may change without renaming anything.
+//! What they hold is not known here.
+
+use std::path::Path;
+
+use scene_schemas::Fingerprint;
+
+use super::LedgerError;
+
+/// The fastest level: it takes a scene to a seventh, and higher ones win little more.
+const LEVEL: i32 = 1;
+
+/// Bytes as they are stored.
+#[derive(Debug)]
+pub(super) struct Blob {
+    /// The hash of the plain bytes.
+    pub(super) hash: Fingerprint,
+    /// How many plain bytes there are.
+    pub(super) size: usize,
+    /// Whether `bytes` are compressed.
+    pub(super) packed: bool,
+    /// What is stored.
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Blob {
+    /// Hash the bytes, and compress them where that makes them smaller.
+    pub(super) fn pack(plain: Vec<u8>) -> Self {
+        let hash = Fingerprint::of(&plain);
+        let size = plain.len();
+        let smaller = zstd::bulk::compress(&plain, LEVEL)
+            .ok()
+            .filter(|packed| packed.len() < size);
+        Self {
+            hash,
+            size,
+            packed: smaller.is_some(),
+            bytes: smaller.unwrap_or(plain),
+        }
+    }
+}
+
+/// The plain bytes. They are checked against their name: a damaged subtree must not come back.
+pub(super) fn unpack(
+    file: &Path,
+    hash: &Fingerprint,
+    packed: bool,
+    bytes: Vec<u8>,
+) -> Result<Vec<u8>, LedgerError> {
+    let plain = if packed {
+        zstd::stream::decode_all(bytes.as_slice()).ok()
+    } else {
+        Some(bytes)
+    };
+    plain
+        .filter(|plain| Fingerprint::of(plain) == *hash)
+        .ok_or_else(|| LedgerError::DamagedBlob {
+            file: file.to_owned(),
+            hash: hash.clone(),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(plain: &[u8], packed: bool) {
+        let blob = Blob::pack(plain.to_vec());
+        assert_eq!((blob.packed, blob.size), (packed, plain.len()));
+        let back = unpack(Path::new("x"), &blob.hash, blob.packed, blob.bytes);
+        assert_eq!(back.unwrap(), plain);
+    }
+
+    #[test]
+    fn bytes_come_back() {
+        check(&[7; 10_000], true);
+        check(b"", false);
+        check(b"short", false);
+    }
+
+    #[test]
+    fn damage_is_noticed() {
+        let mut blob = Blob::pack(vec![7; 10_000]);
+        blob.bytes.truncate(8);
+        for packed in [true, false] {
+            let result = unpack(Path::new("x"), &blob.hash, packed, blob.bytes.clone());
+            assert!(matches!(result, Err(LedgerError::DamagedBlob { .. })));
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! What can go wrong with the ledger: what happened, in which file, what to do next.
+//!
+//! These sentences are read by people as they stand; nobody puts them into other words.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+use scene_schemas::Fingerprint;
+use scene_schemas::entry::Seq;
+
+/// Why the ledger did not do what it was asked for. After any of these on
+/// [`append`](super::Ledger::append), nothing of the batch was written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LedgerError {
+    /// A folder or file of the ledger cannot be made or opened.
+    #[error(
+        "Vector cannot use {}: {source}. Its ledger lives there; see that you may write to it, or choose another folder.",
+        path.display()
+    )]
+    Unusable {
+        /// The folder or file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file cannot be opened or written.
+    #[error(
+        "The ledger {} cannot be opened for writing ({source}). See that you may write to the file and its folder, and run again; nothing was written.",
+        file.display()
+    )]
+    ReadOnly {
+        /// The ledger.
+        file: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+    /// The disk is full.
+    #[error(
+        "The disk that holds the ledger {} is full. Free space and run again; nothing was written.",
+        file.display()
+    )]
+    Full {
+        /// The ledger.
+        file: PathBuf,
+    },
+    /// Another process has been writing for too long.
+    #[error(
+        "Another program has kept the ledger {} locked for 10 seconds. Let the other Vector finish, or end it, and run again; nothing was written.",
+        file.display()
+    )]
+    Locked {
+        /// The ledger.
+        file: PathBuf,
+    },
+    /// The file is damaged.
+    #[error(
+        "The ledger {} is damaged: {detail}. Move it aside together with the files of the same name ending in -wal and -shm, and run again: Vector then starts a new ledger, and `sqlite3 <file> .recover` may save what the old one holds.",
+        file.display()
+    )]
+    Corrupt {
+        /// The ledger.
+        file: PathBuf,
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// A newer Vector wrote the file.
+    #[error(
+        "The ledger {} was written by {by} in format {found}; this is {us}, which knows formats up to {known}. Update Vector, or choose another folder; nothing was changed.",
+        file.display()
+    )]
+    Newer {
+        /// The ledger.
+        file: PathBuf,
+        /// Which Vector wrote it.
+        by: String,
+        /// Its format.
+        found: i64,
+        /// This Vector.
+        us: String,
+        /// The newest format that this Vector knows.
+        known: i64,
+    },
+    /// An entry that this Vector cannot read.
+    #[error(
+        "Entry {seq} of the ledger {} cannot be read by this Vector ({source}). A newer one probably wrote it: update Vector.",
+        file.display()
+    )]
+    UnknownEntry {
+        /// The ledger.
+        file: PathBuf,
+        /// Where it stands.
+        seq: Seq,
+        /// What is not understood.
+        source: serde_json::Error,
+    },
+    /// A blob's bytes are not those that its hash names.
+    #[error(
+        "The blob {hash} in the ledger {} is damaged. What needs it cannot be brought back; restore the ledger from a backup, or go on without.",
+        file.display()
+    )]
+    DamagedBlob {
+        /// The ledger.
+        file: PathBuf,
+        /// Its hash.
+        hash: Fingerprint,
+    },
+    /// The batch breaks a rule of the ledger. This is a mistake in Vector.
+    #[error("A batch of entries was refused: {reason}. Nothing was written; please report this.")]
+    Malformed {
+        /// Which rule.
+        reason: String,
+    },
+    /// A workflow was leased before it existed.
+    #[error(
+        "The new workflow is started, but {} is held by another program. End that program, and resume the workflow.",
+        file.display()
+    )]
+    LeasedEarly {
+        /// The lease's file.
+        file: PathBuf,
+    },
+    /// The thread that writes is gone.
+    #[error(
+        "The ledger {} is no longer written to, because its writer stopped. Run Vector again; what was acknowledged is safe.",
+        file.display()
+    )]
+    Stopped {
+        /// The ledger.
+        file: PathBuf,
+    },
+    /// Anything else that SQLite says.
+    #[error(
+        "The ledger {} could not be used: {source}. Nothing was written. Run again; if it stays, look after the disk.",
+        file.display()
+    )]
+    Sqlite {
+        /// The ledger.
+        file: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+}
+
+impl LedgerError {
+    /// What SQLite's error means for a person.
+    pub(super) fn sql(file: &Path, source: rusqlite::Error) -> Self {
+        let file = file.to_owned();
+        match source.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => Self::Full { file },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked { file },
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Corrupt {
+                file,
+                detail: source.to_string(),
+            },
+            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+                Self::ReadOnly { file, source }
+            }
+            _ => Self::Sqlite { file, source },
+        }
+    }
+
+    pub(super) fn corrupt(file: &Path, detail: impl Into<String>) -> Self {
+        Self::Corrupt {
+            file: file.to_owned(),
+            detail: detail.into(),
+        }
+    }
+
+    pub(super) fn malformed(reason: impl Into<String>) -> Self {
+        Self::Malformed {
+            reason: reason.into(),
+        }
+    }
+
+    pub(super) fn unusable(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Unusable { path, source }
+    }
+}

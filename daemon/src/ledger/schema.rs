@@ -1,0 +1,162 @@
+//! The ledger's tables, and how a connection to them is opened.
+//!
+//! The tables and queries are plain SQL that PostgreSQL reads as well, with `BYTEA` for `BLOB`.
+//! SQLite's own are: the pragmas, the bodies of the triggers (`RAISE`), `sqlite_master`, and
+//! `BEGIN IMMEDIATE`, for which a server takes a lock on the table.
+//!
+//! It must not know entries: a row's body is text.
+
+use std::fs::{self, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
+
+use super::LedgerError;
+
+/// The format that this Vector writes. A change to the tables raises it.
+const FORMAT: i64 = 1;
+
+/// How long a connection waits for other processes.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The triggers make the rules true by construction: whoever writes, through whatever code, cannot
+/// change a row or leave a gap. The one on insertion also stops `REPLACE`, which fires no trigger
+/// for the row that it deletes.
+const TABLES: &str = "
+CREATE TABLE meta (
+    key TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+);
+CREATE TABLE blobs (
+    hash TEXT PRIMARY KEY,
+    size INTEGER NOT NULL,
+    packed INTEGER NOT NULL,
+    bytes BLOB NOT NULL
+);
+CREATE TABLE entries (
+    seq INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    workflow INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    body TEXT,
+    blob TEXT REFERENCES blobs (hash),
+    CHECK ((body IS NULL) <> (blob IS NULL))
+);
+CREATE INDEX entries_by_workflow ON entries (workflow, seq);
+CREATE INDEX entries_started ON entries (seq) WHERE kind = 'started';
+CREATE INDEX entries_finished ON entries (workflow) WHERE kind = 'finished';
+CREATE TRIGGER entries_follow BEFORE INSERT ON entries
+WHEN new.seq <> (SELECT coalesce(max(seq), 0) + 1 FROM entries)
+BEGIN SELECT RAISE(ABORT, 'an entry takes the next position'); END;
+CREATE TRIGGER entries_stay BEFORE UPDATE ON entries
+BEGIN SELECT RAISE(ABORT, 'entries are appended, never changed'); END;
+CREATE TRIGGER entries_remain BEFORE DELETE ON entries
+BEGIN SELECT RAISE(ABORT, 'entries are appended, never deleted'); END;
+CREATE TRIGGER blobs_stay BEFORE UPDATE ON blobs
+BEGIN SELECT RAISE(ABORT, 'blobs are added, never changed'); END;
+CREATE TRIGGER blobs_remain BEFORE DELETE ON blobs
+BEGIN SELECT RAISE(ABORT, 'blobs are added, never deleted'); END;
+";
+
+/// Make the folder where it is missing, for its owner alone: prompts and code are kept in it.
+pub(super) fn folder(home: &Path) -> Result<PathBuf, LedgerError> {
+    let home = std::path::absolute(home).map_err(LedgerError::unusable(home))?;
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
+        .create(&home)
+        .map_err(LedgerError::unusable(&home))?;
+    Ok(home)
+}
+
+/// A connection that may write, to a file that has the tables of this format.
+///
+/// The caller sees to it that nobody else prepares the same file meanwhile.
+pub(super) fn prepare(file: &Path) -> Result<Connection, LedgerError> {
+    touch(file)?;
+    let failed = |source| LedgerError::sql(file, source);
+    let mut conn = connect(file).map_err(failed)?;
+    // The format is read before anything is changed: a newer file is left exactly as it is.
+    let found = format(&conn).map_err(failed)?;
+    if let Some((found, by)) = found.filter(|(found, _)| *found > FORMAT) {
+        return Err(LedgerError::Newer {
+            file: file.to_owned(),
+            by,
+            found,
+            us: this_vector(),
+            known: FORMAT,
+        });
+    }
+    conn.pragma_update(None, "journal_mode", "WAL")
+        .map_err(failed)?;
+    let tx = conn
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(failed)?;
+    create(tx).map_err(failed)?;
+    Ok(conn)
+}
+
+/// A connection that reads. It is not opened read-only, because a file in WAL mode may need its
+/// side files made before it can be read.
+pub(super) fn reader(file: &Path) -> Result<Connection, LedgerError> {
+    let open = || {
+        let conn = connect(file)?;
+        conn.pragma_update(None, "query_only", true)?;
+        Ok(conn)
+    };
+    open().map_err(|source| LedgerError::sql(file, source))
+}
+
+fn connect(file: &Path) -> rusqlite::Result<Connection> {
+    let conn = Connection::open(file)?;
+    conn.busy_timeout(PATIENCE)?;
+    conn.pragma_update(None, "synchronous", "FULL")?;
+    // On macOS an ordinary sync leaves the bytes in the drive's memory; elsewhere this does nothing.
+    conn.pragma_update(None, "fullfsync", true)?;
+    conn.pragma_update(None, "foreign_keys", true)?;
+    Ok(conn)
+}
+
+/// SQLite gives its side files the mode of the main one, so that is made here, for its owner alone.
+fn touch(file: &Path) -> Result<(), LedgerError> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+        .open(file)
+        .map(drop)
+        .map_err(LedgerError::unusable(file))
+}
+
+fn create(tx: Transaction) -> rusqlite::Result<()> {
+    if format(&tx)?.is_none() {
+        tx.execute_batch(TABLES)?;
+        let insert = "INSERT INTO meta (key, value) VALUES (?1, ?2)";
+        tx.execute(insert, ("format", FORMAT.to_string()))?;
+        tx.execute(insert, ("written_by", this_vector()))?;
+    }
+    tx.commit()
+}
+
+/// The file's format and which Vector made it; none in a file that has no tables yet.
+fn format(conn: &Connection) -> rusqlite::Result<Option<(i64, String)>> {
+    let known = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'";
+    if conn.query_row(known, [], |_| Ok(())).optional()?.is_none() {
+        return Ok(None);
+    }
+    conn.query_row(
+        "SELECT CAST(f.value AS INTEGER), b.value FROM meta f, meta b \
+         WHERE f.key = 'format' AND b.key = 'written_by'",
+        [],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
+    .optional()
+}
+
+fn this_vector() -> String {
+    concat!("Vector ", env!("CARGO_PKG_VERSION")).to_owned()
+}

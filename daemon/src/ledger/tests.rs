@@ -1,0 +1,374 @@
+//! What the ledger promises, one promise a test, on real files.
+
+use std::sync::Barrier;
+
+use scene_schemas::entry::{Finish, Phase, Place};
+use scene_schemas::proposal::Mode;
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::*;
+
+fn home() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+fn open(home: &TempDir) -> Ledger {
+    Ledger::open(home.path()).unwrap()
+}
+
+fn started() -> Entry {
+    Entry::Started {
+        place: Place {
+            file: "farm.rbxl".to_owned(),
+            out: None,
+            hash: Fingerprint::of(b"farm"),
+        },
+        goal: "a grid of wheat".to_owned(),
+        driver: "offline".to_owned(),
+        mode: Mode::Confirm,
+    }
+}
+
+fn said(text: &str) -> Entry {
+    Entry::Said {
+        text: text.to_owned(),
+        phase: Phase::Update,
+    }
+}
+
+fn finished() -> Entry {
+    Entry::Finished {
+        outcome: Finish::Done,
+        summary: None,
+    }
+}
+
+fn batch(workflow: Option<Seq>, entries: Vec<Entry>) -> Append {
+    Append {
+        workflow,
+        entries,
+        blobs: Vec::new(),
+    }
+}
+
+/// Start a workflow with one entry.
+fn begin(ledger: &Ledger) -> Seq {
+    ledger.append(batch(None, vec![started()])).unwrap()[0].seq
+}
+
+fn count(ledger: &Ledger, table: &str) -> i64 {
+    let sql = format!("SELECT count(*) FROM {table}");
+    ledger
+        .reader()
+        .query_row(&sql, [], |row| row.get(0))
+        .unwrap()
+}
+
+fn assert_gapless(ledger: &Ledger, entries: u64) {
+    let records = ledger.read(Seq(0), usize::MAX).unwrap();
+    let positions: Vec<u64> = records.iter().map(|record| record.seq.0).collect();
+    assert_eq!(positions, (1..=entries).collect::<Vec<_>>());
+    assert_eq!(ledger.head().unwrap(), Seq(entries));
+}
+
+#[test]
+fn what_is_appended_is_read() {
+    let home = home();
+    let ledger = open(&home);
+    assert_eq!(ledger.head().unwrap(), Seq(0));
+    assert_eq!(ledger.read(Seq(0), 10).unwrap(), []);
+    let called = Entry::Called {
+        tool: "read_script".to_owned(),
+        args: json!({"path": "game.Lobby", "lines": [1, 2.5, null, "ä\u{0}"]}),
+    };
+    let answered = Entry::Answered {
+        call: Seq(2),
+        answer: json!([true]),
+    };
+    let first = ledger
+        .append(batch(None, vec![started(), called, answered]))
+        .unwrap();
+    let second = ledger.append(batch(None, vec![started()])).unwrap();
+    let third = ledger
+        .append(batch(Some(Seq(1)), vec![said("done"), finished()]))
+        .unwrap();
+    let all = [first.clone(), second.clone(), third.clone()].concat();
+    assert_eq!(ledger.read(Seq(0), 100).unwrap(), all);
+    assert_eq!(ledger.read(Seq(2), 2).unwrap(), all[2..4]);
+    assert_eq!(ledger.read(Seq(u64::MAX), 2).unwrap(), []);
+    assert_eq!(ledger.workflow(Seq(1)).unwrap(), [first, third].concat());
+    assert_eq!(ledger.record(Seq(4)).unwrap().as_ref(), second.first());
+    assert_eq!(ledger.record(Seq(99)).unwrap(), None);
+    assert_eq!(ledger.unfinished().unwrap(), second);
+    assert!(all.iter().all(|record| record.at > 1_700_000_000_000));
+}
+
+#[test]
+fn the_kind_is_the_entrys_tag() {
+    let home = home();
+    let ledger = open(&home);
+    ledger
+        .append(batch(None, vec![started(), said("x"), finished()]))
+        .unwrap();
+    let kinds: String = ledger
+        .reader()
+        .query_row("SELECT group_concat(kind) FROM entries", [], |row| {
+            row.get(0)
+        })
+        .unwrap();
+    assert_eq!(kinds, "started,said,finished");
+}
+
+#[test]
+fn threads_append_without_gaps_and_batches_stay_together() {
+    let home = home();
+    let ledger = open(&home);
+    let workflow = begin(&ledger);
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let ledger = &ledger;
+            scope.spawn(move || {
+                for round in 0..25 {
+                    let text = format!("{thread} {round}");
+                    let pair = vec![said(&text), said(&text)];
+                    let records = ledger.append(batch(Some(workflow), pair)).unwrap();
+                    assert_eq!(records[1].seq.0, records[0].seq.0 + 1);
+                    assert_eq!(ledger.record(records[0].seq).unwrap().unwrap(), records[0]);
+                }
+            });
+        }
+    });
+    assert_gapless(&ledger, 401);
+}
+
+#[test]
+fn two_ledgers_open_and_append_at_once() {
+    let home = home();
+    let together = Barrier::new(4);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                together.wait();
+                let ledger = open(&home);
+                let workflow = begin(&ledger);
+                for _ in 0..24 {
+                    let records = ledger.append(batch(Some(workflow), vec![said("x")]));
+                    assert_eq!(records.unwrap()[0].workflow, workflow);
+                }
+            });
+        }
+    });
+    assert_gapless(&open(&home), 100);
+}
+
+#[test]
+fn a_large_body_is_a_blob_that_is_kept_once() {
+    let home = home();
+    let ledger = open(&home);
+    let workflow = begin(&ledger);
+    let large = said(&"wheat ".repeat(20_000));
+    let twice = ledger
+        .append(batch(Some(workflow), vec![large.clone(), large.clone()]))
+        .unwrap();
+    assert_eq!(ledger.workflow(workflow).unwrap()[1..], twice);
+    assert_eq!(twice[1].entry, large);
+    let row = "SELECT count(*) FROM entries WHERE body IS NULL AND blob IS NOT NULL";
+    let rows: i64 = ledger
+        .reader()
+        .query_row(row, [], |row| row.get(0))
+        .unwrap();
+    assert_eq!((rows, count(&ledger, "blobs")), (2, 1));
+}
+
+#[test]
+fn blobs_are_kept_once_and_read_by_hash() {
+    let home = home();
+    let ledger = open(&home);
+    let subtree: Vec<u8> = vec![3; 5_000];
+    let mut workflow = None;
+    for _ in 0..2 {
+        let entry = workflow.map_or_else(started, |_| said("again"));
+        let records = ledger.append(Append {
+            workflow,
+            entries: vec![entry],
+            blobs: vec![subtree.clone(), b"tiny".to_vec()],
+        });
+        workflow = Some(records.unwrap()[0].workflow);
+    }
+    assert_eq!(count(&ledger, "blobs"), 2);
+    assert_eq!(
+        ledger.blob(&Fingerprint::of(&subtree)).unwrap(),
+        Some(subtree)
+    );
+    assert_eq!(
+        ledger.blob(&Fingerprint::of(b"tiny")).unwrap().as_deref(),
+        Some(b"tiny".as_slice())
+    );
+    assert_eq!(ledger.blob(&Fingerprint::of(b"other")).unwrap(), None);
+}
+
+#[test]
+fn nothing_that_was_written_changes() {
+    let home = home();
+    let ledger = open(&home);
+    ledger
+        .append(Append {
+            workflow: None,
+            entries: vec![started()],
+            blobs: vec![b"x".to_vec()],
+        })
+        .unwrap();
+    let outside = Connection::open(ledger.file()).unwrap();
+    for change in [
+        "UPDATE entries SET kind = 'said'",
+        "DELETE FROM entries",
+        "REPLACE INTO entries (seq, at, workflow, kind, body) VALUES (1, 0, 1, 'said', '{}')",
+        "INSERT INTO entries (seq, at, workflow, kind, body) VALUES (3, 0, 1, 'said', '{}')",
+        "UPDATE blobs SET bytes = x'00'",
+        "DELETE FROM blobs",
+    ] {
+        let error = outside.execute(change, []).unwrap_err();
+        assert_eq!(
+            error.sqlite_error_code(),
+            Some(rusqlite::ErrorCode::ConstraintViolation),
+            "{change}: {error}"
+        );
+    }
+    assert!(ledger.reader().execute("DELETE FROM meta", []).is_err());
+}
+
+#[test]
+fn a_ledger_is_there_when_it_is_opened_again() {
+    let home = home();
+    let nested = home.path().join("a/b");
+    let ledger = Ledger::open(&nested).unwrap();
+    let workflow = begin(&ledger);
+    drop(ledger);
+    let ledger = Ledger::open(&nested).unwrap();
+    assert_eq!(ledger.unfinished().unwrap()[0].seq, workflow);
+    ledger
+        .append(batch(Some(workflow), vec![finished()]))
+        .unwrap();
+    drop(ledger);
+    let ledger = Ledger::open(&nested).unwrap();
+    assert_eq!(ledger.unfinished().unwrap(), []);
+    assert_gapless(&ledger, 2);
+}
+
+#[test]
+fn a_new_workflow_is_leased_before_anybody_else_can() {
+    let home = home();
+    let (one, two) = (open(&home), open(&home));
+    let (records, lease) = one.start(batch(None, vec![started()])).unwrap();
+    assert_eq!(lease.workflow(), records[0].seq);
+    assert!(two.lease(lease.workflow()).unwrap().is_none());
+    let workflow = lease.workflow();
+    drop(lease);
+    let lease = two.lease(workflow).unwrap().unwrap();
+    assert!(one.lease(workflow).unwrap().is_none());
+    drop(lease);
+}
+
+#[test]
+fn unfinished_workflows_are_found_by_index() {
+    let home = home();
+    let ledger = open(&home);
+    let plan: Vec<String> = ledger
+        .reader()
+        .prepare(&format!("EXPLAIN QUERY PLAN {RECORDS} {UNFINISHED}"))
+        .unwrap()
+        .query_map([], |row| row.get("detail"))
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap();
+    for index in ["INDEX entries_started", "INDEX entries_finished"] {
+        assert!(plan.iter().any(|step| step.contains(index)), "{plan:#?}");
+    }
+}
+
+#[test]
+fn a_newer_format_is_refused_and_left_alone() {
+    let home = home();
+    let file = open(&home).file().to_owned();
+    let outside = Connection::open(&file).unwrap();
+    outside
+        .execute_batch(
+            "UPDATE meta SET value = '2' WHERE key = 'format';
+             UPDATE meta SET value = 'Vector 9.1.0' WHERE key = 'written_by';",
+        )
+        .unwrap();
+    let error = Ledger::open(home.path()).unwrap_err();
+    assert!(matches!(error, LedgerError::Newer { found: 2, .. }));
+    let text = error.to_string();
+    assert!(
+        text.contains("Vector 9.1.0") && text.contains("Update Vector"),
+        "{text}"
+    );
+    assert!(text.contains(&file.display().to_string()), "{text}");
+}
+
+#[test]
+fn a_damaged_file_is_named() {
+    let home = home();
+    std::fs::write(home.path().join(FILE), "this is not a database").unwrap();
+    let error = Ledger::open(home.path()).unwrap_err();
+    assert!(matches!(error, LedgerError::Corrupt { .. }), "{error}");
+}
+
+#[test]
+fn a_batch_on_a_full_disk_leaves_nothing() {
+    let home = home();
+    let file = open(&home).file().to_owned();
+    let conn = schema::prepare(&file).unwrap();
+    let pages: i64 = conn
+        .pragma_query_value(None, "page_count", |row| row.get(0))
+        .unwrap();
+    conn.pragma_update_and_check(None, "max_page_count", pages + 2, |_| Ok(()))
+        .unwrap();
+    let leases = Leases::in_folder(home.path()).unwrap();
+    let ledger = Ledger::over(file, leases, conn).unwrap();
+    let entries: Vec<Entry> = std::iter::once(started())
+        .chain((0..50).map(|_| said(&"x".repeat(1_000))))
+        .collect();
+    let error = ledger
+        .append(Append {
+            workflow: None,
+            entries,
+            blobs: vec![b"tiny".to_vec()],
+        })
+        .unwrap_err();
+    assert!(matches!(error, LedgerError::Full { .. }), "{error}");
+    assert_eq!((count(&ledger, "entries"), count(&ledger, "blobs")), (0, 0));
+    assert_eq!(begin(&ledger), Seq(1));
+}
+
+#[test]
+fn a_malformed_batch_is_refused() {
+    let home = home();
+    let ledger = open(&home);
+    let workflow = begin(&ledger);
+    let deep = (0..200).fold(json!(1), |inner, _| json!([inner]));
+    let called = Entry::Called {
+        tool: "read_script".to_owned(),
+        args: deep,
+    };
+    for bad in [
+        batch(None, vec![said("x")]),
+        batch(None, vec![started(), started()]),
+        batch(Some(workflow), vec![started()]),
+        batch(Some(Seq(99)), vec![said("x")]),
+        batch(Some(workflow), vec![said("x"), called]),
+    ] {
+        let error = ledger.append(bad).unwrap_err();
+        assert!(matches!(error, LedgerError::Malformed { .. }), "{error}");
+    }
+    assert!(
+        ledger
+            .start(batch(Some(workflow), vec![said("x")]))
+            .is_err()
+    );
+    let only_the_start = ledger.read(Seq(0), 10).unwrap();
+    assert_eq!(only_the_start.len(), 1);
+    assert_eq!(ledger.append(batch(Some(workflow), vec![])).unwrap(), []);
+}

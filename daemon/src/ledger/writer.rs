@@ -1,0 +1,332 @@
+//! The one thread that writes: it gathers what is queued and commits it together.
+//!
+//! A commit waits for the disk, and the wait is the same for one batch and for a hundred, so those
+//! that arrive during one commit share the next. Encoding, hashing and packing are done by the
+//! callers, before they queue. What entries mean is not known here.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::SystemTime;
+
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
+use scene_schemas::Fingerprint;
+use scene_schemas::entry::{Entry, Seq};
+use serde::Deserialize;
+
+use super::blobs::Blob;
+use super::{LedgerError, sql};
+
+/// A body of more bytes than this goes to the blobs, where it is packed and kept once.
+const LARGEST_BODY: usize = 64 * 1024;
+
+/// A group takes no more batches once it has this many rows or bytes, so that a commit stays short.
+const GROUP_ROWS: usize = 4_096;
+const GROUP_BYTES: usize = 16 * 1024 * 1024;
+
+/// A batch that needs nothing more than a position.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    workflow: Option<Seq>,
+    rows: Vec<Row>,
+    blobs: Vec<Blob>,
+}
+
+#[derive(Debug)]
+struct Row {
+    kind: String,
+    body: Body,
+}
+
+#[derive(Debug)]
+enum Body {
+    Text(String),
+    Blob(Fingerprint),
+}
+
+/// Where a batch stands: its entries follow each other from `first`.
+#[derive(Debug)]
+pub(super) struct Receipt {
+    pub(super) first: u64,
+    pub(super) at: u64,
+    pub(super) workflow: Seq,
+}
+
+#[derive(Debug)]
+struct Job {
+    batch: Prepared,
+    reply: SyncSender<Result<Receipt, LedgerError>>,
+}
+
+impl Prepared {
+    /// Encode the entries and pack the blobs.
+    pub(super) fn new(
+        workflow: Option<Seq>,
+        entries: &[Entry],
+        blobs: Vec<Vec<u8>>,
+    ) -> Result<Self, LedgerError> {
+        for (index, entry) in entries.iter().enumerate() {
+            let starts = matches!(entry, Entry::Started { .. });
+            if starts != (index == 0 && workflow.is_none()) {
+                return Err(LedgerError::malformed(format!(
+                    "entry {index} {} `started`, and just the first entry of a new workflow has to be",
+                    if starts { "is" } else { "is not" }
+                )));
+            }
+        }
+        let mut blobs: Vec<Blob> = blobs.into_iter().map(Blob::pack).collect();
+        let rows = entries
+            .iter()
+            .map(|entry| Row::new(entry, &mut blobs))
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            workflow,
+            rows,
+            blobs,
+        })
+    }
+
+    fn bytes(&self) -> usize {
+        let bodies = self.rows.iter().map(|row| match &row.body {
+            Body::Text(text) => text.len(),
+            Body::Blob(_) => 0,
+        });
+        bodies
+            .chain(self.blobs.iter().map(|blob| blob.bytes.len()))
+            .sum()
+    }
+}
+
+impl Row {
+    fn new(entry: &Entry, blobs: &mut Vec<Blob>) -> Result<Self, LedgerError> {
+        #[derive(Deserialize)]
+        struct Tag {
+            entry: String,
+        }
+        let body = serde_json::to_string(entry).map_err(unreadable)?;
+        let Tag { entry: kind } = serde_json::from_str(&body).map_err(unreadable)?;
+        // An entry that cannot be read again, nested too deeply for one, would close the ledger to
+        // every reader for good: it is found out before it is written.
+        serde_json::from_str::<Entry>(&body).map_err(unreadable)?;
+        if body.len() <= LARGEST_BODY {
+            let body = Body::Text(body);
+            return Ok(Self { kind, body });
+        }
+        let blob = Blob::pack(body.into_bytes());
+        let body = Body::Blob(blob.hash.clone());
+        blobs.push(blob);
+        Ok(Self { kind, body })
+    }
+}
+
+fn unreadable(error: serde_json::Error) -> LedgerError {
+    LedgerError::malformed(format!("an entry could not be read again ({error})"))
+}
+
+/// The way to the thread.
+#[derive(Debug)]
+pub(super) struct Writer {
+    file: PathBuf,
+    queue: Option<Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    pub(super) fn start(file: PathBuf, conn: Connection) -> Result<Self, LedgerError> {
+        let (queue, jobs) = channel();
+        let name = file.clone();
+        let thread = thread::Builder::new()
+            .name("ledger".to_owned())
+            .spawn(move || run(&name, conn, &jobs))
+            .map_err(LedgerError::unusable(&file))?;
+        Ok(Self {
+            file,
+            queue: Some(queue),
+            thread: Some(thread),
+        })
+    }
+
+    /// Queue a batch and wait until it is durable.
+    pub(super) fn write(&self, batch: Prepared) -> Result<Receipt, LedgerError> {
+        let stopped = || LedgerError::Stopped {
+            file: self.file.clone(),
+        };
+        let (reply, answer) = sync_channel(1);
+        let queue = self.queue.as_ref().ok_or_else(stopped)?;
+        queue.send(Job { batch, reply }).map_err(|_| stopped())?;
+        answer.recv().map_err(|_| stopped())?
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        // The thread ends once the queue is closed and empty.
+        drop(self.queue.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(file: &Path, mut conn: Connection, jobs: &Receiver<Job>) {
+    while let Ok(job) = jobs.recv() {
+        let (mut rows, mut bytes) = (job.batch.rows.len(), job.batch.bytes());
+        let mut group = vec![job];
+        while rows < GROUP_ROWS && bytes < GROUP_BYTES {
+            let Ok(job) = jobs.try_recv() else { break };
+            rows += job.batch.rows.len();
+            bytes += job.batch.bytes();
+            group.push(job);
+        }
+        settle(file, &mut conn, group);
+    }
+}
+
+/// Write a group and tell each caller. A batch that spoils its group fails alone.
+fn settle(file: &Path, conn: &mut Connection, group: Vec<Job>) {
+    match write(file, conn, group.iter().map(|job| &job.batch)) {
+        Ok(receipts) => {
+            for (job, receipt) in group.into_iter().zip(receipts) {
+                // A caller that is gone does not need to know.
+                let _ = job.reply.send(Ok(receipt));
+            }
+        }
+        // No batch's fault, and each would wait just as long alone.
+        Err(LedgerError::Locked { file }) => {
+            for job in group {
+                let file = file.clone();
+                let _ = job.reply.send(Err(LedgerError::Locked { file }));
+            }
+        }
+        Err(error) => match <[Job; 1]>::try_from(group) {
+            Ok([job]) => {
+                let _ = job.reply.send(Err(error));
+            }
+            Err(group) => {
+                for job in group {
+                    settle(file, conn, vec![job]);
+                }
+            }
+        },
+    }
+}
+
+fn write<'a>(
+    file: &Path,
+    conn: &mut Connection,
+    batches: impl Iterator<Item = &'a Prepared>,
+) -> Result<Vec<Receipt>, LedgerError> {
+    let failed = |source| LedgerError::sql(file, source);
+    // From its first moment this transaction is the only one that writes, in any process: the next
+    // position stays the next.
+    let tx = conn
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(failed)?;
+    let next = "SELECT coalesce(max(seq), 0) + 1 FROM entries";
+    let mut next: i64 = tx.query_row(next, [], |row| row.get(0)).map_err(failed)?;
+    let mut receipts = Vec::new();
+    for batch in batches {
+        if let Some(workflow) = batch.workflow
+            && !exists(&tx, workflow).map_err(failed)?
+        {
+            return Err(LedgerError::malformed(format!(
+                "there is no workflow {workflow}"
+            )));
+        }
+        let receipt = insert(&tx, batch, next).map_err(failed)?;
+        receipts.push(receipt);
+        next += batch.rows.len() as i64;
+    }
+    tx.commit().map_err(failed)?;
+    Ok(receipts)
+}
+
+/// Only `started` belongs to a workflow that has its own position.
+fn exists(tx: &Transaction, workflow: Seq) -> rusqlite::Result<bool> {
+    tx.prepare_cached("SELECT 1 FROM entries WHERE seq = ?1 AND workflow = ?1")?
+        .query_row([sql(workflow)], |_| Ok(()))
+        .optional()
+        .map(|found| found.is_some())
+}
+
+fn insert(tx: &Transaction, batch: &Prepared, first: i64) -> rusqlite::Result<Receipt> {
+    let mut add = tx.prepare_cached(
+        "INSERT INTO blobs (hash, size, packed, bytes) VALUES (?1, ?2, ?3, ?4) \
+         ON CONFLICT (hash) DO NOTHING",
+    )?;
+    for blob in &batch.blobs {
+        let size = blob.size as i64;
+        add.execute((&blob.hash.0, size, blob.packed, &blob.bytes))?;
+    }
+    let mut append = tx.prepare_cached(
+        "INSERT INTO entries (seq, at, workflow, kind, body, blob) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    let at = now();
+    let workflow = batch.workflow.map_or(first, sql);
+    for (seq, row) in (first..).zip(&batch.rows) {
+        let (body, blob) = match &row.body {
+            Body::Text(text) => (Some(text), None),
+            Body::Blob(hash) => (None, Some(&hash.0)),
+        };
+        append.execute((seq, at as i64, workflow, &row.kind, body, blob))?;
+    }
+    Ok(Receipt {
+        first: first.unsigned_abs(),
+        at,
+        workflow: Seq(workflow.unsigned_abs()),
+    })
+}
+
+/// Milliseconds since 1970-01-01 UTC.
+fn now() -> u64 {
+    SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |since| since.as_millis() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::entry::Phase;
+
+    use super::*;
+    use crate::ledger::schema;
+
+    fn said(workflow: u64) -> Prepared {
+        let entry = Entry::Said {
+            text: "x".to_owned(),
+            phase: Phase::Update,
+        };
+        Prepared::new(Some(Seq(workflow)), &[entry], Vec::new()).unwrap()
+    }
+
+    #[test]
+    fn a_bad_batch_does_not_spoil_its_group() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("ledger.sqlite");
+        let mut conn = schema::prepare(&file).unwrap();
+        conn.execute(
+            "INSERT INTO entries VALUES (1, 0, 1, 'started', '{}', NULL)",
+            [],
+        )
+        .unwrap();
+        let (group, answers): (Vec<Job>, Vec<_>) = [1, 77, 1, 78, 1]
+            .into_iter()
+            .map(|workflow| {
+                let (reply, answer) = sync_channel(1);
+                let batch = said(workflow);
+                (Job { batch, reply }, answer)
+            })
+            .unzip();
+        settle(&file, &mut conn, group);
+        let said: Vec<String> = answers
+            .iter()
+            .map(|answer| match answer.recv().unwrap() {
+                Ok(receipt) => receipt.first.to_string(),
+                Err(error) => error.to_string(),
+            })
+            .collect();
+        assert_eq!([&said[0], &said[2], &said[4]], ["2", "3", "4"]);
+        assert!(said[1].contains("no workflow 77"), "{}", said[1]);
+        assert!(said[3].contains("no workflow 78"), "{}", said[3]);
+    }
+}
