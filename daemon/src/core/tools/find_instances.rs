@@ -1,0 +1,51 @@
+//! `find_instances`: the instances that a selector fits.
+
+use scene_schemas::{Bounded, InstancePath};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::{Run, Tool, args};
+use crate::core::refusal::Refusal;
+use crate::core::scene::Scene;
+use crate::core::scene::selector::Selector;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "find_instances",
+    about: "Finds instances by a selector in the language of Instance:QueryDescendants: Part, #Name, \
+            .Tag, [Anchored = false], [$Attribute = value], A > B, A >> B, `,`, :not(), :has().",
+    schema: args::schema::<Args>,
+    run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    /// e.g. Model > Part.Coin[Transparency = 0]
+    selector: String,
+    /// Below which instance; game where absent.
+    root: Option<InstancePath>,
+    /// How many a page has; 100 where absent.
+    limit: Option<Bounded<1, 1000>>,
+    /// From the page before.
+    cursor: Option<String>,
+}
+
+fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
+    let root = args.root.as_ref().map_or(Ok(scene.root()), |path| scene.resolve(path))?;
+    let limit = args.limit.map_or(100, |limit| limit.get() as usize);
+    let skip = args::offset(args.cursor.as_deref())?;
+    let found = Selector::parse(&args.selector)?.select(scene, root)?;
+    let page: Vec<_> = found
+        .iter()
+        .skip(skip)
+        .take(limit)
+        .map(|node| json!({ "path": scene.path(*node), "class": scene.class(*node) }))
+        .collect();
+    let mut answer = json!({ "total": found.len(), "instances": page });
+    if found.len() > skip + limit {
+        answer["truncated"] = true.into();
+        answer["cursor"] = (skip + limit).to_string().into();
+    }
+    Ok(answer)
+}

@@ -1,0 +1,102 @@
+//! `get_properties`: the values that are in effect, defaults included.
+
+use std::collections::BTreeSet;
+
+use scene_schemas::{Bounded, InstancePath};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value as Json, json};
+
+use super::{Run, Tool, args};
+use crate::core::refusal::Refusal;
+use crate::core::scene::reflection::{self, Access};
+use crate::core::scene::{Node, Scene};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "get_properties",
+    about: "Reads properties (defaults filled in), tags (`Tags`) and attributes (`@Name`). Without \
+            `keys`: all that are known. Names that the instance does not have come under `unknown`.",
+    schema: args::schema::<Args>,
+    run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    /// Whose.
+    path: InstancePath,
+    /// Which, e.g. ["Size", "Color", "@Speed"]
+    keys: Option<Vec<String>>,
+    /// All attributes as well.
+    include_all_attributes: Option<bool>,
+    /// How long the answer may be; 32768 where absent.
+    max_bytes: Option<Bounded<256, 1_000_000>>,
+}
+
+/// Properties of the engine, or that have a tool of their own.
+const HIDDEN: [&str; 6] =
+    ["Attributes", "AttributesSerialize", "HistoryId", "Source", "Tags", "UniqueId"];
+
+fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
+    let node = scene.resolve(&args.path)?;
+    let mut names: Vec<String> = match &args.keys {
+        Some(keys) => keys.clone(),
+        None => known(scene, node),
+    };
+    if args.include_all_attributes == Some(true) {
+        names.extend(scene.attribute_names(node).iter().map(|name| format!("@{name}")));
+    }
+    let budget = args.max_bytes.map_or(32_768, |bytes| bytes.get() as usize);
+    let (mut properties, mut unknown, mut rest) = (Map::new(), Vec::new(), Vec::new());
+    let mut used = 0;
+    for name in names {
+        if properties.contains_key(&name) {
+            continue;
+        }
+        let Some(value) = value(scene, node, &name) else {
+            unknown.push(name);
+            continue;
+        };
+        used += name.len() + value.to_string().len() + 4;
+        if used > budget {
+            rest.push(name);
+        } else {
+            properties.insert(name, value);
+        }
+    }
+    let mut answer = json!({
+        "path": scene.path(node),
+        "class": scene.class(node),
+        "properties": properties,
+        "unknown": unknown,
+    });
+    if !rest.is_empty() {
+        answer["truncated"] = true.into();
+        answer["rest"] = rest.into();
+    }
+    Ok(answer)
+}
+
+fn value(scene: &Scene, node: Node, name: &str) -> Option<Json> {
+    match name {
+        "ClassName" => Some(scene.class(node).into()),
+        "Parent" => scene.parent(node).map(|parent| scene.path(parent).to_string().into()),
+        "Tags" => Some(scene.tags(node).collect()),
+        name => scene.value(node, name).map(|value| value.plain()),
+    }
+}
+
+/// What is stored, and what the class has besides.
+fn known(scene: &Scene, node: Node) -> Vec<String> {
+    let class = scene.class(node);
+    let of_class = reflection::property_names(class).filter(
+        |name| matches!(reflection::access(class, name), Some(Access::Stored(found)) if found.name == *name),
+    );
+    let names: BTreeSet<&str> = scene
+        .stored_names(node)
+        .into_iter()
+        .chain(of_class)
+        .filter(|name| !HIDDEN.contains(name) && scene.value(node, name).is_some())
+        .collect();
+    names.into_iter().map(str::to_owned).chain(["Tags".to_owned()]).collect()
+}

@@ -1,0 +1,194 @@
+//! The tools that a model calls, one file each.
+//!
+//! A tool is a pure function of its arguments and the scene. It answers, drafts a change, or says
+//! something; it never performs anything. A new tool is a new file and two lines here: its module,
+//! and its place in [`TOOLS`].
+
+mod apply_edit;
+mod clone_instance;
+mod complete;
+mod create_instance;
+mod delete_instance;
+mod final_message;
+mod find_instances;
+mod get_properties;
+mod list_children;
+mod list_code_definition_names;
+mod message;
+mod move_instance;
+mod open_or_create_script;
+mod propose_changes;
+mod read_script;
+mod rename_instance;
+mod replace_text;
+mod search_files;
+mod set_properties;
+mod show_diff;
+mod start_plan;
+mod update_plan;
+mod write_script;
+
+mod args;
+mod print;
+
+use scene_schemas::Fingerprint;
+use scene_schemas::entry::{Phase, Seq};
+use scene_schemas::proposal::Proposal;
+use schemars::Schema;
+use serde_json::Value as Json;
+
+use crate::core::proposal::{Blobs, Draft};
+use crate::core::refusal::{Refusal, did_you_mean};
+use crate::core::scene::Scene;
+
+pub use self::print::print;
+
+/// All tools, in the order in which a model reads them.
+pub static TOOLS: &[Tool] = &[
+    list_children::TOOL,
+    find_instances::TOOL,
+    get_properties::TOOL,
+    read_script::TOOL,
+    search_files::TOOL,
+    list_code_definition_names::TOOL,
+    open_or_create_script::TOOL,
+    create_instance::TOOL,
+    clone_instance::TOOL,
+    set_properties::TOOL,
+    rename_instance::TOOL,
+    move_instance::TOOL,
+    delete_instance::TOOL,
+    apply_edit::TOOL,
+    replace_text::TOOL,
+    write_script::TOOL,
+    propose_changes::TOOL,
+    show_diff::TOOL,
+    start_plan::TOOL,
+    update_plan::TOOL,
+    message::TOOL,
+    final_message::TOOL,
+    complete::TOOL,
+];
+
+/// A tool.
+#[derive(Debug, Clone, Copy)]
+pub struct Tool {
+    /// Its name.
+    pub name: &'static str,
+    /// What a model reads about it.
+    pub about: &'static str,
+    /// The schema of its arguments.
+    pub schema: fn() -> Schema,
+    /// What it does.
+    pub run: Run,
+}
+
+/// What a tool does.
+#[derive(Debug, Clone, Copy)]
+pub enum Run {
+    /// It answers from the scene.
+    Read(fn(Json, &Scene) -> Result<Json, Refusal>),
+    /// It drafts a change.
+    Change(fn(Json, &mut Draft<'_>) -> Result<Json, Refusal>),
+    /// It says something to the person or about the work.
+    Talk(fn(Json) -> Result<Talk, Refusal>),
+}
+
+/// What a model says by a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Talk {
+    /// Its plan.
+    Plan {
+        /// The steps.
+        steps: Vec<String>,
+    },
+    /// How far it is.
+    Progress {
+        /// The step that is done.
+        completed: Option<update_plan::StepName>,
+        /// The step that comes next.
+        next: Option<update_plan::StepName>,
+        /// A remark.
+        notes: Option<String>,
+    },
+    /// A message.
+    Said {
+        /// What it says.
+        text: String,
+        /// When.
+        phase: Phase,
+    },
+    /// That it is done.
+    Done {
+        /// What it did.
+        summary: Option<String>,
+    },
+}
+
+/// What came of planning a call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Plan {
+    /// An answer; nothing changes.
+    Answer(Json),
+    /// A change to decide upon, and what the model is told besides.
+    Propose(Box<Proposal>, Json),
+    /// Something that was said.
+    Talk(Talk),
+}
+
+/// A tool by name.
+///
+/// # Errors
+/// There is none of that name.
+pub fn find(name: &str) -> Result<&'static Tool, Refusal> {
+    TOOLS.iter().find(|tool| tool.name == name).ok_or_else(|| {
+        let near = did_you_mean(name, TOOLS.iter().map(|tool| tool.name));
+        Refusal(format!("There is no tool `{name}`.{near} `vector tools` lists them."))
+    })
+}
+
+/// Plans a call. What is proposed stays done in the scene, for the next plan to stand on; where the
+/// call is refused or only answers, the scene is as it was.
+///
+/// # Errors
+/// What is wrong with the call, in words that its author can act on.
+pub fn plan(
+    call: Seq,
+    name: &str,
+    args: &Json,
+    scene: &mut Scene,
+    base: &Fingerprint,
+    blobs: &Blobs,
+) -> Result<Plan, Refusal> {
+    let tool = find(name)?;
+    let args = args::without_session(args.clone());
+    let named = |refusal: Refusal| Refusal(format!("{name}: {}", refusal.0));
+    match tool.run {
+        Run::Read(read) => read(args, scene).map(Plan::Answer).map_err(named),
+        Run::Talk(talk) => talk(args).map(Plan::Talk).map_err(named),
+        Run::Change(change) => {
+            scene.begin(call);
+            let mark = scene.mark();
+            let planned = draft(change, args, scene, base, blobs);
+            if !matches!(planned, Ok(Plan::Propose(..))) {
+                scene.rollback(mark);
+            }
+            planned.map_err(named)
+        }
+    }
+}
+
+fn draft(
+    change: fn(Json, &mut Draft<'_>) -> Result<Json, Refusal>,
+    args: Json,
+    scene: &mut Scene,
+    base: &Fingerprint,
+    blobs: &Blobs,
+) -> Result<Plan, Refusal> {
+    let mut draft = Draft::new(scene, blobs);
+    let answer = change(args, &mut draft)?;
+    if draft.is_empty() {
+        return Ok(Plan::Answer(answer));
+    }
+    Ok(Plan::Propose(Box::new(draft.finish(base)?), answer))
+}

@@ -1,0 +1,71 @@
+//! `read_script`: a script's text.
+
+use scene_schemas::{Bounded, InstancePath};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::{Run, Tool, args};
+use crate::core::proposal::text_of;
+use crate::core::refusal::{Refusal, refuse};
+use crate::core::scene::Scene;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "read_script",
+    about: "Reads a script's text, whole or from line to line (from 1).",
+    schema: args::schema::<Args>,
+    run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    /// Which script.
+    path: InstancePath,
+    /// The first line, from 1.
+    start_line: Option<Bounded<1, 10_000_000>>,
+    /// The last line.
+    end_line: Option<Bounded<1, 10_000_000>>,
+    /// How long the text may be; 65536 where absent.
+    max_bytes: Option<Bounded<64, 1_000_000>>,
+}
+
+fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
+    let node = scene.resolve(&args.path)?;
+    let text = text_of(scene, node, &args.path)?;
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let start = args.start_line.map_or(1, |line| line.get() as usize);
+    let end = args.end_line.map_or(lines.len(), |line| line.get() as usize).min(lines.len());
+    if start > lines.len().max(1) || start > end.max(1) {
+        return refuse!("{} has {} lines; line {start} to {end} is not in it.", args.path, lines.len());
+    }
+    let budget = args.max_bytes.map_or(65_536, |bytes| bytes.get() as usize);
+    let mut part = String::new();
+    let mut last = start - 1;
+    for line in lines.iter().take(end).skip(start - 1) {
+        if part.len() + line.len() > budget {
+            break;
+        }
+        part.push_str(line);
+        last += 1;
+    }
+    let stuck = last < start && !lines.is_empty();
+    if stuck {
+        part.push_str(args::cut(lines[start - 1], budget));
+        last = start;
+    }
+    let mut answer = json!({
+        "path": scene.path(node),
+        "class": scene.class(node),
+        "text": part,
+        "startLine": start,
+        "endLine": last,
+        "totalLines": lines.len(),
+        "fingerprint": scene.text_fingerprint(node),
+    });
+    if last < end || stuck {
+        answer["truncated"] = true.into();
+        answer["nextLine"] = (last + 1).into();
+    }
+    Ok(answer)
+}
