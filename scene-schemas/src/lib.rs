@@ -11,6 +11,7 @@ pub mod proposal;
 pub mod text;
 pub mod value;
 
+pub use bounded::Bounded;
 pub use command::{Command, Fingerprint, InstanceId, Target};
 pub use path::InstancePath;
 pub use value::Value;
