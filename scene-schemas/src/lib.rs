@@ -6,6 +6,7 @@
 pub mod bounded;
 pub mod command;
 pub mod entry;
+pub mod luau;
 pub mod path;
 pub mod proposal;
 pub mod text;

@@ -230,22 +230,41 @@ impl JsonSchema for Value {
         Cow::Borrowed("Value")
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let type_name = generator.subschema_for::<ValueType>();
         json_schema!({
-            "description": "A property value. Booleans, texts and 64-bit floats stand for \
-                themselves; every other type is an object that names its type in `__t`, such as \
+            "description": "A property value. Booleans, strings and 64-bit floats stand for themselves;\n\
+                every other type is an object that names its type in `__t`, such as\n\
                 {\"__t\":\"Vector3\",\"x\":0,\"y\":1,\"z\":0}.",
             "anyOf": [
-                { "type": "boolean" },
-                { "type": "number" },
-                { "type": "string" },
+                { "description": "A flag.", "type": "boolean" },
+                { "description": "A 64-bit float.", "type": "number" },
+                { "description": "A JSON string.", "type": "string" },
                 {
+                    "description": "Any other type.",
                     "type": "object",
-                    "properties": { "__t": { "type": "string", "enum": TYPE_NAMES.as_slice() } },
+                    "properties": { "__t": type_name },
                     "required": ["__t"],
                     "additionalProperties": true,
                 },
             ],
+        })
+    }
+}
+
+/// The schema of what stands in `__t`; values carry the name itself.
+struct ValueType;
+
+impl JsonSchema for ValueType {
+    fn schema_name() -> Cow<'static, str> {
+        Cow::Borrowed("ValueType")
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "The types that a value names in `__t`.",
+            "type": "string",
+            "enum": TYPE_NAMES.as_slice(),
         })
     }
 }
