@@ -124,7 +124,8 @@ pub(super) fn number_text(number: &Number) -> String {
         .map_or_else(|| number.to_string(), ecmascript)
 }
 
-/// `Number::toString` of ECMAScript, which is also how Luau prints a number.
+/// `Number::toString` of ECMAScript. Luau's `tostring` differs in one thing alone: it pads an exponent
+/// to two digits (`1e-07`).
 fn ecmascript(number: f64) -> String {
     if number == 0.0 {
         return if number.is_sign_negative() {
