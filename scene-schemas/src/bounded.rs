@@ -1,1 +1,130 @@
+//! Whole numbers with limits: the numbers that a schema prints are the ones that reading enforces.
+//!
+//! What is counted, and what happens to somebody who asks for more, is not known here.
 
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// A whole number from `MIN` to `MAX`, both included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Bounded<const MIN: u64, const MAX: u64>(u64);
+
+/// A number outside the limits.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("must be a whole number from {min} to {max}, got {got}")]
+pub struct OutOfBounds {
+    /// The lowest number that is allowed.
+    pub min: u64,
+    /// The highest number that is allowed.
+    pub max: u64,
+    /// What was given instead.
+    pub got: String,
+}
+
+impl<const MIN: u64, const MAX: u64> Bounded<MIN, MAX> {
+    /// The number.
+    pub fn get(self) -> u64 {
+        self.0
+    }
+
+    fn refuse(got: impl fmt::Display) -> OutOfBounds {
+        OutOfBounds {
+            min: MIN,
+            max: MAX,
+            got: got.to_string(),
+        }
+    }
+}
+
+impl<const MIN: u64, const MAX: u64> TryFrom<u64> for Bounded<MIN, MAX> {
+    type Error = OutOfBounds;
+
+    fn try_from(number: u64) -> Result<Self, OutOfBounds> {
+        if (MIN..=MAX).contains(&number) {
+            Ok(Self(number))
+        } else {
+            Err(Self::refuse(number))
+        }
+    }
+}
+
+impl<const MIN: u64, const MAX: u64> fmt::Display for Bounded<MIN, MAX> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Bounded<MIN, MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // Through JSON, so that a text or a fraction gets the same sentence as a number too large.
+        let json = serde_json::Value::deserialize(deserializer)?;
+        json.as_u64()
+            .ok_or_else(|| Self::refuse(&json))
+            .and_then(Self::try_from)
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+impl<const MIN: u64, const MAX: u64> JsonSchema for Bounded<MIN, MAX> {
+    fn schema_name() -> Cow<'static, str> {
+        Cow::Owned(format!("Bounded_{MIN}_{MAX}"))
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "integer", "minimum": MIN, "maximum": MAX })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Percent = Bounded<1, 100>;
+
+    #[test]
+    fn the_limits_are_included() {
+        for number in [1, 100] {
+            let json = number.to_string();
+            let read: Percent = serde_json::from_str(&json).unwrap();
+            assert_eq!(read.get(), number);
+            assert_eq!(serde_json::to_string(&read).unwrap(), json);
+        }
+    }
+
+    #[track_caller]
+    fn refuse(json: &str) {
+        let error = serde_json::from_str::<Percent>(json).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("must be a whole number from 1 to 100, got {json}")
+        );
+    }
+
+    #[test]
+    fn what_lies_outside_is_refused() {
+        refuse("0");
+        refuse("101");
+        refuse("-1");
+        refuse("1.5");
+        refuse("\"7\"");
+        refuse("null");
+        refuse("18446744073709551615");
+    }
+
+    #[test]
+    fn the_schema_prints_the_same_limits() {
+        let schema = schemars::schema_for!(Percent);
+        let json = schema.as_value();
+        assert_eq!(json["minimum"], 1);
+        assert_eq!(json["maximum"], 100);
+        assert_eq!(json["type"], "integer");
+    }
+}

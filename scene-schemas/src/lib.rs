@@ -6,11 +6,13 @@
 pub mod bounded;
 pub mod command;
 pub mod entry;
+pub mod luau;
 pub mod path;
 pub mod proposal;
 pub mod text;
 pub mod value;
 
+pub use bounded::Bounded;
 pub use command::{Command, Fingerprint, InstanceId, Target};
 pub use path::InstancePath;
 pub use value::Value;

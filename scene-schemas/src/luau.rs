@@ -1,0 +1,407 @@
+//! Prints the plugin's types: `plugin/src/Schema.luau`.
+//!
+//! It walks the JSON schemas of the Rust types, so that the two languages cannot drift apart, and
+//! writes what StyLua would leave as it is. Where the file lies and whether it is fresh is not
+//! known here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use schemars::SchemaGenerator;
+use serde_json::{Map, Value as Json};
+
+use crate::command::Props;
+use crate::entry::{Entry, Record};
+
+const HEADER: &str = "\
+--!strict
+-- The words that the daemon and the plugin share: printed from the crate `scene-schemas`, never
+-- edited by hand. Integers are numbers here, and what may be absent or null is optional.
+";
+
+/// An alias has no schema of its own, and so none of its docs.
+const PROPS: &str = "Properties by name. `Name` is a property, `Tags` holds all tags, and `@Key` is the\nattribute `Key`. \
+    Null takes a property back to its default and removes an attribute.";
+
+/// Names that a reader of these types looks up by hand: the field of the returned table, the type,
+/// and the property that tells its variants apart (none where they are plain strings).
+const LISTS: [(&str, &str, Option<&str>); 6] = [
+    ("Classes", "Class", None),
+    ("Entries", "Entry", Some("entry")),
+    ("Modes", "Mode", None),
+    ("Ops", "Command", Some("op")),
+    ("ValueTypes", "ValueType", None),
+    ("WarningKinds", "WarningKind", None),
+];
+
+const KEYWORDS: [&str; 21] = [
+    "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "if", "in", "local",
+    "nil", "not", "or", "repeat", "return", "then", "true", "until", "while",
+];
+
+/// Columns that StyLua lets a line have, and the width that it counts for a tab.
+const COLUMNS: usize = 120;
+const TAB: usize = 4;
+
+/// The text of `plugin/src/Schema.luau`. The same at every call.
+pub fn print() -> String {
+    let mut generator = SchemaGenerator::default();
+    generator.subschema_for::<Record>();
+    generator.subschema_for::<Entry>();
+    let mut props = generator.subschema_for::<Props>();
+    props.insert("description".to_owned(), Json::from(PROPS));
+    let props = props.to_value();
+    let types: BTreeMap<String, Json> = generator.take_definitions(true).into_iter().collect();
+    Printer::new(types, props).module()
+}
+
+struct Printer {
+    types: BTreeMap<String, Json>,
+    /// Types that schemas repeat in full instead of naming them, with the text they print as.
+    inlined: Vec<(&'static str, String)>,
+}
+
+/// One member of a union, and what stands above it.
+struct Member {
+    docs: Option<String>,
+    text: String,
+}
+
+impl Printer {
+    fn new(types: BTreeMap<String, Json>, props: Json) -> Self {
+        let mut printer = Self {
+            types,
+            inlined: Vec::new(),
+        };
+        let props_text = printer.of(&props, 0);
+        let entry_text = printer
+            .types
+            .get("Entry")
+            .map(|entry| printer.of(entry, 0))
+            .unwrap_or_default();
+        printer.types.insert("Props".to_owned(), props);
+        printer.inlined = vec![("Props", props_text), ("Entry", entry_text)];
+        printer
+    }
+
+    fn module(&self) -> String {
+        let mut text = HEADER.to_owned();
+        for (name, schema) in &self.types {
+            text.push('\n');
+            comment(&mut text, docs(schema), 0);
+            let body = self.inlined.iter().find(|(inlined, _)| inlined == name);
+            let body = body.map_or_else(|| self.of(schema, 0), |(_, body)| body.clone());
+            let space = if body.starts_with('\n') { "" } else { " " };
+            let _ = writeln!(text, "export type {name} ={space}{body}");
+        }
+        text.push_str("\nreturn table.freeze({\n");
+        for (field, name, tag) in LISTS {
+            let _ = writeln!(text, "\t{field} = table.freeze({{");
+            for variant in self.variants(name, tag) {
+                let _ = writeln!(text, "\t\t{variant},");
+            }
+            text.push_str("\t}),\n");
+        }
+        text.push_str("})\n");
+        text
+    }
+
+    /// The names of an enum's variants in the order of their declaration, as Luau strings.
+    fn variants(&self, name: &str, tag: Option<&str>) -> Vec<String> {
+        let Some(schema) = self.types.get(name) else {
+            return Vec::new();
+        };
+        let one = |variant: &Json| match tag {
+            Some(tag) => literals(&variant["properties"][tag]),
+            None => literals(variant),
+        };
+        let mut names = literals(schema);
+        names.extend(members(schema).into_iter().flatten().flat_map(one));
+        names
+    }
+
+    /// A schema's type, to stand at this depth. A text that begins with a line break is a union.
+    fn of(&self, schema: &Json, depth: usize) -> String {
+        if let Some(name) = schema["$ref"]
+            .as_str()
+            .and_then(|path| path.rsplit('/').next())
+        {
+            return name.to_owned();
+        }
+        let literals = literals(schema);
+        if !literals.is_empty() {
+            let member = |text| Member { docs: None, text };
+            return union(literals.into_iter().map(member).collect(), depth);
+        }
+        let is_object = schema["properties"].is_object();
+        if let Some(all) = members(schema) {
+            let variants = self.variants_of(all, depth);
+            return if is_object {
+                let variants = self.name_of(&self.variants_of(all, 0)).unwrap_or(variants);
+                format!("{} & {}", self.object(schema, depth), grouped(&variants))
+            } else {
+                variants
+            };
+        }
+        if is_object {
+            return self.object(schema, depth);
+        }
+        match &schema["type"] {
+            Json::String(kind) => self.named(kind, schema, depth),
+            Json::Array(kinds) => {
+                let kinds: Vec<&str> = kinds.iter().filter_map(Json::as_str).collect();
+                let some = kinds.iter().filter(|kind| **kind != "null");
+                let some = some
+                    .map(|kind| Member {
+                        docs: None,
+                        text: self.named(kind, schema, depth),
+                    })
+                    .collect();
+                or_nil(union(some, depth), kinds.contains(&"null"))
+            }
+            _ => "any".to_owned(),
+        }
+    }
+
+    fn variants_of(&self, all: &[Json], depth: usize) -> String {
+        let (nulls, some): (Vec<&Json>, Vec<&Json>) =
+            all.iter().partition(|member| member["type"] == "null");
+        let documented = some.iter().any(|member| docs(member).is_some());
+        let one_line = !documented && some.iter().all(|one| !self.of(one, 0).contains('\n'));
+        let inner = if one_line || some.len() == 1 {
+            depth
+        } else {
+            depth + 1
+        };
+        let some = some
+            .iter()
+            .map(|member| Member {
+                docs: docs(member).map(str::to_owned),
+                text: self.of(member, inner),
+            })
+            .collect();
+        or_nil(union(some, depth), !nulls.is_empty())
+    }
+
+    fn named(&self, kind: &str, schema: &Json, depth: usize) -> String {
+        match kind {
+            "boolean" => "boolean".to_owned(),
+            "integer" | "number" => "number".to_owned(),
+            "string" => "string".to_owned(),
+            "array" => format!("{{ {} }}", self.items(schema, depth)),
+            "object" => {
+                let values = match &schema["additionalProperties"] {
+                    Json::Object(_) => self.of(&schema["additionalProperties"], depth),
+                    _ => "any".to_owned(),
+                };
+                let map = format!("{{ [string]: {values} }}");
+                self.name_of(&map).unwrap_or(map)
+            }
+            _ => "any".to_owned(),
+        }
+    }
+
+    /// Luau has no tuples: what may stand at any of the places stands at all of them.
+    fn items(&self, schema: &Json, depth: usize) -> String {
+        let Some(places) = schema["prefixItems"].as_array() else {
+            return self.of(&schema["items"], depth);
+        };
+        let texts: BTreeSet<String> = places.iter().map(|place| self.of(place, depth)).collect();
+        let texts: Vec<String> = texts.into_iter().collect();
+        texts.join(" | ")
+    }
+
+    fn name_of(&self, text: &str) -> Option<String> {
+        let (name, _) = self.inlined.iter().find(|(_, inlined)| inlined == text)?;
+        Some((*name).to_owned())
+    }
+
+    fn object(&self, schema: &Json, depth: usize) -> String {
+        let none = Map::new();
+        let properties = schema["properties"].as_object().unwrap_or(&none);
+        let required: BTreeSet<&str> = schema["required"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Json::as_str)
+            .collect();
+        // What tells variants apart comes first; the others follow by name.
+        let mut fields: Vec<_> = properties.iter().collect();
+        fields.sort_by_key(|(name, field)| (field["const"].is_null(), name.as_str()));
+
+        let mut inner: Vec<(Option<&str>, String)> = Vec::new();
+        for (name, field) in fields {
+            let is_optional = !required.contains(name.as_str());
+            let text = or_nil(self.of(field, depth + 1), is_optional);
+            let space = if text.starts_with('\n') { "" } else { " " };
+            inner.push((docs(field), format!("{}:{space}{text}", key(name))));
+        }
+        if schema["additionalProperties"] == Json::Bool(true) {
+            inner.push((None, "[string]: any".to_owned()));
+        }
+        if let [(None, only)] = inner.as_slice() {
+            return format!("{{ {only} }}");
+        }
+        let tabs = "\t".repeat(depth + 1);
+        let mut text = "{\n".to_owned();
+        for (docs, field) in inner {
+            comment(&mut text, docs, depth + 1);
+            let _ = writeln!(text, "{tabs}{field},");
+        }
+        text.push_str(&"\t".repeat(depth));
+        text.push('}');
+        text
+    }
+}
+
+fn docs(schema: &Json) -> Option<&str> {
+    schema["description"].as_str()
+}
+
+fn members(schema: &Json) -> Option<&Vec<Json>> {
+    schema["oneOf"]
+        .as_array()
+        .or_else(|| schema["anyOf"].as_array())
+}
+
+/// The strings that a schema allows one by one, as Luau writes them.
+fn literals(schema: &Json) -> Vec<String> {
+    let some = schema["enum"].as_array().into_iter().flatten();
+    some.chain([&schema["const"]])
+        .filter_map(Json::as_str)
+        .map(|text| Json::from(text).to_string())
+        .collect()
+}
+
+fn comment(text: &mut String, docs: Option<&str>, depth: usize) {
+    let tabs = "\t".repeat(depth);
+    for line in docs.unwrap_or_default().lines() {
+        // Links are for Rust's own pages.
+        let line = line.replace("[`", "`").replace("`]", "`");
+        let line = format!("{tabs}-- {line}");
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+}
+
+/// On one line where nothing needs more.
+fn union(members: Vec<Member>, depth: usize) -> String {
+    let texts: Vec<&str> = members.iter().map(|member| member.text.as_str()).collect();
+    if let [only] = texts.as_slice() {
+        return (*only).to_owned();
+    }
+    let line = texts.join(" | ");
+    let has_docs = members.iter().any(|member| member.docs.is_some());
+    // Half a line is left for what stands before and behind it.
+    if !has_docs && !line.contains('\n') && depth * TAB + line.len() <= COLUMNS / 2 {
+        return line;
+    }
+    let tabs = "\t".repeat(depth + 1);
+    let mut text = String::new();
+    for member in members {
+        text.push('\n');
+        comment(&mut text, member.docs.as_deref(), depth + 1);
+        let _ = write!(text, "{tabs}| {}", member.text);
+    }
+    text
+}
+
+fn grouped(text: &str) -> String {
+    if text.contains(" | ") || text.starts_with('\n') {
+        format!("({text})")
+    } else {
+        text.to_owned()
+    }
+}
+
+fn or_nil(text: String, is_optional: bool) -> String {
+    if !is_optional || text.ends_with('?') || text == "any" {
+        text
+    } else {
+        format!("{}?", grouped(&text))
+    }
+}
+
+fn key(name: &str) -> String {
+    let mut bytes = name.bytes();
+    let is_name = bytes
+        .next()
+        .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+        && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if is_name && !KEYWORDS.contains(&name) {
+        name.to_owned()
+    } else {
+        format!("[{}]", Json::from(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(passage: &str) {
+        let text = print();
+        assert!(text.contains(passage), "{text}");
+    }
+
+    #[test]
+    fn the_text_is_the_same_at_every_call() {
+        assert_eq!(print(), print());
+    }
+
+    #[test]
+    fn every_kind_of_type_is_printed() {
+        check("--!strict\n");
+        check("export type Fingerprint = string\n");
+        check("export type Seq = number\n");
+        check("\tid: InstanceId?,\n");
+        check("\tafter: { Seq }?,\n");
+        check("\t\targs: any,\n");
+        check("\t\tprops: Props,\n");
+        check("\t\tprops: { { Value | string } },\n");
+        check("export type Props = { [string]: Value? }\n");
+        check("\tworkflow: Seq,\n} & Entry\n");
+        check("\t-- It stays.\n\t| { context: string }\n");
+        check("\t| {\n\t\top: \"create\",\n");
+        check("\t-- A JSON string.\n\t| string\n");
+        check("\t| \"Vector3int16\"\n");
+    }
+
+    #[test]
+    fn a_keyword_is_a_quoted_field() {
+        check("\t[\"end\"]: Position,\n");
+        assert_eq!(key("begin"), "begin");
+        assert_eq!(key("two words"), "[\"two words\"]");
+    }
+
+    #[test]
+    fn lists_keep_the_order_of_the_declaration() {
+        check(
+            "\tModes = table.freeze({\n\t\t\"confirm\",\n\t\t\"auto\",\n\t\t\"dangerous\",\n\t}),\n",
+        );
+        check("\tOps = table.freeze({\n\t\t\"create\",\n\t\t\"clone\",\n");
+        check("\tEntries = table.freeze({\n\t\t\"started\",\n");
+        check("\tValueTypes = table.freeze({\n\t\t\"Attributes\",\n");
+        check("\tClasses = table.freeze({\n\t\t\"additive\",\n");
+        check("\tWarningKinds = table.freeze({\n\t\t\"parent_created\",\n");
+    }
+
+    #[test]
+    fn every_named_type_is_exported() {
+        let text = print();
+        for name in [
+            "Target", "TextEdit", "Position", "Value", "Command", "Proposal", "Record",
+        ] {
+            assert!(text.contains(&format!("\nexport type {name} =")), "{name}");
+        }
+    }
+
+    #[test]
+    fn no_line_is_too_long() {
+        for line in print().lines() {
+            let width = line.replace('\t', "    ").chars().count();
+            assert!(width <= COLUMNS, "{line}");
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Reads the parts of an object and says what is wrong with them.
+//!
+//! Which parts a type has is not known here.
+
+use std::fmt::Display;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value as Json};
+
+/// What is wrong, and where below the typed object; the path grows on the way out.
+pub(super) struct Problem {
+    path: String,
+    what: What,
+}
+
+pub(super) enum What {
+    Missing,
+    Unknown,
+    Wrong { want: String, got: String },
+}
+
+pub(super) type Read<T> = Result<T, Problem>;
+
+impl Problem {
+    pub(super) fn wrong<T>(want: impl Display, got: &Json) -> Read<T> {
+        Err(Self {
+            path: String::new(),
+            what: What::Wrong {
+                want: want.to_string(),
+                got: shown(got),
+            },
+        })
+    }
+
+    pub(super) fn at(name: &str, what: What) -> Self {
+        Self {
+            path: name.to_owned(),
+            what,
+        }
+    }
+
+    /// The same problem, seen from one step further out.
+    pub(super) fn within(mut self, step: &str) -> Self {
+        let dot = if self.path.is_empty() || self.path.starts_with('[') {
+            ""
+        } else {
+            "."
+        };
+        self.path = format!("{step}{dot}{}", self.path);
+        self
+    }
+
+    pub(super) fn sentence(&self, kind: &str) -> String {
+        let path = &self.path;
+        let n = if kind.starts_with(['A', 'E', 'I', 'O']) {
+            "n"
+        } else {
+            ""
+        };
+        match &self.what {
+            What::Missing => format!("a{n} {kind} needs the field `{path}`"),
+            What::Unknown => format!("a{n} {kind} has no field `{path}`"),
+            What::Wrong { want, got } if path.is_empty() => {
+                format!("a{n} {kind} must be {want}, got {got}")
+            }
+            What::Wrong { want, got } => {
+                format!("the field `{path}` of a{n} {kind} must be {want}, got {got}")
+            }
+        }
+    }
+}
+
+/// Enough of it to be recognised.
+pub(super) fn shown(json: &Json) -> String {
+    let text = json.to_string();
+    match text.char_indices().nth(60) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// An object's fields, of which each one is taken once and none may be left over.
+pub(super) struct Fields(pub(super) Map<String, Json>);
+
+impl Fields {
+    pub(super) fn of(json: Json) -> Read<Self> {
+        match json {
+            Json::Object(fields) => Ok(Self(fields)),
+            other => Problem::wrong("an object", &other),
+        }
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    pub(super) fn take<T>(&mut self, name: &str, read: impl FnOnce(Json) -> Read<T>) -> Read<T> {
+        let json = self
+            .0
+            .remove(name)
+            .ok_or_else(|| Problem::at(name, What::Missing))?;
+        read(json).map_err(|problem| problem.within(name))
+    }
+
+    pub(super) fn end<T>(self, value: T) -> Read<T> {
+        match self.0.into_iter().next() {
+            None => Ok(value),
+            Some((name, _)) => Err(Problem::at(&name, What::Unknown)),
+        }
+    }
+}
+
+pub(super) fn float(json: Json) -> Read<f64> {
+    match &json {
+        Json::Number(number) => number.as_f64(),
+        Json::String(name) => non_finite(name),
+        _ => None,
+    }
+    .map_or_else(
+        || Problem::wrong("a number, \"inf\", \"-inf\" or \"nan\"", &json),
+        Ok,
+    )
+}
+
+pub(super) fn non_finite(name: &str) -> Option<f64> {
+    match name {
+        "inf" => Some(f64::INFINITY),
+        "-inf" => Some(f64::NEG_INFINITY),
+        "nan" => Some(f64::NAN),
+        _ => None,
+    }
+}
+
+/// A finite double stands for itself; a second way to write it would be a second canonical text.
+pub(super) fn not_finite(json: Json) -> Read<f64> {
+    json.as_str().and_then(non_finite).map_or_else(
+        || {
+            Problem::wrong(
+                "\"inf\", \"-inf\" or \"nan\" (a finite one is a plain number)",
+                &json,
+            )
+        },
+        Ok,
+    )
+}
+
+pub(super) fn single(json: Json) -> Read<f32> {
+    if let Some(double) = json.as_f64() {
+        let single = double as f32;
+        if single.is_infinite() {
+            return Problem::wrong("a number that fits into 32 bits", &json);
+        }
+        return Ok(single);
+    }
+    float(json).map(|double| double as f32)
+}
+
+/// The integers that JSON numbers are read into, with their limits for the message.
+pub(super) trait Whole: TryFrom<i64> {
+    const LIMITS: &'static str;
+}
+
+impl Whole for u8 {
+    const LIMITS: &'static str = "0 to 255";
+}
+impl Whole for u16 {
+    const LIMITS: &'static str = "0 to 65535";
+}
+impl Whole for i16 {
+    const LIMITS: &'static str = "-32768 to 32767";
+}
+impl Whole for i32 {
+    const LIMITS: &'static str = "-2147483648 to 2147483647";
+}
+impl Whole for u32 {
+    const LIMITS: &'static str = "0 to 4294967295";
+}
+
+pub(super) fn whole<T: Whole>(json: Json) -> Read<T> {
+    json.as_i64()
+        .and_then(|number| T::try_from(number).ok())
+        .map_or_else(
+            || Problem::wrong(format_args!("a whole number from {}", T::LIMITS), &json),
+            Ok,
+        )
+}
+
+pub(super) fn byte(json: Json) -> Read<u8> {
+    whole(json)
+}
+
+/// 64 bits stand in a text, because neither JavaScript nor Luau reads them from a number.
+pub(super) fn whole_text<T: std::str::FromStr + Display>(json: Json) -> Read<T> {
+    json.as_str()
+        .and_then(|text| text.parse::<T>().ok().filter(|n| n.to_string() == text))
+        .map_or_else(
+            || Problem::wrong("a whole number of 64 bits, written as a string", &json),
+            Ok,
+        )
+}
+
+pub(super) fn text(json: Json) -> Read<String> {
+    match json {
+        Json::String(text) => Ok(text),
+        other => Problem::wrong("a string", &other),
+    }
+}
+
+pub(super) fn bytes(json: Json) -> Read<Vec<u8>> {
+    json.as_str()
+        .and_then(|text| STANDARD.decode(text).ok())
+        .map_or_else(|| Problem::wrong("bytes in base64", &json), Ok)
+}
+
+pub(super) fn list<T>(json: Json, read: impl Fn(Json) -> Read<T>) -> Read<Vec<T>> {
+    match json {
+        Json::Array(items) => items
+            .into_iter()
+            .enumerate()
+            .map(|(index, item)| {
+                read(item).map_err(|problem| problem.within(&format!("[{index}]")))
+            })
+            .collect(),
+        other => Problem::wrong("a list", &other),
+    }
+}
+
+pub(super) fn array<const N: usize, T>(json: Json, read: impl Fn(Json) -> Read<T>) -> Read<[T; N]> {
+    match json {
+        Json::Array(items) if items.len() == N => {
+            let items = list(Json::Array(items), read)?;
+            items.try_into().map_err(|_| Problem::at("", What::Missing))
+        }
+        other => Problem::wrong(format_args!("a list of {N} numbers"), &other),
+    }
+}

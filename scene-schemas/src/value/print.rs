@@ -1,0 +1,323 @@
+//! The exact, the canonical and the plain form of a value.
+//!
+//! How a form is read back is not known here; the tests of this module hold the two together.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rbx_types::{
+    Axes, BrickColor, CFrame, Color3, ColorSequence, Faces, Font, FontStyle, MaterialColors,
+    NumberSequence, PhysicalProperties, TerrainMaterials, UDim, UniqueId, Vector2, Vector3,
+    Vector3int16,
+};
+use serde_json::{Map, Value as Json, json};
+
+use super::number::{canonical_json, f32_number as f32n, f64_number};
+use super::{Content, EnumItem, EnumName, Value};
+use crate::command::Target;
+
+/// From here on a double no longer tells all whole numbers apart.
+const SAFE: i64 = 1 << 53;
+
+pub(super) const AXES: [(&str, Axes); 3] = [("X", Axes::X), ("Y", Axes::Y), ("Z", Axes::Z)];
+
+pub(super) const FACES: [(&str, Faces); 6] = [
+    ("Right", Faces::RIGHT),
+    ("Top", Faces::TOP),
+    ("Back", Faces::BACK),
+    ("Left", Faces::LEFT),
+    ("Bottom", Faces::BOTTOM),
+    ("Front", Faces::FRONT),
+];
+
+pub(super) const MATERIALS: [TerrainMaterials; 21] = [
+    TerrainMaterials::Grass,
+    TerrainMaterials::Slate,
+    TerrainMaterials::Concrete,
+    TerrainMaterials::Brick,
+    TerrainMaterials::Sand,
+    TerrainMaterials::WoodPlanks,
+    TerrainMaterials::Rock,
+    TerrainMaterials::Glacier,
+    TerrainMaterials::Snow,
+    TerrainMaterials::Sandstone,
+    TerrainMaterials::Mud,
+    TerrainMaterials::Basalt,
+    TerrainMaterials::Ground,
+    TerrainMaterials::CrackedLava,
+    TerrainMaterials::Asphalt,
+    TerrainMaterials::Cobblestone,
+    TerrainMaterials::Ice,
+    TerrainMaterials::LeafyGrass,
+    TerrainMaterials::Salt,
+    TerrainMaterials::Limestone,
+    TerrainMaterials::Pavement,
+];
+
+/// What an instance is called: ids differ from target to target and are left out where targets
+/// must agree.
+#[derive(Clone, Copy)]
+enum Naming {
+    IdAndPath,
+    PathOnly,
+}
+
+impl Value {
+    /// The exact form, in which every value reads back as the same value: booleans, texts and finite
+    /// 64-bit floats as themselves, all others as `{"__t": type, ...}`.
+    pub fn to_json(&self) -> Json {
+        exact(self, Naming::IdAndPath)
+    }
+
+    /// The text over which fingerprints are made: the exact form without white space, keys sorted by
+    /// their bytes, every number in its one notation, and an instance by its path alone.
+    pub fn canonical(&self) -> String {
+        canonical_json(&exact(self, Naming::PathOnly))
+    }
+
+    /// The form that a model reads where class and property already say the type: numbers, asset
+    /// addresses and lists of tags stand for themselves. Whole numbers that a double would round are
+    /// texts; everything else has its exact form.
+    pub fn plain(&self) -> Json {
+        match self {
+            Self::Float32(number) if number.is_finite() => f32n(*number),
+            Self::Int32(number) => json!(number),
+            Self::Int64(number) if (-SAFE..=SAFE).contains(number) => json!(number),
+            Self::Int64(number) => json!(number.to_string()),
+            Self::ContentId(uri) => json!(uri),
+            Self::Tags(tags) => json!(tags),
+            other => other.to_json(),
+        }
+    }
+}
+
+fn exact(value: &Value, naming: Naming) -> Json {
+    let fields = match value {
+        Value::Bool(value) => return json!(value),
+        Value::String(text) => return json!(text),
+        Value::Float64(number) if number.is_finite() => return f64_number(*number),
+        Value::Float64(number) => json!({ "value": f64_number(*number) }),
+        Value::Float32(number) => json!({ "value": f32n(*number) }),
+        Value::Int32(number) => json!({ "value": number }),
+        Value::Int64(number) => json!({ "value": number.to_string() }),
+        Value::SecurityCapabilities(bits) => json!({ "value": bits.to_string() }),
+        Value::ContentId(uri) => json!({ "value": uri }),
+        Value::Tags(tags) => json!({ "value": tags }),
+        Value::Binary(bytes) | Value::NetAssetRef(bytes) | Value::SharedString(bytes) => {
+            json!({ "base64": STANDARD.encode(bytes) })
+        }
+        Value::Ref(target) => json!({ "target": reference(target.as_ref(), naming) }),
+        Value::Content(content) => content_fields(content, naming),
+        Value::EnumItem(item) => enum_fields(item),
+        Value::Attributes(values) => {
+            let values: Map<String, Json> = values
+                .iter()
+                .map(|(name, value)| (name.clone(), exact(value, naming)))
+                .collect();
+            json!({ "value": values })
+        }
+        geometry_or_look => plain_data(geometry_or_look),
+    };
+    let mut typed = Map::new();
+    typed.insert("__t".to_owned(), json!(value.type_name()));
+    if let Json::Object(fields) = fields {
+        typed.extend(fields);
+    }
+    Json::Object(typed)
+}
+
+/// The fields of the types that hold nothing but numbers and names.
+fn plain_data(value: &Value) -> Json {
+    match value {
+        Value::Vector2(v) => json!({ "x": f32n(v.x), "y": f32n(v.y) }),
+        Value::Vector2int16(v) => json!({ "x": v.x, "y": v.y }),
+        Value::Vector3(v) => json!({ "x": f32n(v.x), "y": f32n(v.y), "z": f32n(v.z) }),
+        Value::Vector3int16(v) => json!({ "x": v.x, "y": v.y, "z": v.z }),
+        Value::CFrame(frame) | Value::OptionalCFrame(Some(frame)) => frame_fields(frame),
+        Value::OptionalCFrame(None) => json!({ "value": null }),
+        Value::Color3(c) => json!({ "r": f32n(c.r), "g": f32n(c.g), "b": f32n(c.b) }),
+        Value::Color3uint8(c) => json!({ "r": c.r, "g": c.g, "b": c.b }),
+        Value::BrickColor(color) => brick_color(*color),
+        Value::UDim(udim) => udim_fields(*udim),
+        Value::UDim2(v) => json!({ "x": udim_fields(v.x), "y": udim_fields(v.y) }),
+        Value::Rect(rect) => json!({ "min": pair(rect.min), "max": pair(rect.max) }),
+        Value::Ray(ray) => {
+            json!({ "origin": triple(ray.origin), "direction": triple(ray.direction) })
+        }
+        Value::Region3(region) => json!({ "min": triple(region.min), "max": triple(region.max) }),
+        Value::Region3int16(region) => {
+            json!({ "min": whole_triple(region.min), "max": whole_triple(region.max) })
+        }
+        Value::NumberRange(range) => json!({ "min": f32n(range.min), "max": f32n(range.max) }),
+        Value::NumberSequence(sequence) => number_keypoints(sequence),
+        Value::ColorSequence(sequence) => color_keypoints(sequence),
+        Value::Font(font) => font_fields(font),
+        Value::Faces(faces) => json!({ "faces": names(&FACES, |face| faces.contains(face)) }),
+        Value::Axes(axes) => json!({ "axes": names(&AXES, |axis| axes.contains(axis)) }),
+        Value::PhysicalProperties(physical) => physical_fields(physical),
+        Value::UniqueId(id) => unique_id(id),
+        Value::MaterialColors(colors) => material_colors(colors),
+        // The caller has written these.
+        Value::Bool(_)
+        | Value::String(_)
+        | Value::Float32(_)
+        | Value::Float64(_)
+        | Value::Int32(_)
+        | Value::Int64(_)
+        | Value::SecurityCapabilities(_)
+        | Value::ContentId(_)
+        | Value::Tags(_)
+        | Value::Binary(_)
+        | Value::NetAssetRef(_)
+        | Value::SharedString(_)
+        | Value::Ref(_)
+        | Value::Content(_)
+        | Value::EnumItem(_)
+        | Value::Attributes(_) => Json::Null,
+    }
+}
+
+fn reference(target: Option<&Target>, naming: Naming) -> Json {
+    match (target, naming) {
+        (None, _) => Json::Null,
+        (Some(target), Naming::IdAndPath) => {
+            json!({ "id": target.id, "path": target.path.to_string() })
+        }
+        (Some(target), Naming::PathOnly) => json!({ "path": target.path.to_string() }),
+    }
+}
+
+fn content_fields(content: &Content, naming: Naming) -> Json {
+    match content {
+        Content::None => json!({}),
+        Content::Uri(uri) => json!({ "uri": uri }),
+        Content::Object(target) => json!({ "object": reference(target.as_ref(), naming) }),
+    }
+}
+
+fn enum_fields(item: &EnumItem) -> Json {
+    match &item.item {
+        EnumName::Name(name) => json!({ "enum": item.enum_type, "name": name }),
+        EnumName::Number(number) => json!({ "enum": item.enum_type, "value": number }),
+    }
+}
+
+fn pair(v: Vector2) -> Json {
+    json!([f32n(v.x), f32n(v.y)])
+}
+
+fn triple(v: Vector3) -> Json {
+    json!([f32n(v.x), f32n(v.y), f32n(v.z)])
+}
+
+fn whole_triple(v: Vector3int16) -> Json {
+    json!([v.x, v.y, v.z])
+}
+
+/// Nine numbers row by row, as `CFrame:GetComponents` returns them behind the position.
+fn frame_fields(frame: &CFrame) -> Json {
+    let rows = [
+        frame.orientation.x,
+        frame.orientation.y,
+        frame.orientation.z,
+    ];
+    let orientation: Vec<Json> = rows
+        .iter()
+        .flat_map(|row| [f32n(row.x), f32n(row.y), f32n(row.z)])
+        .collect();
+    json!({ "position": triple(frame.position), "orientation": orientation })
+}
+
+/// Four names belong to two colours each; the second of them is known by its number alone.
+fn brick_color(color: BrickColor) -> Json {
+    let name = color.to_string();
+    if BrickColor::from_name(&name) == Some(color) {
+        json!({ "name": name })
+    } else {
+        json!({ "number": color as u16 })
+    }
+}
+
+fn udim_fields(udim: UDim) -> Json {
+    json!({ "scale": f32n(udim.scale), "offset": udim.offset })
+}
+
+fn number_keypoints(sequence: &NumberSequence) -> Json {
+    let keypoints: Vec<Json> = sequence
+        .keypoints
+        .iter()
+        .map(|point| {
+            json!({
+                "time": f32n(point.time),
+                "value": f32n(point.value),
+                "envelope": f32n(point.envelope),
+            })
+        })
+        .collect();
+    json!({ "keypoints": keypoints })
+}
+
+fn color_keypoints(sequence: &ColorSequence) -> Json {
+    let color = |c: Color3| json!([f32n(c.r), f32n(c.g), f32n(c.b)]);
+    let keypoints: Vec<Json> = sequence
+        .keypoints
+        .iter()
+        .map(|point| json!({ "time": f32n(point.time), "color": color(point.color) }))
+        .collect();
+    json!({ "keypoints": keypoints })
+}
+
+fn font_fields(font: &Font) -> Json {
+    let style = match font.style {
+        FontStyle::Italic => "Italic",
+        _ => "Normal",
+    };
+    let mut fields = json!({
+        "family": font.family,
+        "weight": font.weight.as_u16(),
+        "style": style,
+    });
+    if let Some(id) = &font.cached_face_id {
+        fields["cachedFaceId"] = json!(id);
+    }
+    fields
+}
+
+/// The names of those that are in the set, in Roblox's order.
+pub(super) fn names<T: Copy>(
+    all: &[(&'static str, T)],
+    is_in: impl Fn(T) -> bool,
+) -> Vec<&'static str> {
+    all.iter()
+        .filter(|(_, one)| is_in(*one))
+        .map(|(name, _)| *name)
+        .collect()
+}
+
+fn physical_fields(physical: &PhysicalProperties) -> Json {
+    match physical {
+        PhysicalProperties::Default => json!({ "custom": false }),
+        PhysicalProperties::Custom(custom) => json!({
+            "density": f32n(custom.density()),
+            "friction": f32n(custom.friction()),
+            "elasticity": f32n(custom.elasticity()),
+            "frictionWeight": f32n(custom.friction_weight()),
+            "elasticityWeight": f32n(custom.elasticity_weight()),
+            "acousticAbsorption": f32n(custom.acoustic_absorption()),
+        }),
+    }
+}
+
+fn unique_id(id: &UniqueId) -> Json {
+    json!({ "index": id.index(), "time": id.time(), "random": id.random().to_string() })
+}
+
+fn material_colors(colors: &MaterialColors) -> Json {
+    let colors: Map<String, Json> = MATERIALS
+        .iter()
+        .map(|material| {
+            let color = colors.get_color(*material);
+            (format!("{material:?}"), json!([color.r, color.g, color.b]))
+        })
+        .collect();
+    json!({ "colors": colors })
+}
