@@ -4,8 +4,12 @@
 
 pub mod edit;
 pub mod luau;
+pub mod policy;
 pub mod prompt;
+pub mod proposal;
 pub mod refusal;
 pub mod scene;
+pub mod tools;
+pub mod workflow;
 
 pub use refusal::Refusal;

@@ -1,0 +1,38 @@
+//! `apply_edit`: ranges of a script's text, as the Language Server Protocol counts them.
+
+use scene_schemas::InstancePath;
+use scene_schemas::text::TextEdit;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::{Run, Tool, args};
+use crate::core::edit;
+use crate::core::proposal::Draft;
+use crate::core::refusal::Refusal;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "apply_edit",
+    about: "Proposes edits of a script by ranges: lines and UTF-16 characters from 0, not overlapping, \
+            all counted in the text as it is now; at most 20, with at most 2000 inserted characters.",
+    schema: args::schema::<Args>,
+    run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Args {
+    /// Which script.
+    pub(super) path: InstancePath,
+    /// What is replaced by what.
+    pub(super) edits: Vec<TextEdit>,
+}
+
+fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+    let node = draft.scene().resolve(&args.path)?;
+    edit::check_limits(&args.edits).map_err(Refusal::new)?;
+    draft.edit_script(node, args.edits)?;
+    draft.title(format!("Edit {}", args.path));
+    let lines = draft.scene().source(node).map_or(0, |text| text.lines().count());
+    Ok(json!({ "path": args.path, "totalLines": lines }))
+}

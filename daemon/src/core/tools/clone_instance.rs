@@ -1,0 +1,50 @@
+//! `clone_instance`: a copy of an instance with everything below it.
+
+use scene_schemas::InstancePath;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value as Json, json};
+
+use super::{Run, Tool, args};
+use crate::core::proposal::Draft;
+use crate::core::refusal::{Refusal, refuse};
+use crate::core::scene::{Owner, read_props};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "clone_instance",
+    about: "Proposes a copy of an instance with all below it, beside the original or below \
+            `parentPath`. Answers {path}.",
+    schema: args::schema::<Args>,
+    run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    /// What is copied.
+    path: InstancePath,
+    /// Where the copy goes; beside the original where absent.
+    parent_path: Option<InstancePath>,
+    /// The copy's name; the original's where absent.
+    name: Option<String>,
+    /// What differs from the original.
+    props: Option<Map<String, Json>>,
+}
+
+fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+    let source = draft.scene().resolve(&args.path)?;
+    let parent = match (&args.parent_path, draft.scene().parent(source)) {
+        (Some(path), _) => draft.parent_or_models(path)?,
+        (None, Some(parent)) => parent,
+        (None, None) => return refuse!("`game` itself cannot be cloned."),
+    };
+    let name = args.name.unwrap_or_else(|| draft.scene().name(source).to_owned());
+    let copy = draft.copy(source, parent, &name)?;
+    if let Some(props) = &args.props {
+        let props = read_props(draft.scene(), Owner::Node(copy), props)?;
+        draft.set(copy, props)?;
+    }
+    let path = draft.scene().path(copy);
+    draft.title(format!("Clone {} as {path}", args.path));
+    Ok(json!({ "path": path }))
+}

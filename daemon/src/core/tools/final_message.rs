@@ -1,0 +1,22 @@
+//! `final_message`: the last word to the person.
+
+use scene_schemas::entry::Phase;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::message::said;
+use super::{Run, Tool, args};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "final_message",
+    about: "Says the last word to the person: what was done and what is left.",
+    schema: args::schema::<Args>,
+    run: Run::Talk(|json| said(args::read::<Args>(json)?.text, Phase::Final)),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    /// What you say.
+    text: String,
+}

@@ -1,0 +1,61 @@
+//! `open_or_create_script`: a script's text, or a new empty script.
+
+use scene_schemas::InstancePath;
+use scene_schemas::command::Props;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::{Run, Tool, args};
+use crate::core::proposal::{Draft, text_of};
+use crate::core::refusal::{Refusal, refuse};
+use crate::core::scene::reflection;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "open_or_create_script",
+    about: "Opens a script and answers with its text; where there is none, proposes a new, empty one. \
+            Give `path`, or `parentPath` and `name`. Answers {path, text, created}.",
+    schema: args::schema::<Args>,
+    run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    /// The script.
+    path: Option<InstancePath>,
+    /// Its parent, where `path` is not given.
+    parent_path: Option<InstancePath>,
+    /// Its name, where `path` is not given.
+    name: Option<String>,
+    /// Script, LocalScript or ModuleScript; Script where absent.
+    class_name: Option<String>,
+}
+
+fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+    let (path, parent, name) = match (args.path, args.parent_path, args.name) {
+        (Some(path), None, None) => {
+            let Some(parent) = path.parent() else { return refuse!("`game` is not a script.") };
+            let name = path.name().to_owned();
+            (path, parent, name)
+        }
+        (None, Some(parent), Some(name)) => (parent.child(&name, None), parent, name),
+        _ => return refuse!("Give either `path`, or `parentPath` and `name`."),
+    };
+    let exists = draft.scene().resolve(&parent).is_ok_and(|at| draft.scene().child(at, &name).is_some());
+    if exists {
+        let node = draft.scene().resolve(&path)?;
+        let text = text_of(draft.scene(), node, &path)?;
+        return Ok(json!({ "path": draft.scene().path(node), "text": text, "created": false }));
+    }
+    let class = args.class_name.as_deref().unwrap_or("Script");
+    reflection::creatable(class)?;
+    if !reflection::is_script(class) {
+        return refuse!("`className` is Script, LocalScript or ModuleScript, not {class}.");
+    }
+    let parent = draft.parent_or_models(&parent)?;
+    let node = draft.create(parent, class, &name, Props::new())?;
+    let path = draft.scene().path(node);
+    draft.title(format!("Create {class} {path}"));
+    Ok(json!({ "path": path, "text": "", "created": true }))
+}

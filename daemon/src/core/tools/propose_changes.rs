@@ -1,0 +1,69 @@
+//! `propose_changes`: several calls as one proposal.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::{Run, Tool, args, find};
+use crate::core::proposal::Draft;
+use crate::core::refusal::{Refusal, refuse};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "propose_changes",
+    about: "Proposes several changes that belong together, of any kind, as one card, one approval and \
+            one undo step. Each is {tool, args}; later ones see what earlier ones made. Answers \
+            {results} in the same order.",
+    schema: args::schema::<Args>,
+    run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    /// The calls, in order.
+    #[schemars(with = "Vec<serde_json::Map<String, Json>>")]
+    changes: Vec<Change>,
+    /// One line for the card.
+    title: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Change {
+    tool: String,
+    #[serde(default)]
+    args: Json,
+    /// Where it stands in a file of calls; a refusal names it.
+    line: Option<usize>,
+}
+
+fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+    if args.changes.is_empty() {
+        return refuse!("`changes` is empty.");
+    }
+    draft.title(args.title);
+    let mut results = Vec::with_capacity(args.changes.len());
+    for (at, change) in args.changes.into_iter().enumerate() {
+        let place = match change.line {
+            Some(line) => format!("line {line}"),
+            None => format!("change {}", at + 1),
+        };
+        let tool = change.tool;
+        let result = run(&tool, change.args, draft)
+            .map_err(|refusal| Refusal(format!("{place}: {tool}: {refusal}")))?;
+        results.push(result);
+    }
+    Ok(json!({ "results": results }))
+}
+
+fn run(name: &str, args: Json, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+    let args = args::without_session(args);
+    match find(name)?.run {
+        Run::Read(read) => read(args, draft.scene()),
+        Run::Change(_) if name == TOOL.name => {
+            refuse!("A proposal cannot hold another one; list its changes here.")
+        }
+        Run::Change(change) => change(args, draft),
+        Run::Talk(talk) => talk(args).map(|_| Json::Null),
+    }
+}

@@ -1,0 +1,56 @@
+//! `set_properties`: the same values for one instance or many.
+
+use scene_schemas::InstancePath;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value as Json, json};
+
+use super::{Run, Tool, args};
+use crate::core::proposal::Draft;
+use crate::core::refusal::{Refusal, refuse};
+use crate::core::scene::{Owner, count, read_props};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "set_properties",
+    about: "Proposes new values of properties for one instance (`path`), several (`paths`) or all that \
+            a `selector` fits. null takes a property back to its default. Answers {changed}.",
+    schema: args::schema::<Args>,
+    run: Run::Change(|json, draft| plan(&args::read(json)?, draft)),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    /// One instance.
+    path: Option<InstancePath>,
+    /// Several.
+    paths: Option<Vec<InstancePath>>,
+    /// All that fit, e.g. Part.Coin
+    selector: Option<String>,
+    /// e.g. {"Color": "#ff8800", "Position": [0, 5, 0], "@Health": 5, "Tags": ["Coin"]}
+    props: Map<String, Json>,
+}
+
+fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+    let selector = args.selector.as_deref();
+    let nodes = args::targets(draft.scene(), args.path.as_ref(), args.paths.as_deref(), selector)?;
+    if args.props.is_empty() {
+        return refuse!("`props` names nothing.");
+    }
+    let mut changed = 0;
+    for node in &nodes {
+        let read = read_props(draft.scene(), Owner::Node(*node), &args.props);
+        let props = read.map_err(|refusal| match nodes.len() {
+            1 => refusal,
+            _ => Refusal(format!("{}: {refusal}", draft.scene().path(*node))),
+        })?;
+        changed += usize::from(draft.set(*node, props)?);
+    }
+    let names: Vec<_> = args.props.keys().map(String::as_str).collect();
+    let whom = match nodes.as_slice() {
+        [one] => draft.scene().path(*one).to_string(),
+        _ => count(changed, "instance", "instances"),
+    };
+    draft.title(format!("Set {} of {whom}", names.join(", ")));
+    Ok(json!({ "changed": changed, "unchanged": nodes.len() - changed }))
+}

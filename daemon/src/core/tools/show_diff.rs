@@ -1,0 +1,37 @@
+//! `show_diff`: what `apply_edit` would do, without proposing it.
+
+use serde_json::{Value as Json, json};
+
+use super::apply_edit::Args;
+use super::{Run, Tool, args};
+use crate::core::proposal::{CONTEXT, text_of};
+use crate::core::refusal::Refusal;
+use crate::core::scene::Scene;
+use crate::core::{edit, luau};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "show_diff",
+    about: "Shows what apply_edit would change, without proposing it, and whether it would compile.",
+    schema: args::schema::<Args>,
+    run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
+};
+
+fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
+    let node = scene.resolve(&args.path)?;
+    let before = text_of(scene, node, &args.path)?;
+    edit::check_limits(&args.edits).map_err(Refusal::new)?;
+    let after = edit::apply(before, &args.edits).map_err(Refusal::new)?;
+    let errors: Vec<_> = luau::new_errors(before, &after)
+        .iter()
+        .map(|error| json!({ "line": error.line, "message": error.message }))
+        .collect();
+    let hunks = edit::hunks(before, &after, CONTEXT);
+    let (added, removed) = edit::count_lines(&hunks);
+    Ok(json!({
+        "path": scene.path(node),
+        "diff": edit::unified(&hunks),
+        "added": added,
+        "removed": removed,
+        "errors": errors,
+    }))
+}

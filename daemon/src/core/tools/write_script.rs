@@ -1,0 +1,39 @@
+//! `write_script`: a script's whole text.
+
+use scene_schemas::InstancePath;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::{Run, Tool, args};
+use crate::core::edit;
+use crate::core::proposal::{Draft, text_of};
+use crate::core::refusal::Refusal;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "write_script",
+    about: "Proposes a whole new text for a script that exists (open_or_create_script makes one).",
+    schema: args::schema::<Args>,
+    run: Run::Change(|json, draft| plan(&args::read(json)?, draft)),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    /// Which script.
+    path: InstancePath,
+    /// Its whole text afterwards.
+    source: String,
+}
+
+fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+    let node = draft.scene().resolve(&args.path)?;
+    let edits = edit::whole(text_of(draft.scene(), node, &args.path)?, &args.source);
+    let changed = !edits.is_empty();
+    if changed {
+        draft.edit_script(node, edits)?;
+        draft.title(format!("Write {}", args.path));
+    }
+    let lines = args.source.lines().count();
+    Ok(json!({ "path": args.path, "changed": changed, "totalLines": lines }))
+}
