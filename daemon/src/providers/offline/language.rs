@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::shapes::{self, Shape};
 use super::values;
-use super::words::{self, need_word};
+use super::words::{self, is_one_of, need_word};
 
 /// One form of the language. Parser, help and the answers to what is not understood all read this.
 pub(super) struct Form {
@@ -33,6 +33,8 @@ pub(super) struct Sentence<'a> {
     pub(super) size: Option<(u32, u32)>,
     /// What stands behind the verb.
     pub(super) rest: &'a str,
+    /// Whether a `then` ends it.
+    pub(super) then: bool,
 }
 
 /// What a sentence asks for.
@@ -224,14 +226,17 @@ pub(super) fn read(goal: &str) -> Result<Vec<Request>, Refusal> {
     }
     if sentences.len() > REQUESTS_MAX {
         return Err(unclear(Complaint::new(
-            sentences[REQUESTS_MAX],
+            sentences[REQUESTS_MAX].0,
             format!("at most {REQUESTS_MAX} requests are taken at once; ask for the rest later"),
         )));
     }
-    sentences.into_iter().map(read_sentence).collect()
+    sentences
+        .into_iter()
+        .map(|(sentence, then)| read_sentence(sentence, then))
+        .collect()
 }
 
-fn read_sentence(sentence: &str) -> Result<Request, Refusal> {
+fn read_sentence(sentence: &str, then: bool) -> Result<Request, Refusal> {
     let mut text = sentence;
     if let (please, behind) = words::first_word(text)
         && please.eq_ignore_ascii_case("please")
@@ -254,12 +259,7 @@ fn read_sentence(sentence: &str) -> Result<Request, Refusal> {
     let Some(at) = FORMS.iter().position(fits) else {
         return Err(Refusal::Unknown(sentence.to_owned()));
     };
-    let read = match size {
-        Some(_) if FORMS[at].verbs == ["comment"] => {
-            Err(Complaint::new(sentence, "a comment has no size"))
-        }
-        _ => (FORMS[at].read)(Sentence { size, rest }),
-    };
+    let read = (FORMS[at].read)(Sentence { size, rest, then });
     read.map_err(|complaint| Refusal::Unclear {
         sentence: sentence.to_owned(),
         complaint,
@@ -267,18 +267,9 @@ fn read_sentence(sentence: &str) -> Result<Request, Refusal> {
     })
 }
 
-pub(super) fn is_one_of(word: &str, among: &[&str]) -> bool {
-    among.iter().any(|known| known.eq_ignore_ascii_case(word))
-}
-
 /// The text behind articles and words such as `all`.
 fn after_articles(text: &str) -> &str {
-    let (word, rest) = words::first_word(text);
-    if is_one_of(word, &["a", "an", "the", "all", "every", "each"]) {
-        after_articles(rest)
-    } else {
-        text.trim()
-    }
+    words::without_leading(text, &["a", "an", "the", "all", "every", "each"])
 }
 
 fn subject(text: &str) -> Result<Subject, Complaint> {
@@ -339,6 +330,9 @@ fn read_recolour(sentence: Sentence<'_>) -> Result<Request, Complaint> {
 }
 
 fn read_comment(sentence: Sentence<'_>) -> Result<Request, Complaint> {
+    if sentence.size.is_some() {
+        return Err(Complaint::new(sentence.rest, "a comment has no size"));
+    }
     let (path, text) = if sentence.rest.starts_with('"') {
         let (text, rest) = words::take_quoted(sentence.rest)?;
         let (word, path) = words::first_word(rest);
@@ -354,6 +348,11 @@ fn read_comment(sentence: Sentence<'_>) -> Result<Request, Complaint> {
             .ok_or_else(|| Complaint::new(sentence.rest, "a colon is missing behind the path"))?;
         let text = if text.starts_with('"') {
             words::quoted(text)?
+        } else if sentence.then {
+            // The rest of a remark could be taken for a request: `do this then delete that`.
+            let why = "a `then` follows, which may belong to the comment; put its text in double \
+                       quotes";
+            return Err(Complaint::new(text, why));
         } else {
             text.to_owned()
         };

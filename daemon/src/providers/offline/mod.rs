@@ -32,31 +32,55 @@ pub fn reply(prompt: &Prompt) -> Message {
 
 /// The text of `vector help offline`.
 pub fn help() -> String {
-    let mut text = String::from(
+    let mut text = wrap(
         "The offline planner answers requests without a model, without a key and without a \
-         network.\nIt is not a model: it understands the forms below and nothing else, and the \
-         same request\nalways becomes the same tool calls. Each call is still a proposal that \
-         you decide on.\n\nRequests are joined by `;`, a new line or the word `then`. Capitals \
-         do not matter in its own words.\nA text or name with spaces or with `;` stands in double \
-         quotes.\nA PATH begins with `game`, as in game.Workspace[\"My Part\"].Wall[2]. A SELECTOR is \
-         written as for\nInstance:QueryDescendants: Part, #Name, .Tag, [Anchored = true], \
-         Model > Part.\n",
+         network. It is not a model: it understands the forms below and nothing else, and the \
+         same request always becomes the same tool calls. Each call is still a proposal that you \
+         decide on.",
+        "",
     );
+    text.push('\n');
+    text.push_str(&wrap(
+        "Requests are joined by `;`, a new line or the word `then`. Capitals do not matter in \
+         these words. A text or name with spaces or with `;` stands in double quotes. A PATH \
+         begins with `game`, as in game.Workspace[\"My Part\"].Wall[2]. A SELECTOR is written as \
+         for Instance:QueryDescendants: Part, #Name, .Tag, [Anchored = true], Model > Part.",
+        "",
+    ));
     for form in FORMS {
-        let _ = write!(
-            text,
-            "\n  {}\n      {}\n      Example: {}\n",
-            form.syntax, form.meaning, form.example
-        );
+        let _ = write!(text, "\n{}", wrap(form.syntax, "  "));
+        text.push_str(&wrap(form.meaning, "      "));
+        let _ = writeln!(text, "      Example: {}", form.example);
     }
     let colours: Vec<&str> = values::COLOURS.iter().map(|(name, _)| *name).collect();
-    let _ = write!(
-        text,
-        "\nColours: {}, the names of brick colours, and #rrggbb.\nMaterials: {}.\n",
-        colours.join(", "),
-        values::MATERIALS.join(", ")
-    );
+    let colours = colours.join(", ");
+    let materials = values::MATERIALS.join(", ");
+    text.push('\n');
+    text.push_str(&wrap(
+        &format!("Colours: {colours}, the names of brick colours, and #rrggbb."),
+        "",
+    ));
+    text.push_str(&wrap(&format!("Materials: {materials}."), ""));
     text
+}
+
+/// Breaks a text into indented lines that fit a terminal.
+fn wrap(text: &str, indent: &str) -> String {
+    const WIDTH: usize = 92;
+    let mut wrapped = String::new();
+    let mut line = String::new();
+    for word in text.split(' ') {
+        if !line.is_empty() && indent.len() + line.len() + word.len() >= WIDTH {
+            let _ = writeln!(wrapped, "{indent}{line}");
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    let _ = writeln!(wrapped, "{indent}{line}");
+    wrapped
 }
 
 /// A plan, and how far it has come.
@@ -180,17 +204,20 @@ impl<'a> Progress<'a> {
             "I stopped at step {} of {steps}, \"{title}\": it was not done. {why}.",
             done + 1
         );
-        if done > 0 {
-            let _ = write!(text, " What the {done} before it changed stays");
-            text.push_str(if done + 1 < steps {
-                ", and nothing after it was tried."
-            } else {
-                "."
-            });
-        } else {
-            text.push_str(" Nothing was changed.");
+        match done {
+            0 => {
+                text.push_str(" Nothing was changed.");
+                return text;
+            }
+            1 => text.push_str(" The step before it is done and stays"),
+            _ => {
+                let _ = write!(text, " The {done} steps before it are done and stay");
+            }
         }
-        text.push_str(" Ask for what is missing, or take back what was done.");
+        if done + 1 < steps {
+            text.push_str(", and nothing after it was tried");
+        }
+        text.push_str(". Ask for what is missing, or take back what was done.");
         text
     }
 }

@@ -4,9 +4,9 @@
 
 use scene_schemas::InstancePath;
 
-use super::language::{Complaint, Request, Sentence, is_one_of};
+use super::language::{Complaint, Request, Sentence};
 use super::values::Look;
-use super::words;
+use super::words::{self, is_one_of};
 
 /// A grid, or a farm.
 #[derive(Debug, Clone, PartialEq)]

@@ -43,8 +43,9 @@ impl Mask {
     }
 }
 
-/// The sentences of a request: cut at `;`, at line ends and at the word `then`, outside quotes.
-pub(super) fn sentences(text: &str) -> Result<Vec<&str>, Complaint> {
+/// The sentences of a request, and whether a `then` follows: cut at `;`, at line ends and at the
+/// word `then`, outside quotes.
+pub(super) fn sentences(text: &str) -> Result<Vec<(&str, bool)>, Complaint> {
     let mask = Mask::of(text);
     if mask.open_quote {
         let at = text.rfind('"').unwrap_or(0);
@@ -63,21 +64,21 @@ pub(super) fn sentences(text: &str) -> Result<Vec<&str>, Complaint> {
         }
     }
     split_at_then(&text[start..], &mut pieces);
+    pieces.retain(|(piece, _)| !piece.is_empty());
     Ok(pieces)
 }
 
-/// Cuts at `then`, `and then` and `, then`, and drops what is empty.
-fn split_at_then<'a>(text: &'a str, pieces: &mut Vec<&'a str>) {
+/// Cuts at `then`, `and then` and `, then`.
+fn split_at_then<'a>(text: &'a str, pieces: &mut Vec<(&'a str, bool)>) {
     let mut start = 0;
     for (from, to) in spans(text) {
         // A `then` at the very end joins nothing: it is a name, as in `rename game.A to then`.
         if text[from..to].eq_ignore_ascii_case("then") && to < text.trim_end().len() {
-            pieces.push(without_joint(&text[start..from]));
+            pieces.push((without_joint(&text[start..from]), true));
             start = to;
         }
     }
-    pieces.push(text[start..].trim());
-    pieces.retain(|piece| !piece.is_empty());
+    pieces.push((text[start..].trim(), false));
 }
 
 /// The text without the comma or `and` that leads to a `then`.
@@ -123,6 +124,19 @@ pub(super) fn first_word(text: &str) -> (&str, &str) {
         Some(&(_, to)) => (&text[..to], text[to..].trim_start()),
         None => ("", ""),
     }
+}
+
+/// The text behind the words at its front that are any of these.
+pub(super) fn without_leading<'a>(text: &'a str, among: &[&str]) -> &'a str {
+    let kept = spans(text)
+        .into_iter()
+        .find(|&(from, to)| !is_one_of(&text[from..to], among));
+    kept.map_or("", |(from, _)| text[from..].trim_end())
+}
+
+/// Whether a word is any of these, in any case.
+pub(super) fn is_one_of(word: &str, among: &[&str]) -> bool {
+    among.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
 /// What stands before and behind a keyword that may stand once; none where it does not stand.
@@ -286,7 +300,9 @@ mod tests {
     fn sentences_are_cut_outside_quotes() {
         #[track_caller]
         fn check(text: &str, expected: &[&str]) {
-            assert_eq!(sentences(text).unwrap(), expected);
+            let got = sentences(text).unwrap();
+            let got: Vec<&str> = got.into_iter().map(|(sentence, _)| sentence).collect();
+            assert_eq!(got, expected);
         }
         check("", &[]);
         check(" a b ;; c\r\nd ", &["a b", "c", "d"]);
