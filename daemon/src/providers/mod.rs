@@ -1,1 +1,36 @@
 //! Who answers a prompt: language models, and the offline planner.
+//!
+//! A provider turns a prompt into one message and keeps nothing between two of them: what happened
+//! is in the prompt. It must not know tools, scenes, targets or the ledger; whether what it asks for
+//! is allowed is decided elsewhere.
+
+pub mod offline;
+
+use crate::core::prompt::{Message, Prompt};
+
+/// Who answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Provider {
+    /// The deterministic planner, which needs no key and no network.
+    Offline,
+}
+
+/// Why there is no answer. The offline planner always has one, so there is no reason yet.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProviderError {}
+
+impl Provider {
+    /// The name by which a person chooses it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Offline => "offline",
+        }
+    }
+
+    /// The next message of the conversation.
+    pub fn reply(&self, prompt: &Prompt) -> Result<Message, ProviderError> {
+        match self {
+            Self::Offline => Ok(offline::reply(prompt)),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The steps of a farm: soil, fence, and the scripts that make crops grow.
+//!
+//! The scripts' texts stand in files beside this one. They find everything relative to themselves,
+//! so a farm works wherever it stands and whatever it is called.
+
+use serde_json::{Value as Json, json};
+
+use super::plans::{Inside, Parent, Plan, cell, instance, part};
+use super::shapes::Shape;
+use super::values::Look;
+
+/// Plants one crop, lets it grow and harvests it.
+pub(super) const CROP: &str = include_str!("crop.luau");
+/// Plants every tile and lets players harvest.
+pub(super) const FARM_SERVER: &str = include_str!("farm_server.luau");
+
+/// Between the edge of the soil and the fence, in studs.
+const MARGIN: f64 = 1.0;
+/// Between two posts of the fence, at most.
+const POST_EVERY: f64 = 8.0;
+
+/// Adds the steps of a farm, and returns what it comes to.
+pub(super) fn add(plan: &mut Plan, shape: &Shape) -> String {
+    let parent = Parent::At(&shape.parent);
+    let farm = Parent::Made(plan.create(parent, instance("Model", &shape.name), vec![]));
+    for row in 0..shape.rows {
+        let tiles = (0..shape.columns).map(|column| cell(shape, "Tile", row, column));
+        let name = format!("Soil_{}", row + 1);
+        plan.create(farm, instance("Model", &name), tiles.collect());
+    }
+    for side in SIDES {
+        plan.create(farm, instance("Model", side.name), fence(shape, side));
+    }
+    plan.create(farm, instance("Folder", "Crops"), vec![]);
+    add_script(plan, farm, "ModuleScript", "Crop", CROP);
+    add_script(plan, farm, "Script", "FarmServer", FARM_SERVER);
+    format!(
+        "Created {} with {} x {} soil tiles, a fence, a Crop module and a server script in {}",
+        shape.name, shape.rows, shape.columns, shape.parent
+    )
+}
+
+/// Creates a script and writes its text.
+fn add_script(plan: &mut Plan, parent: Parent<'_>, class: &str, name: &str, source: &str) {
+    let args = json!({ "name": name });
+    let script = plan.make("open_or_create_script", parent, name, class, args);
+    let args = json!({ "source": source });
+    let write = plan.push(format!("Write the source of {name}"), "write_script", args);
+    plan.steps[write].inside = Some(Inside {
+        argument: "path",
+        step: script,
+    });
+}
+
+/// A side of the fence.
+struct Side {
+    name: &'static str,
+    /// The axis that it runs along: 0 for X, 2 for Z.
+    along: usize,
+    /// The axis that it stands off the centre on.
+    across: usize,
+    sign: f64,
+}
+
+const SIDES: &[Side] = &[
+    side("FenceNorth", 0, 2, -1.0),
+    side("FenceSouth", 0, 2, 1.0),
+    side("FenceWest", 2, 0, -1.0),
+    side("FenceEast", 2, 0, 1.0),
+];
+
+const fn side(name: &'static str, along: usize, across: usize, sign: f64) -> Side {
+    Side {
+        name,
+        along,
+        across,
+        sign,
+    }
+}
+
+/// The posts and rails of one side.
+fn fence(shape: &Shape, side: &Side) -> Vec<Json> {
+    let look = Look {
+        colour: Some("#8a5a33".to_owned()),
+        material: Some("WoodPlanks"),
+    };
+    let cells = [shape.columns, 1, shape.rows];
+    let extent = |axis: usize| f64::from(cells[axis]) * shape.spacing + 2.0 * MARGIN;
+    let length = extent(side.along);
+    let place = |offset: f64, height: f64| {
+        let mut position = shape.at;
+        position[1] += shape.size[1] / 2.0 + height;
+        position[side.along] += offset;
+        position[side.across] += side.sign * extent(side.across) / 2.0;
+        position
+    };
+    let gaps = (length / POST_EVERY).ceil().max(1.0) as u32;
+    let mut parts: Vec<Json> = (0..=gaps)
+        .map(|n| {
+            let offset = length * (f64::from(n) / f64::from(gaps) - 0.5);
+            let name = format!("Post_{}", n + 1);
+            part(&name, [0.5, 3.0, 0.5], place(offset, 1.5), &look)
+        })
+        .collect();
+    for (name, height) in [("Rail_1", 1.0), ("Rail_2", 2.2)] {
+        let mut size = [0.2, 0.4, 0.2];
+        size[side.along] = length;
+        parts.push(part(name, size, place(0.0, height), &look));
+    }
+    parts
+}

@@ -1,0 +1,297 @@
+//! The offline planner: it understands a small language of requests and answers with the tool calls
+//! that a model would make.
+//!
+//! It is not a model, and says so. A reply is a pure function of the prompt: the goal is read anew
+//! each time, and the turns say how far the plan has come. Nothing is kept, guessed or tried again.
+
+mod farm;
+mod language;
+mod plans;
+mod shapes;
+#[cfg(test)]
+mod tests;
+mod values;
+mod words;
+
+use std::fmt::Write as _;
+
+use scene_schemas::InstancePath;
+use serde_json::{Value as Json, json};
+
+use crate::core::prompt::{Call, Message, Outcome, Prompt, Turn};
+use language::{FORMS, Refusal};
+use plans::{Plan, Step};
+
+/// The next message: one call, or a text without calls, which ends the conversation.
+pub fn reply(prompt: &Prompt) -> Message {
+    match language::read(&prompt.goal) {
+        Ok(requests) => Progress::of(plans::plan(&requests), &prompt.turns).next(),
+        Err(refusal) => say(refused(&refusal)),
+    }
+}
+
+/// The text of `vector help offline`.
+pub fn help() -> String {
+    let mut text = wrap(
+        "The offline planner answers requests without a model, without a key and without a \
+         network. It is not a model: it understands the forms below and nothing else, and the \
+         same request always becomes the same tool calls. Each call is still a proposal that you \
+         decide on.",
+        "",
+    );
+    text.push('\n');
+    text.push_str(&wrap(
+        "Requests are joined by `;`, a new line or the word `then`. Capitals do not matter in \
+         these words. A text or name with spaces or with `;` stands in double quotes. A PATH \
+         begins with `game`, as in game.Workspace[\"My Part\"].Wall[2]. A SELECTOR is written as \
+         for Instance:QueryDescendants: Part, #Name, .Tag, [Anchored = true], Model > Part.",
+        "",
+    ));
+    for form in FORMS {
+        let _ = write!(text, "\n{}", wrap(form.syntax, "  "));
+        text.push_str(&wrap(form.meaning, "      "));
+        let _ = writeln!(text, "      Example: {}", form.example);
+    }
+    let colours: Vec<&str> = values::COLOURS.iter().map(|(name, _)| *name).collect();
+    let colours = colours.join(", ");
+    let materials = values::MATERIALS.join(", ");
+    text.push('\n');
+    text.push_str(&wrap(
+        &format!("Colours: {colours}, the names of brick colours, and #rrggbb."),
+        "",
+    ));
+    text.push_str(&wrap(&format!("Materials: {materials}."), ""));
+    text
+}
+
+/// Breaks a text into indented lines that fit a terminal.
+fn wrap(text: &str, indent: &str) -> String {
+    const WIDTH: usize = 92;
+    let mut wrapped = String::new();
+    let mut line = String::new();
+    for word in text.split(' ') {
+        if !line.is_empty() && indent.len() + line.len() + word.len() >= WIDTH {
+            let _ = writeln!(wrapped, "{indent}{line}");
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    let _ = writeln!(wrapped, "{indent}{line}");
+    wrapped
+}
+
+/// A plan, and how far it has come.
+struct Progress<'a> {
+    plan: Plan,
+    /// The calls so far, in their order: one for each step, after `start_plan` where there is one.
+    called: Vec<(&'a str, &'a Json, &'a Outcome)>,
+    /// How many calls stand before the first step.
+    lead: usize,
+}
+
+impl<'a> Progress<'a> {
+    fn of(plan: Plan, turns: &'a [Turn]) -> Self {
+        let called = turns
+            .iter()
+            .filter_map(|turn| match turn {
+                Turn::Said(_) => None,
+                Turn::Called {
+                    tool,
+                    args,
+                    outcome,
+                } => Some((tool.as_str(), args, outcome)),
+            })
+            .collect();
+        // One step needs no plan.
+        let lead = usize::from(plan.steps.len() > 1);
+        Self { plan, called, lead }
+    }
+
+    fn next(&self) -> Message {
+        for (at, (tool, _, outcome)) in self.called.iter().enumerate() {
+            if self.tool(at) != Some(*tool) {
+                return say(format!(
+                    "I stopped: call {} of this conversation, to {tool}, is none of mine, so I \
+                     cannot tell how far my plan has come. Ask again in a new conversation.",
+                    at + 1
+                ));
+            }
+            if let Outcome::Refused(why) = outcome {
+                return say(self.stopped(at, why));
+            }
+        }
+        let at = self.called.len();
+        if at < self.lead {
+            return call(Some(self.opening()), "start_plan", self.titles());
+        }
+        if let Some(step) = self.plan.steps.get(at - self.lead) {
+            let opening = (at == 0).then(|| self.opening());
+            return call(opening, step.tool, self.args(step));
+        }
+        match self.tool(at) {
+            Some(tool) => call(None, tool, json!({ "summary": self.summary() })),
+            None => say(self.summary()),
+        }
+    }
+
+    /// The tool that I call at this place of the conversation.
+    fn tool(&self, at: usize) -> Option<&'static str> {
+        let steps = self.plan.steps.len();
+        match at.checked_sub(self.lead) {
+            None => Some("start_plan"),
+            Some(step) if step < steps => Some(self.plan.steps[step].tool),
+            Some(step) => (step == steps).then_some("complete"),
+        }
+    }
+
+    fn opening(&self) -> String {
+        let steps = match self.plan.steps.len() {
+            1 => "one step".to_owned(),
+            n => format!("{n} steps, one at a time"),
+        };
+        format!("I am the offline planner, not a model. I read this as {steps}.")
+    }
+
+    fn titles(&self) -> Json {
+        let titles = self.plan.steps.iter().map(|step| clip(&step.title, 100));
+        json!({ "steps": titles.collect::<Vec<_>>() })
+    }
+
+    fn summary(&self) -> String {
+        clip(&format!("{}.", self.plan.results.join(". ")), 1_000)
+    }
+
+    /// A step's arguments, with the path of what an earlier step made.
+    fn args(&self, step: &Step) -> Json {
+        let mut args = step.args.clone();
+        if let Some(inside) = step.inside {
+            args[inside.argument] = json!(self.made(inside.step));
+        }
+        args
+    }
+
+    /// The path of what a step made: as the tool answered, or else where it was asked for.
+    fn made(&self, step: usize) -> String {
+        let called = self.called.get(step + self.lead);
+        if let Some((_, _, Outcome::Done(answer))) = called
+            && let Some(path) = answer["path"].as_str()
+        {
+            return path.to_owned();
+        }
+        let parent = called.and_then(|(_, args, _)| args["parentPath"].as_str());
+        let parent: InstancePath = parent
+            .and_then(|text| text.parse().ok())
+            .unwrap_or_default();
+        let name = self.plan.steps[step].makes.as_deref().unwrap_or_default();
+        parent.child(name, None).to_string()
+    }
+
+    /// What is said after a refusal. The work is not complete, so `complete` is not called.
+    fn stopped(&self, at: usize, why: &str) -> String {
+        let steps = self.plan.steps.len();
+        let why = clip(why.trim().trim_end_matches('.'), 1_000);
+        let Some(done) = at.checked_sub(self.lead) else {
+            return format!("I stopped before the first step: the plan was refused. {why}.");
+        };
+        let Some(step) = self.plan.steps.get(done) else {
+            return format!("All {steps} steps are done, but the end was refused. {why}.");
+        };
+        let title = clip(&step.title, 100);
+        let mut text = format!(
+            "I stopped at step {} of {steps}, \"{title}\": it was not done. {why}.",
+            done + 1
+        );
+        match done {
+            0 => {
+                text.push_str(" Nothing was changed.");
+                return text;
+            }
+            1 => text.push_str(" The step before it is done and stays"),
+            _ => {
+                let _ = write!(text, " The {done} steps before it are done and stay");
+            }
+        }
+        if done + 1 < steps {
+            text.push_str(", and nothing after it was tried");
+        }
+        text.push_str(". Ask for what is missing, or take back what was done.");
+        text
+    }
+}
+
+fn say(text: String) -> Message {
+    Message {
+        text: Some(text),
+        calls: Vec::new(),
+    }
+}
+
+fn call(text: Option<String>, tool: &str, args: Json) -> Message {
+    let tool = tool.to_owned();
+    Message {
+        text,
+        calls: vec![Call { tool, args }],
+    }
+}
+
+const NO_MODEL: &str = "I am the offline planner, not a model, and do only what I understand \
+                        whole. Connecting a model is for a later release.";
+
+/// What is said to a request that is not understood.
+fn refused(refusal: &Refusal) -> String {
+    let mut text = String::new();
+    match refusal {
+        Refusal::Unknown(sentence) if sentence.is_empty() => {
+            text.push_str("Nothing was asked, so nothing was done. ");
+        }
+        Refusal::Unknown(sentence) => {
+            let sentence = clip(sentence, 120);
+            let _ = write!(text, "I do not understand `{sentence}`: nothing was done. ");
+        }
+        Refusal::Unclear {
+            sentence,
+            complaint,
+            form,
+        } => {
+            let (sentence, why) = (clip(sentence, 120), clip(&complaint.why, 400));
+            let part = match complaint.part.as_str() {
+                "" => "the end".to_owned(),
+                part => format!("`{}`", clip(part, 80)),
+            };
+            let _ = write!(
+                text,
+                "I do not understand {part} in `{sentence}`: {why}. Nothing was done."
+            );
+            if let Some(form) = form.and_then(|at| FORMS.get(at)) {
+                let _ = write!(
+                    text,
+                    "\nIt is written: {}\nFor example: {}\n`vector help offline` lists all that \
+                     I understand. ",
+                    form.syntax, form.example
+                );
+            } else {
+                text.push(' ');
+            }
+            text.push_str(NO_MODEL);
+            return text;
+        }
+    }
+    text.push_str(NO_MODEL);
+    text.push_str("\nI understand:\n");
+    for form in FORMS {
+        let _ = writeln!(text, "  {}\n      {}", form.syntax, form.example);
+    }
+    text.push_str("`vector help offline` says more.");
+    text
+}
+
+/// At most so many characters, with dots where there were more.
+fn clip(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
+        Some((at, _)) => format!("{}...", &text[..at]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,286 @@
+//! What calls a request becomes: the steps of a plan, in their order.
+//!
+//! Every step is one tool call that proposes something. What became of the calls is not known here;
+//! a step that works inside what an earlier one creates names that step instead of a path.
+
+use scene_schemas::InstancePath;
+use serde_json::{Map, Value as Json, json};
+
+use super::farm;
+use super::language::{Request, Subject};
+use super::shapes::Shape;
+use super::values::Look;
+
+/// One tool call.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Step {
+    /// What it does, for the plan.
+    pub(super) title: String,
+    pub(super) tool: &'static str,
+    pub(super) args: Json,
+    /// The argument that is the path of what an earlier step makes.
+    pub(super) inside: Option<Inside>,
+    /// The name of what it makes under its `parentPath`.
+    pub(super) makes: Option<String>,
+}
+
+/// An argument that is known once an earlier step is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Inside {
+    pub(super) argument: &'static str,
+    /// The index of the step.
+    pub(super) step: usize,
+}
+
+/// The steps of all requests, and what they come to.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Plan {
+    pub(super) steps: Vec<Step>,
+    /// One sentence per request, without its period.
+    pub(super) results: Vec<String>,
+}
+
+/// Where something is created.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Parent<'a> {
+    At(&'a InstancePath),
+    /// Inside what this step makes.
+    Made(usize),
+}
+
+/// A grid of more cells is created row by row.
+const SINGLE_MAX: u32 = 64;
+
+/// The plan of some requests.
+pub(super) fn plan(requests: &[Request]) -> Plan {
+    let mut plan = Plan::default();
+    for request in requests {
+        let result = match request {
+            Request::Grid(shape) => plan.grid(shape),
+            Request::Farm(shape) => farm::add(&mut plan, shape),
+            one => plan.single(one),
+        };
+        plan.results.push(result);
+    }
+    plan
+}
+
+impl Plan {
+    /// Adds a step, and returns its index.
+    pub(super) fn push(&mut self, title: String, tool: &'static str, args: Json) -> usize {
+        self.steps.push(Step {
+            title,
+            tool,
+            args,
+            inside: None,
+            makes: None,
+        });
+        self.steps.len() - 1
+    }
+
+    /// Adds a step that makes one instance under a parent.
+    pub(super) fn make(
+        &mut self,
+        tool: &'static str,
+        parent: Parent<'_>,
+        name: &str,
+        class: &str,
+        mut args: Json,
+    ) -> usize {
+        let inside = match parent {
+            Parent::At(path) => {
+                args["parentPath"] = json!(path);
+                None
+            }
+            Parent::Made(step) => Some(Inside {
+                argument: "parentPath",
+                step,
+            }),
+        };
+        args["className"] = json!(class);
+        let at = self.push(format!("Create the {class} {name}"), tool, args);
+        self.steps[at].inside = inside;
+        self.steps[at].makes = Some(name.to_owned());
+        at
+    }
+
+    /// Adds a step that creates an instance with its children.
+    pub(super) fn create(
+        &mut self,
+        parent: Parent<'_>,
+        instance: Json,
+        children: Vec<Json>,
+    ) -> usize {
+        let text = |json: &Json| json.as_str().unwrap_or_default().to_owned();
+        let (name, class) = (
+            text(&instance["props"]["Name"]),
+            text(&instance["className"]),
+        );
+        let mut args = instance;
+        if !children.is_empty() {
+            args["children"] = Json::Array(children);
+        }
+        self.make("create_instance", parent, &name, &class, args)
+    }
+
+    fn grid(&mut self, shape: &Shape) -> String {
+        let parent = Parent::At(&shape.parent);
+        let model = Parent::Made(self.create(parent, instance("Model", &shape.name), vec![]));
+        let by_row = shape.rows * shape.columns > SINGLE_MAX;
+        for row in 0..shape.rows {
+            let cells = (0..shape.columns).map(|column| cell(shape, "Cell", row, column));
+            if by_row {
+                let name = format!("Row_{}", row + 1);
+                self.create(model, instance("Model", &name), cells.collect());
+            } else {
+                for cell in cells {
+                    self.create(model, cell, vec![]);
+                }
+            }
+        }
+        format!(
+            "Created {} as a grid of {} x {} parts in {}",
+            shape.name, shape.rows, shape.columns, shape.parent
+        )
+    }
+
+    /// Adds the one step of a request that needs just one.
+    fn single(&mut self, request: &Request) -> String {
+        let (title, result, tool, args) = match request {
+            Request::Grid(_) | Request::Farm(_) => return String::new(),
+            Request::Rename(path, name) => (
+                format!("Rename {path} to {name}"),
+                format!("Renamed {path} to {name}"),
+                "rename_instance",
+                json!({ "path": path, "newName": name }),
+            ),
+            Request::Set(subject, props) => {
+                let names: Vec<&str> = props.keys().map(String::as_str).collect();
+                let what = format!("{} on {subject}", names.join(", "));
+                (
+                    format!("Set {what}"),
+                    format!("Set {what}"),
+                    "set_properties",
+                    with_subject(subject, json!({ "props": props })),
+                )
+            }
+            Request::Comment(path, text) => (
+                format!("Insert a comment in {path}"),
+                format!("Inserted a comment in {path}"),
+                "apply_edit",
+                json!({ "path": path, "edits": [insertion(text)] }),
+            ),
+            Request::Replace(subject, search, replace) => (
+                format!("Replace a text in {subject}"),
+                format!("Replaced a text in {subject}"),
+                "replace_text",
+                replacement(subject, search, replace),
+            ),
+            Request::Delete(subject) => (
+                format!("Delete {subject}"),
+                format!("Deleted {subject}"),
+                "delete_instance",
+                with_subject(subject, json!({})),
+            ),
+            Request::Move(subject, parent) => (
+                format!("Move {subject} to {parent}"),
+                format!("Moved {subject} to {parent}"),
+                "move_instance",
+                with_subject(subject, json!({ "parentPath": parent })),
+            ),
+            Request::Clone(path, parent, name) => (
+                format!("Clone {path}"),
+                format!("Cloned {path}"),
+                "clone_instance",
+                clone(path, parent.as_ref(), name.as_deref()),
+            ),
+        };
+        self.push(title, tool, args);
+        result
+    }
+}
+
+fn with_subject(subject: &Subject, mut args: Json) -> Json {
+    match subject {
+        Subject::Path(path) => args["path"] = json!(path),
+        Subject::Selector(selector) => args["selector"] = json!(selector),
+    }
+    args
+}
+
+/// In one script a text must stand exactly once; only of a selector are all places meant.
+fn replacement(subject: &Subject, search: &str, replace: &str) -> Json {
+    let mut args = json!({ "search": search, "replace": replace });
+    if matches!(subject, Subject::Selector(_)) {
+        args["all"] = json!(true);
+    }
+    with_subject(subject, args)
+}
+
+fn clone(path: &InstancePath, parent: Option<&InstancePath>, name: Option<&str>) -> Json {
+    let mut args = json!({ "path": path });
+    if let Some(parent) = parent {
+        args["parentPath"] = json!(parent);
+    }
+    if let Some(name) = name {
+        args["name"] = json!(name);
+    }
+    args
+}
+
+/// An edit that inserts at the very beginning.
+fn insertion(text: &str) -> Json {
+    let start = json!({ "line": 0, "character": 0 });
+    json!({ "start": start, "end": start, "text": text })
+}
+
+/// An instance of a class with a name.
+pub(super) fn instance(class: &str, name: &str) -> Json {
+    json!({ "className": class, "props": { "Name": name } })
+}
+
+/// An anchored part.
+pub(super) fn part(name: &str, size: [f64; 3], position: [f64; 3], look: &Look) -> Json {
+    let mut props = Map::new();
+    props.insert("Name".to_owned(), json!(name));
+    props.insert("Anchored".to_owned(), json!(true));
+    props.insert("Size".to_owned(), json!(size.map(number)));
+    props.insert(
+        "CFrame".to_owned(),
+        json!({
+            "__t": "CFrame",
+            "position": position.map(number),
+            "orientation": [1, 0, 0, 0, 1, 0, 0, 0, 1],
+        }),
+    );
+    if let Some(material) = look.material {
+        props.insert("Material".to_owned(), json!(material));
+    }
+    if let Some(colour) = &look.colour {
+        props.insert("Color".to_owned(), json!(colour));
+    }
+    json!({ "className": "Part", "props": props })
+}
+
+/// A cell of a grid, counted from 0 and named from 1.
+pub(super) fn cell(shape: &Shape, prefix: &str, row: u32, column: u32) -> Json {
+    let offset =
+        |n: u32, of: u32| (f64::from(n) - f64::from(of.saturating_sub(1)) / 2.0) * shape.spacing;
+    let position = [
+        shape.at[0] + offset(column, shape.columns),
+        shape.at[1],
+        shape.at[2] + offset(row, shape.rows),
+    ];
+    let name = format!("{prefix}_{}_{}", row + 1, column + 1);
+    part(&name, shape.size, position, &shape.look)
+}
+
+/// A number of studs, whole where it is whole, and without the noise of binary fractions.
+fn number(studs: f64) -> Json {
+    let rounded = (studs * 10_000.0).round() / 10_000.0;
+    if rounded.fract() == 0.0 && rounded.abs() < 9e15 {
+        json!(rounded as i64)
+    } else {
+        json!(rounded)
+    }
+}

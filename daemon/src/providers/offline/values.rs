@@ -1,0 +1,354 @@
+//! Colours, materials and property values as the offline language writes them.
+//!
+//! A value becomes the short JSON form that the tools read. Whether a property exists, and whether
+//! it takes such a value, is the tools' business.
+
+use rbx_types::BrickColor;
+use serde_json::{Map, Value as Json, json};
+
+use super::language::Complaint;
+use super::words;
+
+/// Plain colour names. The names of Roblox's brick colours are understood besides.
+pub(super) const COLOURS: &[(&str, &str)] = &[
+    ("red", "#ff0000"),
+    ("green", "#00a040"),
+    ("blue", "#0000ff"),
+    ("yellow", "#ffff00"),
+    ("orange", "#ff8800"),
+    ("purple", "#800080"),
+    ("violet", "#8f00ff"),
+    ("pink", "#ff80c0"),
+    ("magenta", "#ff00ff"),
+    ("cyan", "#00ffff"),
+    ("teal", "#008080"),
+    ("turquoise", "#40e0d0"),
+    ("lime", "#80ff00"),
+    ("navy", "#000080"),
+    ("maroon", "#800000"),
+    ("olive", "#808000"),
+    ("brown", "#694028"),
+    ("beige", "#f5f5dc"),
+    ("gold", "#ffd700"),
+    ("silver", "#c0c0c0"),
+    ("grey", "#808080"),
+    ("gray", "#808080"),
+    ("black", "#000000"),
+    ("white", "#ffffff"),
+];
+
+/// The items of Enum.Material that a part can have.
+pub(super) const MATERIALS: &[&str] = &[
+    "Asphalt",
+    "Basalt",
+    "Brick",
+    "Cardboard",
+    "Carpet",
+    "CeramicTiles",
+    "ClayRoofTiles",
+    "Cobblestone",
+    "Concrete",
+    "CorrodedMetal",
+    "CrackedLava",
+    "DiamondPlate",
+    "Fabric",
+    "Foil",
+    "ForceField",
+    "Glacier",
+    "Glass",
+    "Granite",
+    "Grass",
+    "Ground",
+    "Ice",
+    "LeafyGrass",
+    "Leather",
+    "Limestone",
+    "Marble",
+    "Metal",
+    "Mud",
+    "Neon",
+    "Pavement",
+    "Pebble",
+    "Plaster",
+    "Plastic",
+    "Rock",
+    "RoofShingles",
+    "Rubber",
+    "Salt",
+    "Sand",
+    "Sandstone",
+    "Slate",
+    "SmoothPlastic",
+    "Snow",
+    "Wood",
+    "WoodPlanks",
+];
+
+/// What a part's colour and material shall be.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Look {
+    /// As `#rrggbb`.
+    pub(super) colour: Option<String>,
+    /// An item of Enum.Material.
+    pub(super) material: Option<&'static str>,
+}
+
+/// The words that a grid's parts may be called, in the singular.
+const NOUNS: &[&str] = &["part", "block", "brick", "cube", "tile"];
+
+impl Look {
+    /// Reads `red neon parts`. The last word is the noun, so `brick parts` are of the material and
+    /// `red bricks` are parts.
+    pub(super) fn read(words: &[&str]) -> Result<Self, Complaint> {
+        let mut look = Self::default();
+        let Some((noun, mut rest)) = words.split_last() else {
+            return Ok(look);
+        };
+        let singular = noun.to_ascii_lowercase();
+        if !NOUNS.contains(&singular.strip_suffix('s').unwrap_or(&singular)) {
+            return Err(Complaint::new(
+                noun,
+                "a grid is made of parts, as in `of red neon parts`",
+            ));
+        }
+        while let Some(first) = rest.first() {
+            if ["a", "an", "the"].contains(&first.to_ascii_lowercase().as_str()) {
+                rest = &rest[1..];
+                continue;
+            }
+            rest = look.take(rest)?;
+        }
+        Ok(look)
+    }
+
+    /// Takes the longest colour or material off the front.
+    fn take<'a, 'b>(&mut self, words: &'a [&'b str]) -> Result<&'a [&'b str], Complaint> {
+        for length in (1..=words.len().min(4)).rev() {
+            let text = words[..length].join(" ");
+            let twice = if let Some(material) = material(&text) {
+                self.material.replace(material).is_some()
+            } else if let Some(colour) = colour(&text) {
+                self.colour.replace(colour).is_some()
+            } else {
+                continue;
+            };
+            return if twice {
+                let why = "a part has one colour and one material; name each once";
+                Err(Complaint::new(&text, why))
+            } else {
+                Ok(&words[length..])
+            };
+        }
+        let first = words.first().copied().unwrap_or_default();
+        Err(Complaint::new(
+            first,
+            "it is neither a colour nor a material; write for example `red`, `bright blue`, \
+             `neon` or `wood planks`",
+        ))
+    }
+}
+
+fn material(text: &str) -> Option<&'static str> {
+    let joined = text.replace(' ', "");
+    MATERIALS
+        .iter()
+        .copied()
+        .find(|item| item.eq_ignore_ascii_case(&joined))
+}
+
+/// A colour by name or as `#rrggbb`, as `#rrggbb`.
+pub(super) fn colour(text: &str) -> Option<String> {
+    if let Some(digits) = text.strip_prefix('#') {
+        let fits = digits.len() == 6 && digits.bytes().all(|b| b.is_ascii_hexdigit());
+        return fits.then(|| text.to_ascii_lowercase());
+    }
+    let plain = COLOURS
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case(text));
+    if let Some((_, hex)) = plain {
+        return Some((*hex).to_owned());
+    }
+    let colour = brick_colour(text)?.to_color3uint8();
+    Some(format!("#{:02x}{:02x}{:02x}", colour.r, colour.g, colour.b))
+}
+
+/// A brick colour by name, in any case: nearly all are written `Like this`.
+fn brick_colour(text: &str) -> Option<BrickColor> {
+    let mut sentence = text.to_ascii_lowercase();
+    if let Some(first) = sentence.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    BrickColor::from_name(text).or_else(|| BrickColor::from_name(&sentence))
+}
+
+/// As [`colour`], or a complaint.
+pub(super) fn need_colour(text: &str) -> Result<String, Complaint> {
+    colour(text).ok_or_else(|| {
+        Complaint::new(
+            text,
+            "it is no colour; write #rrggbb, a plain name such as `red`, or the name of a brick \
+             colour such as `bright blue`",
+        )
+    })
+}
+
+/// Reads `PROP = VALUE, PROP2 = VALUE2`. A comma belongs to the value, as in `Size = 1,2,3`, unless
+/// another `PROP =` follows it.
+pub(super) fn assignments(text: &str) -> Result<Map<String, Json>, Complaint> {
+    let mut read: Vec<(&str, Vec<&str>)> = Vec::new();
+    for piece in words::split_commas(text) {
+        match (words::split_sign(piece, '='), read.last_mut()) {
+            (Some((property, value)), _) => read.push((property, vec![value])),
+            (None, Some((_, values))) => values.push(piece),
+            (None, None) => return Err(Complaint::new(piece, "`PROPERTY = VALUE` is expected")),
+        }
+    }
+    let mut props = Map::new();
+    for (property, values) in read {
+        if !is_property(property) {
+            let why = "it is no property name, nor an attribute's such as `@Speed`";
+            return Err(Complaint::new(property, why));
+        }
+        let value = value(property, &values)?;
+        if props.insert(property.to_owned(), value).is_some() {
+            return Err(Complaint::new(property, "it is set twice; set it once"));
+        }
+    }
+    Ok(props)
+}
+
+fn is_property(text: &str) -> bool {
+    let (name, extra) = text
+        .strip_prefix('@')
+        .map_or((text, ""), |name| (name, ".-/"));
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '_' || extra.contains(c))
+}
+
+/// A value, given as the pieces between its commas.
+fn value(property: &str, pieces: &[&str]) -> Result<Json, Complaint> {
+    let &[text] = pieces else {
+        let numbers: Option<Vec<Json>> = pieces.iter().map(|piece| number(piece)).collect();
+        let why = "only numbers are written with commas between them; put a text in quotes";
+        return numbers
+            .map(Json::Array)
+            .ok_or_else(|| Complaint::new(&pieces.join(", "), why));
+    };
+    if text.starts_with('"') {
+        return words::quoted(text).map(Json::String);
+    }
+    if text.starts_with(['[', '{']) {
+        return serde_json::from_str(text)
+            .map_err(|error| Complaint::new(text, format!("it is no JSON: {error}")));
+    }
+    if let Some(number) = number(text) {
+        return Ok(number);
+    }
+    match text.to_ascii_lowercase().as_str() {
+        "true" => return Ok(json!(true)),
+        "false" => return Ok(json!(false)),
+        "nil" => {
+            return Err(Complaint::new(
+                text,
+                "a property cannot be cleared this way",
+            ));
+        }
+        _ => {}
+    }
+    if property == "BrickColor"
+        && let Some(colour) = brick_colour(text)
+    {
+        return Ok(json!(colour.to_string()));
+    }
+    if text.starts_with('#') || is_colour(property) {
+        return need_colour(text).map(Json::String);
+    }
+    let item = text.strip_prefix("Enum.").map_or(Some(text), |item| {
+        item.split_once('.').map(|(_, item)| item)
+    });
+    match item {
+        Some(item) if is_property(item) && !item.starts_with('@') => Ok(json!(item)),
+        _ => Err(Complaint::new(
+            text,
+            "a value is a number, true or false, numbers with commas, a colour, an enum item's \
+             name, a text in double quotes, or JSON",
+        )),
+    }
+}
+
+/// Whether a bare word is a colour there. Attributes hold any type, so it is not for them.
+fn is_colour(property: &str) -> bool {
+    !property.starts_with('@') && (property.contains("Color") || property.ends_with("Ambient"))
+}
+
+/// A number, kept whole where it is written so.
+fn number(text: &str) -> Option<Json> {
+    let number = words::number(text)?;
+    Some(text.parse::<i64>().map_or(json!(number), |n| json!(n)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Json) {
+        assert_eq!(Json::Object(assignments(text).unwrap()), expected);
+    }
+
+    #[test]
+    fn values_have_the_short_forms_of_the_tools() {
+        check("Size = 1, 2.5,3", json!({"Size": [1, 2.5, 3]}));
+        check(
+            "Anchored=TRUE, Material = Enum.Material.Neon, Name = \"a, b = c\"",
+            json!({"Anchored": true, "Material": "Neon", "Name": "a, b = c"}),
+        );
+        check("Color = Bright Blue", json!({"Color": "#0d69ac"}));
+        check("Color = #FF8800", json!({"Color": "#ff8800"}));
+        check(
+            "BrickColor = bright red",
+            json!({"BrickColor": "Bright red"}),
+        );
+        check(
+            "@Kind = red, @Max-Speed = -5",
+            json!({"@Kind": "red", "@Max-Speed": -5}),
+        );
+        check(
+            r#"CFrame = {"__t":"CFrame","position":[1,2,3]}"#,
+            json!({"CFrame": {"__t": "CFrame", "position": [1, 2, 3]}}),
+        );
+    }
+
+    #[test]
+    fn what_is_no_value_is_refused() {
+        for text in [
+            "",
+            "Size",
+            "Size =",
+            "= 5",
+            "a b = 5",
+            "Name = My Part",
+            "Color = shiny",
+            "Color = #12",
+            "Size = 1,,2",
+            "Size = 1e999",
+            "X = 1, X = 2",
+            "X = {1,2}",
+            "PrimaryPart = nil",
+            "Color = 1, 2, red",
+        ] {
+            assert!(assignments(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_material_is_an_item_of_the_enum() {
+        let database = rbx_reflection_database::get().unwrap();
+        let items = &database.enums["Material"].items;
+        for material in MATERIALS {
+            assert!(items.contains_key(*material), "{material}");
+        }
+    }
+}

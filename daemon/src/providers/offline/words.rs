@@ -1,0 +1,346 @@
+//! Words and quoted texts: how a sentence of the offline language is cut up.
+//!
+//! Double quotes and brackets hold together what is inside them, so that paths, selectors and texts
+//! may contain spaces and keywords. What the words mean is not known here.
+
+use scene_schemas::InstancePath;
+
+use super::language::Complaint;
+
+/// Bytes that are inside quotes, and bytes that are inside quotes or brackets.
+struct Mask {
+    quoted: Vec<bool>,
+    nested: Vec<bool>,
+    open_quote: bool,
+}
+
+impl Mask {
+    fn of(text: &str) -> Self {
+        let mut mask = Self {
+            quoted: Vec::with_capacity(text.len()),
+            nested: Vec::with_capacity(text.len()),
+            open_quote: false,
+        };
+        let (mut depth, mut escaped) = (0_usize, false);
+        for c in text.chars() {
+            let was = (mask.open_quote, depth);
+            match c {
+                _ if escaped => escaped = false,
+                '\\' if mask.open_quote => escaped = true,
+                '"' => mask.open_quote = !mask.open_quote,
+                '[' | '(' | '{' if !mask.open_quote => depth += 1,
+                ']' | ')' | '}' if !mask.open_quote => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            let quoted = was.0 || mask.open_quote;
+            let nested = quoted || was.1 > 0 || depth > 0;
+            mask.quoted
+                .extend(std::iter::repeat_n(quoted, c.len_utf8()));
+            mask.nested
+                .extend(std::iter::repeat_n(nested, c.len_utf8()));
+        }
+        mask
+    }
+}
+
+/// The sentences of a request, and whether a `then` follows: cut at `;`, at line ends and at the
+/// word `then`, outside quotes.
+pub(super) fn sentences(text: &str) -> Result<Vec<(&str, bool)>, Complaint> {
+    let mask = Mask::of(text);
+    if mask.open_quote {
+        let at = text.rfind('"').unwrap_or(0);
+        return Err(Complaint::new(
+            &text[at..],
+            "a double quote is opened here and never closed; close it, or write \\\" for a quote \
+             inside a text",
+        ));
+    }
+    let mut pieces = Vec::new();
+    let mut start = 0;
+    for (at, c) in text.char_indices() {
+        if !mask.quoted[at] && (c == ';' || c == '\n' || c == '\r') {
+            split_at_then(&text[start..at], &mut pieces);
+            start = at + c.len_utf8();
+        }
+    }
+    split_at_then(&text[start..], &mut pieces);
+    pieces.retain(|(piece, _)| !piece.is_empty());
+    Ok(pieces)
+}
+
+/// Cuts at `then`, `and then` and `, then`.
+fn split_at_then<'a>(text: &'a str, pieces: &mut Vec<(&'a str, bool)>) {
+    let mut start = 0;
+    for (from, to) in spans(text) {
+        // A `then` at the very end joins nothing: it is a name, as in `rename game.A to then`.
+        if text[from..to].eq_ignore_ascii_case("then") && to < text.trim_end().len() {
+            pieces.push((without_joint(&text[start..from]), true));
+            start = to;
+        }
+    }
+    pieces.push((text[start..].trim(), false));
+}
+
+/// The text without the comma or `and` that leads to a `then`.
+fn without_joint(text: &str) -> &str {
+    let text = text.trim();
+    let text = match spans(text).last() {
+        Some(&(from, to)) if text[from..to].eq_ignore_ascii_case("and") => text[..from].trim_end(),
+        _ => text,
+    };
+    text.strip_suffix(',').unwrap_or(text).trim_end()
+}
+
+/// Where the words are: runs without white space outside quotes and brackets.
+fn spans(text: &str) -> Vec<(usize, usize)> {
+    let mask = Mask::of(text);
+    let mut spans = Vec::new();
+    let mut start = None;
+    for (at, c) in text.char_indices() {
+        let space = c.is_whitespace() && !mask.nested[at];
+        match start {
+            None if !space => start = Some(at),
+            Some(from) if space => {
+                spans.push((from, at));
+                start = None;
+            }
+            _ => {}
+        }
+    }
+    spans.extend(start.map(|from| (from, text.len())));
+    spans
+}
+
+/// The words.
+pub(super) fn words(text: &str) -> Vec<&str> {
+    let spans = spans(text);
+    spans.iter().map(|&(from, to)| &text[from..to]).collect()
+}
+
+/// The first word and what follows it.
+pub(super) fn first_word(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    match spans(text).first() {
+        Some(&(_, to)) => (&text[..to], text[to..].trim_start()),
+        None => ("", ""),
+    }
+}
+
+/// The text behind the words at its front that are any of these.
+pub(super) fn without_leading<'a>(text: &'a str, among: &[&str]) -> &'a str {
+    let kept = spans(text)
+        .into_iter()
+        .find(|&(from, to)| !is_one_of(&text[from..to], among));
+    kept.map_or("", |(from, _)| text[from..].trim_end())
+}
+
+/// Whether a word is any of these, in any case.
+pub(super) fn is_one_of(word: &str, among: &[&str]) -> bool {
+    among.iter().any(|known| known.eq_ignore_ascii_case(word))
+}
+
+/// What stands before and behind a keyword that may stand once; none where it does not stand.
+pub(super) fn split_word<'a>(
+    text: &'a str,
+    keyword: &str,
+) -> Result<Option<(&'a str, &'a str)>, Complaint> {
+    let spans = spans(text);
+    let mut found = spans
+        .iter()
+        .filter(|&&(from, to)| text[from..to].eq_ignore_ascii_case(keyword));
+    let Some(&(from, to)) = found.next() else {
+        return Ok(None);
+    };
+    if found.next().is_some() {
+        return Err(Complaint::new(
+            text,
+            format!("the word `{keyword}` stands there twice; put names and texts in quotes"),
+        ));
+    }
+    Ok(Some((text[..from].trim(), text[to..].trim())))
+}
+
+/// As [`split_word`], for a keyword that must stand once.
+pub(super) fn need_word<'a>(text: &'a str, keyword: &str) -> Result<(&'a str, &'a str), Complaint> {
+    split_word(text, keyword)?
+        .ok_or_else(|| Complaint::new(text, format!("the word `{keyword}` is missing")))
+}
+
+/// What stands before and behind the first `sign` outside quotes and brackets.
+pub(super) fn split_sign(text: &str, sign: char) -> Option<(&str, &str)> {
+    let mask = Mask::of(text);
+    let (at, _) = text
+        .char_indices()
+        .find(|&(at, c)| c == sign && !mask.nested[at])?;
+    Some((text[..at].trim(), text[at + sign.len_utf8()..].trim()))
+}
+
+/// The pieces between commas outside quotes and brackets.
+pub(super) fn split_commas(text: &str) -> Vec<&str> {
+    let mask = Mask::of(text);
+    let mut pieces = Vec::new();
+    let mut start = 0;
+    for (at, _) in text.match_indices(',') {
+        if !mask.nested[at] {
+            pieces.push(text[start..at].trim());
+            start = at + 1;
+        }
+    }
+    pieces.push(text[start..].trim());
+    pieces
+}
+
+/// A text in double quotes at the front, and what follows it.
+pub(super) fn take_quoted(text: &str) -> Result<(String, &str), Complaint> {
+    let text = text.trim();
+    if !text.starts_with('"') {
+        return Err(Complaint::new(text, "a text in double quotes is expected"));
+    }
+    let mut escaped = false;
+    let end = text.char_indices().skip(1).find(|&(_, c)| {
+        let ends = c == '"' && !escaped;
+        escaped = c == '\\' && !escaped;
+        ends
+    });
+    let Some((end, _)) = end else {
+        return Err(Complaint::new(text, "the double quote is never closed"));
+    };
+    let (quoted, rest) = text.split_at(end + 1);
+    // Line ends and tabs may stand in a text as they are; JSON wants them escaped.
+    let json = quoted
+        .replace('\n', "\\n")
+        .replace('\r', "\\r")
+        .replace('\t', "\\t");
+    let inside = serde_json::from_str(&json).map_err(|_| {
+        Complaint::new(
+            quoted,
+            "it is no text as JSON writes it; write \\\\ for a backslash and \\\" for a quote",
+        )
+    })?;
+    Ok((inside, rest.trim_start()))
+}
+
+/// A text in double quotes and nothing else.
+pub(super) fn quoted(text: &str) -> Result<String, Complaint> {
+    let (inside, rest) = take_quoted(text)?;
+    if rest.is_empty() {
+        Ok(inside)
+    } else {
+        Err(Complaint::new(rest, "nothing may follow the text"))
+    }
+}
+
+/// The longest name that Roblox keeps.
+const NAME_MAX: usize = 100;
+
+/// An instance's name: one word, or a text in quotes.
+pub(super) fn name(text: &str) -> Result<String, Complaint> {
+    let name = if text.starts_with('"') {
+        quoted(text)?
+    } else if words(text).len() == 1 && !text.contains('"') {
+        text.to_owned()
+    } else {
+        return Err(Complaint::new(
+            text,
+            "a name is one word, or stands in double quotes",
+        ));
+    };
+    if name.is_empty() || name.chars().count() > NAME_MAX || name.chars().any(char::is_control) {
+        return Err(Complaint::new(
+            text,
+            format!(
+                "a name has 1 to {NAME_MAX} characters and none of them is a control character"
+            ),
+        ));
+    }
+    Ok(name)
+}
+
+/// A path.
+pub(super) fn path(text: &str) -> Result<InstancePath, Complaint> {
+    text.parse().map_err(|error| Complaint::new(text, error))
+}
+
+/// A finite number in plain digits; `nan` and `inf` are words.
+pub(super) fn number(text: &str) -> Option<f64> {
+    let digits = text.trim_start_matches(['+', '-']);
+    if !digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+        return None;
+    }
+    text.parse().ok().filter(|n: &f64| n.is_finite())
+}
+
+/// `3x3`, `3 x 3` or `3 by 3` at the front, and what follows it. A number that is too large for its
+/// type is given as the largest: it is over every limit either way.
+pub(super) fn take_size(text: &str) -> Option<((u32, u32), &str)> {
+    let (rows, rest) = take_digits(text.trim_start())?;
+    let rest = rest.trim_start();
+    let rest = (rest.strip_prefix(['x', 'X', '×'])).or_else(|| {
+        let by = rest.get(..2)?;
+        by.eq_ignore_ascii_case("by").then(|| &rest[2..])
+    })?;
+    let (columns, rest) = take_digits(rest.trim_start())?;
+    let ends = rest.is_empty() || rest.starts_with(char::is_whitespace);
+    ends.then(|| ((rows, columns), rest.trim_start()))
+}
+
+fn take_digits(text: &str) -> Option<(u32, &str)> {
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (digits, rest) = text.split_at(end);
+    (!digits.is_empty()).then(|| (digits.parse().unwrap_or(u32::MAX), rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_are_cut_outside_quotes() {
+        #[track_caller]
+        fn check(text: &str, expected: &[&str]) {
+            let got = sentences(text).unwrap();
+            let got: Vec<&str> = got.into_iter().map(|(sentence, _)| sentence).collect();
+            assert_eq!(got, expected);
+        }
+        check("", &[]);
+        check(" a b ;; c\r\nd ", &["a b", "c", "d"]);
+        check("a then b, then c and then d", &["a", "b", "c", "d"]);
+        check("then a; then b", &["a", "b"]);
+        check("rename game.A to then", &["rename game.A to then"]);
+        check(
+            r#"say "a; then \" b" then c"#,
+            &[r#"say "a; then \" b""#, "c"],
+        );
+        assert!(sentences("say \"a").is_err());
+    }
+
+    #[test]
+    fn brackets_hold_words_together() {
+        assert_eq!(words(r#"a game["x y"] [Size = 1] c"#).len(), 4);
+        assert_eq!(
+            split_commas("1, [2, 3], \"4,5\""),
+            ["1", "[2, 3]", "\"4,5\""]
+        );
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(take_size("3x4 of"), Some(((3, 4), "of")));
+        assert_eq!(take_size("3 by 4"), Some(((3, 4), "")));
+        assert_eq!(take_size("3 × 4"), Some(((3, 4), "")));
+        assert_eq!(take_size("99999999999x1"), Some(((u32::MAX, 1), "")));
+        assert_eq!(take_size("4x1x4"), None);
+        assert_eq!(take_size("x"), None);
+        assert_eq!(take_size("3 ü"), None);
+    }
+
+    #[test]
+    fn numbers_are_finite() {
+        assert_eq!(number("-1.5e3"), Some(-1500.0));
+        for no in ["nan", "inf", "-inf", "1e999", "", "-", "0x10"] {
+            assert_eq!(number(no), None, "{no}");
+        }
+    }
+}
