@@ -80,8 +80,7 @@ pub enum Entry {
     /// A change waits for a decision. Its position is the proposal's name.
     Proposed {
         /// The call that it answers.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        call: Option<Seq>,
+        call: Seq,
         /// What the model is told besides.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(with = "Option<serde_json::Value>")]
@@ -112,6 +111,8 @@ pub enum Entry {
         proposal: Seq,
         /// Why.
         reason: String,
+        /// Whether its call is planned again.
+        again: bool,
     },
     /// The target is about to replace the file; written before the file is touched, so that a crash
     /// between the two can be told.

@@ -4,6 +4,13 @@
 
 use serde_json::Value as Json;
 
+/// The rules that every model is given.
+pub const RULES: &str = "\
+You work on a Roblox place through tools. You never change anything yourself: each change becomes a \
+proposal that a person sees and decides upon, and you are told what became of it. Call one tool per \
+message. Read before you edit. Paths look like game.Workspace[\"My.Part\"].Wall[2]. When the task is \
+done, call complete.";
+
 /// Everything that a provider is sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prompt {
@@ -47,6 +54,8 @@ pub struct Message {
     pub text: Option<String>,
     /// The tools that it calls. Only the first is taken.
     pub calls: Vec<Call>,
+    /// Whether it says that it cannot do what was asked for.
+    pub declined: bool,
 }
 
 /// A tool call.

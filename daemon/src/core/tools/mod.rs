@@ -25,7 +25,7 @@ mod search_files;
 mod set_properties;
 mod show_diff;
 mod start_plan;
-mod update_plan;
+pub mod update_plan;
 mod write_script;
 
 mod args;

@@ -1,0 +1,358 @@
+//! What an input means: the entries that it becomes, or why it is refused.
+
+use scene_schemas::Fingerprint;
+use scene_schemas::entry::{Approver, Entry, Finish, Phase, Place, Seq, Step};
+use scene_schemas::proposal::{Ack, Mode, Proposal};
+use serde_json::{Value as Json, json};
+
+use super::{Pending, State, Status, Workflow};
+use crate::core::policy;
+use crate::core::prompt::{Call, Message};
+use crate::core::refusal::{Refusal, refuse};
+use crate::core::tools::update_plan::StepName;
+use crate::core::tools::{Plan, Talk};
+
+/// Something that reached the shell.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Input {
+    /// A person asks for something in a place.
+    Start {
+        /// The place.
+        place: Place,
+        /// What is asked for.
+        goal: String,
+        /// Who calls the tools.
+        driver: String,
+        /// Which proposals go without a person's yes.
+        mode: Mode,
+    },
+    /// The driver answered with a whole message.
+    Replied(Message),
+    /// Calls that a person wrote down. All of them count.
+    Called(Vec<Call>),
+    /// A call was planned.
+    Planned {
+        /// Which.
+        call: Seq,
+        /// What came of it.
+        result: Result<Plan, Refusal>,
+        /// Pending proposals that it was planned on top of.
+        after: Vec<Seq>,
+    },
+    /// Somebody who may says yes.
+    Approve {
+        /// To which proposal.
+        proposal: Seq,
+        /// To which content.
+        patch_id: Fingerprint,
+        /// Who.
+        by: Approver,
+        /// Whether they confirmed it a second time.
+        twice: bool,
+    },
+    /// A person says no.
+    Reject {
+        /// To which proposal.
+        proposal: Seq,
+        /// Why.
+        reason: Option<String>,
+    },
+    /// A person chose a part of a proposal, or changed it.
+    Revise {
+        /// Which proposal.
+        proposal: Seq,
+        /// What stands for it now.
+        by: Box<Proposal>,
+    },
+    /// The target is about to replace the file.
+    Applying {
+        /// Which proposals.
+        proposals: Vec<Seq>,
+        /// The file.
+        file: String,
+        /// Its hash before.
+        before: Option<Fingerprint>,
+        /// What will be said when it is done.
+        acks: Vec<Ack>,
+    },
+    /// The target did it.
+    Applied(Vec<Seq>),
+    /// The target did not do it.
+    Failed {
+        /// Which proposals.
+        proposals: Vec<Seq>,
+        /// Why.
+        reason: String,
+    },
+    /// The run is over, whatever still waits.
+    Finish {
+        /// How.
+        outcome: Finish,
+    },
+}
+
+/// Decides what an input means in a workflow.
+///
+/// # Errors
+/// The input does not fit what is known; nothing happens.
+pub fn decide(state: &State, workflow: Seq, input: Input) -> Result<Vec<Entry>, Refusal> {
+    if let Input::Start { place, goal, driver, mode } = input {
+        return Ok(vec![Entry::Started { place, goal, driver, mode }]);
+    }
+    let Some(workflow) = state.workflow(workflow) else {
+        return refuse!("There is no workflow {workflow}.");
+    };
+    match input {
+        Input::Start { .. } => Ok(Vec::new()),
+        Input::Replied(message) => Ok(replied(message)),
+        Input::Called(calls) => Ok(calls.into_iter().map(called).collect()),
+        Input::Planned { call, result, after } => planned(workflow, call, result, after),
+        Input::Approve { proposal, patch_id, by, twice } => {
+            approve(workflow, proposal, patch_id, by, twice)
+        }
+        Input::Reject { proposal, reason } => {
+            waiting(workflow, proposal)?;
+            let mut entries = vec![Entry::Rejected { proposal, reason }];
+            entries.extend(withdraw_later(workflow, proposal));
+            Ok(entries)
+        }
+        Input::Revise { proposal, by } => revise(workflow, proposal, by),
+        Input::Applying { proposals, file, before, acks } => {
+            Ok(vec![Entry::Applying { proposals, file, before, acks }])
+        }
+        Input::Applied(proposals) => Ok(applied(workflow, &proposals)),
+        Input::Failed { proposals, reason } => {
+            let failed = |proposal| Entry::Failed { proposal, reason: reason.clone() };
+            Ok(proposals.into_iter().map(failed).collect())
+        }
+        Input::Finish { outcome } => Ok(finish(workflow, outcome)),
+    }
+}
+
+fn called(call: Call) -> Entry {
+    Entry::Called { tool: call.tool, args: call.args }
+}
+
+/// A message's first call counts. The others are refused when the first is planned, by name.
+fn replied(message: Message) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    let ends = message.calls.is_empty();
+    if let Some(text) = message.text {
+        let phase = if ends { Phase::Final } else { Phase::Update };
+        entries.push(Entry::Said { text, phase });
+    }
+    let mut calls = message.calls.into_iter();
+    entries.extend(calls.next().map(called));
+    let ignored: Vec<String> = calls.map(|call| call.tool).collect();
+    if !ignored.is_empty() {
+        let text = format!(
+            "(Only the first tool call of a message is taken; not taken: {}.)",
+            ignored.join(", ")
+        );
+        entries.push(Entry::Said { text, phase: Phase::Update });
+    }
+    if ends {
+        let outcome = if message.declined { Finish::Failed } else { Finish::Done };
+        entries.push(Entry::Finished { outcome, summary: None });
+    }
+    entries
+}
+
+fn planned(
+    workflow: &Workflow,
+    call: Seq,
+    result: Result<Plan, Refusal>,
+    after: Vec<Seq>,
+) -> Result<Vec<Entry>, Refusal> {
+    let is_open =
+        workflow.calls.get(&call).is_some_and(|call| matches!(call.status, super::CallStatus::Open));
+    if !is_open {
+        return refuse!("Call {call} is settled already.");
+    }
+    Ok(match result {
+        Err(refusal) => vec![Entry::Refused { call, reason: refusal.0 }],
+        Ok(Plan::Answer(answer)) => vec![Entry::Answered { call, answer }],
+        Ok(Plan::Talk(talk)) => talked(workflow, call, talk),
+        Ok(Plan::Propose(mut proposal, answer)) => {
+            if let Some(reason) = offered_before(workflow, &proposal) {
+                return Ok(vec![Entry::Refused { call, reason }]);
+            }
+            proposal.after = after;
+            let answer = Some(answer).filter(|answer| !answer.is_null());
+            vec![Entry::Proposed { call, answer, proposal }]
+        }
+    })
+}
+
+/// An identical proposal on an unchanged base is not offered twice.
+fn offered_before(workflow: &Workflow, proposal: &Proposal) -> Option<String> {
+    let (seq, before) =
+        workflow.proposals.iter().find(|(_, p)| p.proposal.patch_id == proposal.patch_id)?;
+    match &before.status {
+        Status::Rejected(reason) => {
+            let why = reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
+            Some(format!(
+                "This is proposal {seq} again, which the person rejected{why}. Propose something else, \
+                 or ask what is wanted."
+            ))
+        }
+        Status::Waiting => Some(format!("This is proposal {seq} again, which waits for a decision.")),
+        _ => None,
+    }
+}
+
+fn talked(workflow: &Workflow, call: Seq, talk: Talk) -> Vec<Entry> {
+    match talk {
+        Talk::Plan { steps } => {
+            let steps: Vec<Step> =
+                steps.into_iter().map(|text| Step { text, done: false }).collect();
+            let answer = json!({ "steps": steps.len() });
+            vec![Entry::Planned { call, steps, notes: None }, Entry::Answered { call, answer }]
+        }
+        Talk::Progress { completed, next, notes } => {
+            match progress(workflow, completed.as_ref(), next.as_ref()) {
+                Ok(steps) => {
+                    let done = steps.iter().filter(|step| step.done).count();
+                    let answer = json!({ "done": done, "steps": steps.len() });
+                    vec![Entry::Planned { call, steps, notes }, Entry::Answered { call, answer }]
+                }
+                Err(refusal) => vec![Entry::Refused { call, reason: refusal.0 }],
+            }
+        }
+        Talk::Said { text, phase } => {
+            vec![Entry::Said { text, phase }, Entry::Answered { call, answer: Json::Null }]
+        }
+        Talk::Done { summary } => vec![
+            Entry::Answered { call, answer: Json::Null },
+            Entry::Finished { outcome: Finish::Done, summary },
+        ],
+    }
+}
+
+fn progress(
+    workflow: &Workflow,
+    completed: Option<&StepName>,
+    next: Option<&StepName>,
+) -> Result<Vec<Step>, Refusal> {
+    let mut steps = workflow.plan.clone();
+    if steps.is_empty() {
+        return refuse!("update_plan: There is no plan; start_plan makes one.");
+    }
+    let place = |name: &StepName| {
+        let at = match name {
+            StepName::Number(n) => (*n as usize).checked_sub(1).filter(|at| *at < steps.len()),
+            StepName::Text(text) => steps.iter().position(|step| step.text == *text),
+        };
+        at.ok_or_else(|| {
+            Refusal(format!("update_plan: The plan has {} steps, and not this one.", steps.len()))
+        })
+    };
+    next.map(&place).transpose()?;
+    if let Some(at) = completed.map(&place).transpose()? {
+        steps[at].done = true;
+    }
+    Ok(steps)
+}
+
+fn waiting(workflow: &Workflow, proposal: Seq) -> Result<&Pending, Refusal> {
+    let Some(pending) = workflow.proposals.get(&proposal) else {
+        return refuse!("There is no proposal {proposal} in this workflow.");
+    };
+    match &pending.status {
+        Status::Waiting => Ok(pending),
+        Status::Approved | Status::Applying(_) | Status::Applied(_) => {
+            refuse!("Proposal {proposal} was approved already.")
+        }
+        Status::Rejected(_) => refuse!("Proposal {proposal} was rejected already."),
+        Status::Withdrawn(reason) | Status::Failed(reason) => {
+            refuse!("Proposal {proposal} can no longer be decided: {reason}")
+        }
+    }
+}
+
+fn approve(
+    workflow: &Workflow,
+    proposal: Seq,
+    patch_id: Fingerprint,
+    by: Approver,
+    twice: bool,
+) -> Result<Vec<Entry>, Refusal> {
+    let pending = waiting(workflow, proposal)?;
+    if pending.proposal.patch_id != patch_id {
+        return refuse!(
+            "Proposal {proposal} is not what was approved: it has patch id {}, not {}. Look at it \
+             again.",
+            pending.proposal.patch_id.short(),
+            patch_id.short()
+        );
+    }
+    if by == Approver::Mode && !policy::lets_through(workflow.mode, &pending.proposal) {
+        return refuse!("The mode does not let proposal {proposal} through.");
+    }
+    if policy::needs_second_confirmation(&pending.proposal) && !twice {
+        return refuse!("Proposal {proposal} has a warning that needs a second confirmation.");
+    }
+    Ok(vec![Entry::Approved { proposal, patch_id, by }])
+}
+
+/// Later proposals that stood on this one are planned again.
+fn withdraw_later(workflow: &Workflow, gone: Seq) -> Vec<Entry> {
+    workflow
+        .proposals
+        .iter()
+        .filter(|(_, later)| later.status.is_pending() && later.proposal.after.contains(&gone))
+        .map(|(seq, _)| Entry::Withdrawn {
+            proposal: *seq,
+            reason: format!("It stood on proposal {gone}, and is planned again without it."),
+            again: true,
+        })
+        .collect()
+}
+
+fn revise(workflow: &Workflow, old: Seq, mut by: Box<Proposal>) -> Result<Vec<Entry>, Refusal> {
+    let pending = waiting(workflow, old)?;
+    if by.patch_id == pending.proposal.patch_id {
+        return refuse!("Nothing was changed in proposal {old}.");
+    }
+    by.after.clone_from(&pending.proposal.after);
+    by.from = Some(old);
+    let answer = match workflow.calls.get(&pending.call).map(|call| &call.status) {
+        Some(super::CallStatus::Proposed(_, answer)) if !answer.is_null() => Some(answer.clone()),
+        _ => None,
+    };
+    let reason = Some("A part of it, or a changed form of it, stands for it now.".to_owned());
+    let mut entries = vec![Entry::Rejected { proposal: old, reason }];
+    entries.extend(withdraw_later(workflow, old));
+    entries.push(Entry::Proposed { call: pending.call, answer, proposal: by });
+    Ok(entries)
+}
+
+/// What was about to be applied has been.
+fn applied(workflow: &Workflow, proposals: &[Seq]) -> Vec<Entry> {
+    proposals
+        .iter()
+        .filter_map(|proposal| match &workflow.proposals.get(proposal)?.status {
+            Status::Applying(ack) => {
+                Some(Entry::Applied { proposal: *proposal, ack: ack.clone() })
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+fn finish(workflow: &Workflow, outcome: Finish) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = workflow
+        .proposals
+        .iter()
+        .filter(|(_, pending)| pending.status == Status::Waiting)
+        .map(|(seq, _)| Entry::Withdrawn {
+            proposal: *seq,
+            reason: "The run ended before anybody decided.".to_owned(),
+            again: false,
+        })
+        .collect();
+    if workflow.finished.is_none() {
+        entries.push(Entry::Finished { outcome, summary: None });
+    }
+    entries
+}

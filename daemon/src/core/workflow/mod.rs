@@ -1,0 +1,334 @@
+//! Workflows: one task in one place, as a reading of the ledger.
+//!
+//! Three pure functions: [`decide`] turns an input into entries, [`State::apply`] reads an entry, and
+//! [`Workflow::wants`] names the work that is due. Entries are acted on only once they are durable;
+//! the shell does the work and drops whatever is no longer wanted. Scenes are the shell's caches and
+//! not part of the state.
+
+mod decide;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use scene_schemas::entry::{Entry, Finish, Place, Record, Seq, Step};
+use scene_schemas::proposal::{Ack, Mode, Proposal};
+use serde_json::{Value as Json, json};
+
+use crate::core::policy;
+use crate::core::prompt::{Outcome, Prompt, Turn};
+
+pub use self::decide::{Input, decide};
+
+/// Everything that was read from the ledger so far.
+#[derive(Debug, Default)]
+pub struct State {
+    workflows: BTreeMap<Seq, Workflow>,
+}
+
+/// A task in a place.
+#[derive(Debug)]
+pub struct Workflow {
+    /// The place.
+    pub place: Place,
+    /// What the person asked for.
+    pub goal: String,
+    /// Who calls the tools.
+    pub driver: String,
+    /// Which proposals go without a person's yes.
+    pub mode: Mode,
+    /// The plan's steps.
+    pub plan: Vec<Step>,
+    /// How it ended.
+    pub finished: Option<Finish>,
+    calls: BTreeMap<Seq, Call>,
+    proposals: BTreeMap<Seq, Pending>,
+    /// What happened, in order, as positions of calls and words of the model.
+    turns: Vec<Said>,
+}
+
+#[derive(Debug)]
+enum Said {
+    Text(String),
+    Call(Seq),
+}
+
+#[derive(Debug)]
+struct Call {
+    tool: String,
+    args: Json,
+    status: CallStatus,
+}
+
+#[derive(Debug)]
+enum CallStatus {
+    Open,
+    Answered(Json),
+    Refused(String),
+    Proposed(Seq, Json),
+}
+
+/// A proposal and what became of it.
+#[derive(Debug)]
+pub struct Pending {
+    /// The proposal.
+    pub proposal: Proposal,
+    /// The call that it answers.
+    pub call: Seq,
+    /// What became of it.
+    pub status: Status,
+}
+
+/// What became of a proposal.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Status {
+    /// Nobody has decided.
+    Waiting,
+    /// Somebody said yes.
+    Approved,
+    /// The target is about to replace the file; what it will say.
+    Applying(Box<Ack>),
+    /// The target did it.
+    Applied(Box<Ack>),
+    /// A person said no.
+    Rejected(Option<String>),
+    /// It lost its base or its run.
+    Withdrawn(String),
+    /// The target did not do it.
+    Failed(String),
+}
+
+impl Status {
+    /// Whether the proposal may still change the place.
+    pub fn is_pending(&self) -> bool {
+        matches!(self, Self::Waiting | Self::Approved | Self::Applying(_))
+    }
+}
+
+/// Work that is due.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Want {
+    /// A call is to be planned.
+    Plan {
+        /// Which.
+        call: Seq,
+        /// The tool.
+        tool: String,
+        /// Its arguments.
+        args: Json,
+    },
+    /// The mode that a person chose approves a proposal.
+    ApproveByMode(Seq),
+    /// A person is to decide.
+    Ask(Seq),
+    /// The target is to perform these, in this order, in one write.
+    Apply(Vec<Seq>),
+    /// The driver is to say what comes next.
+    Reply,
+}
+
+impl State {
+    /// The workflow of that name.
+    pub fn workflow(&self, workflow: Seq) -> Option<&Workflow> {
+        self.workflows.get(&workflow)
+    }
+
+    /// All workflows, oldest first.
+    pub fn workflows(&self) -> impl Iterator<Item = (Seq, &Workflow)> {
+        self.workflows.iter().map(|(seq, workflow)| (*seq, workflow))
+    }
+
+    /// Reads an entry.
+    pub fn apply(&mut self, record: &Record) {
+        if let Entry::Started { place, goal, driver, mode } = &record.entry {
+            let workflow = Workflow {
+                place: place.clone(),
+                goal: goal.clone(),
+                driver: driver.clone(),
+                mode: *mode,
+                plan: Vec::new(),
+                finished: None,
+                calls: BTreeMap::new(),
+                proposals: BTreeMap::new(),
+                turns: Vec::new(),
+            };
+            self.workflows.insert(record.workflow, workflow);
+        } else if let Some(workflow) = self.workflows.get_mut(&record.workflow) {
+            workflow.read(record.seq, &record.entry);
+        }
+    }
+}
+
+impl Workflow {
+    /// The proposals, oldest first.
+    pub fn proposals(&self) -> impl Iterator<Item = (Seq, &Pending)> {
+        self.proposals.iter().map(|(seq, pending)| (*seq, pending))
+    }
+
+    /// A proposal.
+    pub fn proposal(&self, proposal: Seq) -> Option<&Pending> {
+        self.proposals.get(&proposal)
+    }
+
+    /// The tool and arguments of a call.
+    pub fn call(&self, call: Seq) -> Option<(&str, &Json)> {
+        self.calls.get(&call).map(|call| (call.tool.as_str(), &call.args))
+    }
+
+    /// Why a call was refused, where it was.
+    pub fn refusals(&self) -> impl Iterator<Item = (Seq, &str)> {
+        self.calls.iter().filter_map(|(seq, call)| match &call.status {
+            CallStatus::Refused(reason) => Some((*seq, reason.as_str())),
+            _ => None,
+        })
+    }
+
+    fn read(&mut self, seq: Seq, entry: &Entry) {
+        match entry {
+            Entry::Started { .. } => {}
+            Entry::Said { text, .. } => self.turns.push(Said::Text(text.clone())),
+            Entry::Called { tool, args } => {
+                let (tool, args) = (tool.clone(), args.clone());
+                self.calls.insert(seq, Call { tool, args, status: CallStatus::Open });
+                self.turns.push(Said::Call(seq));
+            }
+            Entry::Answered { call, answer } => {
+                self.settle(*call, CallStatus::Answered(answer.clone()));
+            }
+            Entry::Refused { call, reason } => {
+                self.settle(*call, CallStatus::Refused(reason.clone()));
+            }
+            Entry::Planned { steps, .. } => self.plan.clone_from(steps),
+            Entry::Proposed { call, answer, proposal } => {
+                let answer = answer.clone().unwrap_or(Json::Null);
+                self.settle(*call, CallStatus::Proposed(seq, answer));
+                let proposal = proposal.as_ref().clone();
+                let pending = Pending { proposal, call: *call, status: Status::Waiting };
+                self.proposals.insert(seq, pending);
+            }
+            Entry::Approved { proposal, .. } => self.become_(*proposal, Status::Approved),
+            Entry::Rejected { proposal, reason } => {
+                self.become_(*proposal, Status::Rejected(reason.clone()));
+            }
+            Entry::Withdrawn { proposal, reason, again } => {
+                self.become_(*proposal, Status::Withdrawn(reason.clone()));
+                if *again && let Some(pending) = self.proposals.get(proposal) {
+                    let call = pending.call;
+                    self.settle(call, CallStatus::Open);
+                }
+            }
+            Entry::Applying { proposals, acks, .. } => {
+                for (proposal, ack) in proposals.iter().zip(acks) {
+                    self.become_(*proposal, Status::Applying(Box::new(ack.clone())));
+                }
+            }
+            Entry::Applied { proposal, ack } => {
+                self.become_(*proposal, Status::Applied(ack.clone()));
+            }
+            Entry::Failed { proposal, reason } => {
+                self.become_(*proposal, Status::Failed(reason.clone()));
+            }
+            Entry::Finished { outcome, .. } => self.finished = Some(*outcome),
+        }
+    }
+
+    fn settle(&mut self, call: Seq, status: CallStatus) {
+        if let Some(call) = self.calls.get_mut(&call) {
+            call.status = status;
+        }
+    }
+
+    fn become_(&mut self, proposal: Seq, status: Status) {
+        if let Some(pending) = self.proposals.get_mut(&proposal) {
+            pending.status = status;
+        }
+    }
+
+    /// The work that is due, most urgent first. Whoever does the first of it asks again.
+    pub fn wants(&self) -> Option<Want> {
+        if self.finished.is_some() && self.proposals.values().all(|p| p.status == Status::Waiting) {
+            return None;
+        }
+        let open = self.calls.iter().find(|(_, call)| matches!(call.status, CallStatus::Open));
+        if let Some((seq, call)) = open {
+            let (tool, args) = (call.tool.clone(), call.args.clone());
+            return Some(Want::Plan { call: *seq, tool, args });
+        }
+        let waiting = self.proposals.iter().find(|(_, p)| p.status == Status::Waiting);
+        if let Some((seq, pending)) = waiting {
+            return Some(if policy::lets_through(self.mode, &pending.proposal) {
+                Want::ApproveByMode(*seq)
+            } else {
+                Want::Ask(*seq)
+            });
+        }
+        let approved: Vec<Seq> = self
+            .proposals
+            .iter()
+            .filter(|(_, p)| matches!(p.status, Status::Approved | Status::Applying(_)))
+            .map(|(seq, _)| *seq)
+            .collect();
+        if !approved.is_empty() {
+            return Some(Want::Apply(approved));
+        }
+        if self.finished.is_some() { None } else { Some(Want::Reply) }
+    }
+
+    /// What the driver is sent.
+    pub fn prompt(&self) -> Prompt {
+        let turns = self
+            .turns
+            .iter()
+            .filter_map(|said| match said {
+                Said::Text(text) => Some(Turn::Said(text.clone())),
+                Said::Call(seq) => {
+                    let call = self.calls.get(seq)?;
+                    let (tool, args) = (call.tool.clone(), call.args.clone());
+                    Some(Turn::Called { tool, args, outcome: self.outcome(call)? })
+                }
+            })
+            .collect();
+        Prompt { rules: crate::core::prompt::RULES.to_owned(), goal: self.goal.clone(), turns }
+    }
+
+    /// What the model is told of a call; nothing while it is not settled.
+    fn outcome(&self, call: &Call) -> Option<Outcome> {
+        Some(match &call.status {
+            CallStatus::Open => return None,
+            CallStatus::Answered(answer) => Outcome::Done(answer.clone()),
+            CallStatus::Refused(reason) => Outcome::Refused(reason.clone()),
+            CallStatus::Proposed(seq, answer) => {
+                let pending = self.proposals.get(seq)?;
+                match &pending.status {
+                    Status::Applied(_) => Outcome::Done(self.applied(pending, answer)),
+                    Status::Rejected(reason) => Outcome::Refused(match reason {
+                        Some(reason) => format!("The person said no: {reason}"),
+                        None => "The person said no.".to_owned(),
+                    }),
+                    Status::Failed(reason) | Status::Withdrawn(reason) => {
+                        Outcome::Refused(reason.clone())
+                    }
+                    Status::Waiting | Status::Approved | Status::Applying(_) => return None,
+                }
+            }
+        })
+    }
+
+    /// The answer to a call whose proposal was applied; where a person changed it, what is there now.
+    fn applied(&self, pending: &Pending, answer: &Json) -> Json {
+        let mut answer = answer.clone();
+        if pending.proposal.from.is_some() {
+            let note = json!({
+                "note": "The person changed this proposal before it was applied.",
+                "applied": pending.proposal.commands,
+            });
+            match answer.as_object_mut() {
+                Some(map) => {
+                    map.insert("changedByPerson".to_owned(), note);
+                }
+                None => answer = json!({ "changedByPerson": note }),
+            }
+        }
+        answer
+    }
+}
