@@ -145,26 +145,11 @@ mod tests {
 
     #[test]
     fn texts_too_large_to_compare_become_one_change() {
-        let before: String = (0..MAX_COMPARED).map(|n| format!("a{n}\n")).collect();
+        let before = (0..MAX_COMPARED).fold(String::new(), |text, n| text + &format!("a{n}\n"));
         let after = before.replace("a2\n", "b\n").replace("a39000\n", "c\n");
         let edits = whole(&before, &after);
         assert_eq!(edits.len(), 1);
         assert_eq!((edits[0].start.line, edits[0].end.line), (2, 39001));
         assert_eq!(apply(&before, &edits).unwrap(), after);
-    }
-
-    #[test]
-    #[ignore = "a measurement"]
-    fn worst_case() {
-        let mut random = Random::new(4);
-        let mut text = || {
-            (0..MAX_COMPARED / 2)
-                .map(|_| format!("{}\n", random.below(30)))
-                .collect::<String>()
-        };
-        let (before, after) = (text(), text());
-        let start = std::time::Instant::now();
-        let edits = whole(&before, &after);
-        println!("{} edits in {:?}", edits.len(), start.elapsed());
     }
 }

@@ -132,18 +132,16 @@ mod tests {
 
     /// A hunk in the form of a unified diff, with its two line numbers.
     fn shown(before: &str, after: &str, context: usize) -> String {
-        let mut text = String::new();
+        let mut shown = vec![];
         for hunk in hunks(before, after, context) {
-            text.push_str(&format!("@{},{}", hunk.old_start, hunk.new_start));
-            for line in hunk.lines {
-                text.push_str(&match line {
-                    DiffLine::Context(line) => format!("| {line}"),
-                    DiffLine::Added(line) => format!("|+{line}"),
-                    DiffLine::Removed(line) => format!("|-{line}"),
-                });
-            }
+            shown.push(format!("@{},{}", hunk.old_start, hunk.new_start));
+            shown.extend(hunk.lines.into_iter().map(|line| match line {
+                DiffLine::Context(line) => format!("| {line}"),
+                DiffLine::Added(line) => format!("|+{line}"),
+                DiffLine::Removed(line) => format!("|-{line}"),
+            }));
         }
-        text
+        shown.concat()
     }
 
     #[track_caller]

@@ -8,6 +8,8 @@ use super::class::speaks;
 /// How many lines of a text are looked at, and how much of each is compared.
 const MAX_LINES: usize = 50_000;
 const MAX_COMPARED: usize = 300;
+/// How many lines of a search are compared.
+const MAX_SEARCHED: usize = 200;
 /// How much of a line is shown.
 const SHOWN: usize = 160;
 /// Below this likeness a line is no help.
@@ -17,10 +19,8 @@ const LIKE: f64 = 0.4;
 pub(super) fn nearest(text: &str, search: &str) -> String {
     const AGAIN: &str = "Read the script again and copy the lines exactly.";
     let lines: Vec<&str> = text.split('\n').take(MAX_LINES).collect();
-    let wanted: Vec<&str> = search
-        .split('\n')
-        .skip_while(|line| line.trim().is_empty())
-        .collect();
+    let wanted = search.split('\n').skip_while(|line| line.trim().is_empty());
+    let wanted: Vec<&str> = wanted.take(MAX_SEARCHED).collect();
     let Some(first) = wanted.first() else {
         return format!("It is only white space. {AGAIN}");
     };
@@ -55,35 +55,41 @@ pub(super) fn nearest(text: &str, search: &str) -> String {
             cut(other)
         );
     }
-    let differing = (0..agreeing).find(|&n| lines[at + n] != wanted[n]);
-    let n = differing.unwrap_or(0);
+    let run = format!("lines {} to {}", at + 1, at + agreeing);
+    let differing = (0..agreeing).find(|&n| !fits(lines[at + n], wanted[n], n, agreeing - 1));
+    let Some(n) = differing else {
+        return format!("Only the blank lines that it starts with differ from {run}. {AGAIN}");
+    };
     format!(
-        "It differs only in white space from lines {} to {}: line {} is `{}`{}. {AGAIN}",
-        at + 1,
-        at + agreeing,
+        "It differs only in white space from {run}: line {} is `{}`{}. {AGAIN}",
         at + n + 1,
-        cut(&visible(lines[at + n])),
+        cut(lines[at + n]),
         difference(lines[at + n], wanted[n])
     )
 }
 
-/// The first place where most lines agree but for white space, and how many do. A last line that is
-/// only begun counts, because a search may end within a line.
+/// Whether line `n` of a search, of which `last` is the last one, can stand in a line: a search may
+/// start and end within one.
+fn fits(line: &str, wanted: &str, n: usize, last: usize) -> bool {
+    match (n == 0, n == last) {
+        (true, true) => line.contains(wanted),
+        (true, false) => line.ends_with(wanted),
+        (false, true) => line.starts_with(wanted),
+        (false, false) => line == wanted,
+    }
+}
+
+/// The first place where most lines agree but for white space, and how many do.
 fn best_run(lines: &[&str], wanted: &[&str]) -> Option<(usize, usize)> {
     let wanted: Vec<String> = wanted.iter().map(|line| squeezed(line)).collect();
     let lines: Vec<String> = lines.iter().map(|line| squeezed(line)).collect();
     let last = wanted.len() - 1;
-    let agrees = |n: usize, line: &str| {
-        let wanted = wanted[n].as_str();
-        line == wanted
-            || (n == last && (line.starts_with(wanted) || (n == 0 && line.contains(wanted))))
-    };
     let mut best: Option<(usize, usize)> = None;
     for at in 0..lines.len() {
         let run = lines[at..]
             .iter()
             .zip(0..wanted.len())
-            .take_while(|(line, n)| agrees(*n, line))
+            .take_while(|(line, n)| fits(line, &wanted[*n], *n, last))
             .count();
         // A lone `end` that agrees says nothing about the place that was meant.
         let helps = run == wanted.len() || (run > 0 && wanted[..run].iter().any(|l| speaks(l)));
@@ -115,7 +121,7 @@ fn squeezed(line: &str) -> String {
 fn difference(line: &str, wanted: &str) -> &'static str {
     let indent = |line: &str| line[..line.len() - line.trim_start().len()].to_owned();
     let (there, here) = (indent(line), indent(wanted));
-    if line.trim_start() == wanted.trim_start() && there != here {
+    if line.trim_start().starts_with(wanted.trim_start()) && there != here {
         return match (there.contains('\t'), here.contains('\t')) {
             (true, false) => ", indented with tabs where the search has spaces",
             (false, true) => ", indented with spaces where the search has tabs",
@@ -127,12 +133,6 @@ fn difference(line: &str, wanted: &str) -> &'static str {
         (true, false) => ", without the blanks that the search has at its end",
         _ => ", with other blanks between the words than in the search",
     }
-}
-
-/// The line with its indentation made visible: a tab as `→`.
-fn visible(line: &str) -> String {
-    let content = line.trim_start_matches('\t');
-    format!("{}{content}", "→".repeat(line.len() - content.len()))
 }
 
 fn cut(line: &str) -> String {
@@ -160,7 +160,7 @@ mod tests {
     fn names_white_space() {
         check(
             "if ready then\n    start()  \n",
-            "line 3 is `→start()  `, indented with tabs where",
+            "line 3 is `\tstart()  `, indented with tabs where",
         );
         check(
             "if ready then\n\tstart()\nend",
@@ -171,6 +171,14 @@ mod tests {
             "differs only in white space from lines 2 to 2: line 2 is `if ready",
         );
         check("  \n \n", "only white space");
+        check(
+            "\n\nif ready then",
+            "Only the blank lines that it starts with differ from lines 2",
+        );
+        check(
+            "ready then\n  start(",
+            "differs only in white space from lines 2 to 3: line 3 is",
+        );
     }
 
     #[test]
