@@ -1,1 +1,29 @@
 //! The edit engine: every way of describing a change of a text becomes sorted ranges.
+//!
+//! There are four doors to a script's text (ranges, exact replacements, whole texts, and later
+//! patches), and one room behind them: whatever came in, what goes on is a list of [`TextEdit`]s
+//! over the text before. Refusals are written so that a model can repair its call from them.
+//!
+//! Nothing here knows scenes, tools, fingerprints or Luau; a text is a text.
+//!
+//! [`TextEdit`]: scene_schemas::text::TextEdit
+
+mod class;
+mod diff;
+mod duplication;
+mod error;
+mod hunks;
+mod lines;
+mod nearest;
+mod ranges;
+mod replace;
+#[cfg(test)]
+mod seeded;
+
+pub use class::change_class;
+pub use diff::{LineCounts, line_counts, whole};
+pub use duplication::duplicated;
+pub use error::EditError;
+pub use hunks::{hunks, pick_hunks};
+pub use ranges::{MAX_EDITS, MAX_INSERTED, apply, check_limits, checked, invert};
+pub use replace::{MAX_CHANGED_LINES, Replaced, Replacement, replace};

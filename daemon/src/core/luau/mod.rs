@@ -1,1 +1,13 @@
 //! What Luau's own tools say about a script.
+//!
+//! Luau's compiler alone decides whether a text is a script; the parser only describes what is
+//! already known to compile. Nothing here ever runs code, and nothing knows scenes or edits.
+
+mod compile;
+mod outline;
+mod security;
+mod tokens;
+
+pub use compile::{Diagnostic, check, new_errors};
+pub use outline::{Definition, DefinitionKind, OutlineError, outline};
+pub use security::security;

@@ -1,0 +1,155 @@
+//! How much a change of a text takes away.
+//!
+//! It judges characters and lines, not meaning: two inserted dashes make a comment of a line and
+//! are an insertion all the same.
+
+use scene_schemas::proposal::Class;
+
+use super::diff::{Change, changes, line_counts};
+use super::lines::with_ends;
+
+/// The class of a change.
+///
+/// - Additive: nothing is removed, only inserted, also inside of lines. No change is additive too.
+/// - Destructive: more lines are removed than added, or a text of more than five lines is
+///   overwritten, which means that less than half of its lines stay and none of those says
+///   anything (`end` and the like do not).
+/// - Modifying: everything else.
+pub fn change_class(before: &str, after: &str) -> Class {
+    if is_insertion(before, after) {
+        return Class::Additive;
+    }
+    let (old, new) = (with_ends(before), with_ends(after));
+    let changes = changes(&old, &new);
+    if changes
+        .iter()
+        .all(|change| only_inserts(&old, &new, change))
+    {
+        return Class::Additive;
+    }
+    let counts = line_counts(before, after);
+    if counts.removed > counts.added || overwrites(&old, &changes) {
+        Class::Destructive
+    } else {
+        Class::Modifying
+    }
+}
+
+/// Whether `after` is `before` with one passage inserted.
+fn is_insertion(before: &str, after: &str) -> bool {
+    let (before, after) = (before.as_bytes(), after.as_bytes());
+    let head = before.iter().zip(after).take_while(|(a, b)| a == b).count();
+    let tail = before[head..].iter().rev().zip(after[head..].iter().rev());
+    head + tail.take_while(|(a, b)| a == b).count() == before.len()
+}
+
+/// Whether a run of lines is still there in the run that replaces it, each line in order inside of
+/// another one.
+fn only_inserts(old: &[&str], new: &[&str], change: &Change) -> bool {
+    let mut candidates = new[change.new.clone()].iter();
+    let in_order = old[change.old.clone()].iter().all(|line| {
+        candidates
+            .by_ref()
+            .any(|wider| is_insertion(line, wider) || grew(line, wider))
+    });
+    in_order
+        || is_insertion(
+            &old[change.old.clone()].concat(),
+            &new[change.new.clone()].concat(),
+        )
+}
+
+/// Whether the words and signs of `line` all stand in `wider`, in order. Whole words, because the
+/// letters of a short line stand in almost any other one.
+fn grew(line: &str, wider: &str) -> bool {
+    let wider = words(wider);
+    let mut wider = wider.iter();
+    words(line)
+        .iter()
+        .all(|word| wider.any(|other| other == word))
+}
+
+fn words(line: &str) -> Vec<&str> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut words = vec![];
+    let mut rest = line;
+    while let Some(first) = rest.chars().next() {
+        let length = if is_word(first) {
+            rest.find(|c| !is_word(c)).unwrap_or(rest.len())
+        } else {
+            first.len_utf8()
+        };
+        let (word, behind) = rest.split_at(length);
+        words.push(word);
+        rest = behind;
+    }
+    words
+}
+
+fn overwrites(old: &[&str], changes: &[Change]) -> bool {
+    let removed: usize = changes.iter().map(|change| change.old.len()).sum();
+    if old.len() <= 5 || removed * 2 <= old.len() {
+        return false;
+    }
+    let mut kept = 0;
+    let mut says_something = false;
+    for change in changes {
+        says_something |= old[kept..change.old.start].iter().any(|line| speaks(line));
+        kept = change.old.end;
+    }
+    !says_something && !old[kept..].iter().any(|line| speaks(line))
+}
+
+/// Whether a line would be missed: it has more than four letters and digits, as `end` and `else`
+/// have not.
+pub(super) fn speaks(line: &str) -> bool {
+    line.chars().filter(|c| c.is_alphanumeric()).count() > 4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Class::{Additive, Destructive, Modifying};
+    use super::*;
+
+    #[track_caller]
+    fn check(before: &str, after: &str, class: Class) {
+        assert_eq!(change_class(before, after), class);
+    }
+
+    #[test]
+    fn inserting_is_additive() {
+        check("", "", Additive);
+        check("a\n", "a\n", Additive);
+        check("", "a\nb\n", Additive);
+        check("a", "a\nb", Additive);
+        check("a\nb\n", "x\na\ny\nb\nz\n", Additive);
+        check("foo(a, b)\n", "foo(x, a, b, y)\n", Additive);
+        check(
+            "foo(a)\nend\nbar(b)\n",
+            "foo(a, c)\nend\nbar(😀, b)\n",
+            Additive,
+        );
+        check("a b\n", "a c\nd b\n", Additive);
+    }
+
+    #[test]
+    fn changing_is_modifying() {
+        check("a = 1\n", "a = 2\n", Modifying);
+        check("end\n", "print(send(d))\n", Modifying);
+        check("a\n", "a", Modifying);
+        check("a\nb\n", "b\na\n", Modifying);
+        check("1\n2\n3\n4\n5\n", "a\nb\nc\nd\ne\n", Modifying);
+        let lines = "v1 = 1\nv2 = 1\nv3 = 1\nv4 = 1\nv5 = 1\nv6 = 1\n";
+        check(lines, &lines.replace("v3 = 1", "v3 = 2"), Modifying);
+    }
+
+    #[test]
+    fn removing_is_destructive() {
+        check("a\nb\n", "a\n", Destructive);
+        check("a\nb\n", "", Destructive);
+        check("local a = 1\nlocal b = 2\n", "local c = 1", Destructive);
+        let before = "local a = 1\nif a then\n\tfoo()\nend\nfor i = 1, 2 do\n\tbar()\nend\n";
+        let after = "function x()\nend\nfunction y()\nend\nreturn { x, y }\n-- 1\n-- 2\n-- 3\n";
+        check(before, after, Destructive);
+    }
+}

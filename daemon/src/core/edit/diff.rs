@@ -1,0 +1,155 @@
+//! What differs between two texts, line by line: the base of whole-text edits, hunks and classes.
+//!
+//! A line counts with its line end, so that a lost final newline is a change. Work is bounded by
+//! the number of lines and never by a clock: the same two texts always give the same answer.
+
+use std::ops::Range;
+
+use scene_schemas::text::TextEdit;
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+use super::lines::{before_line, with_ends};
+
+/// How many lines, of both texts together and without what they share at both ends, are compared.
+/// Above it everything between the shared ends counts as one change.
+const MAX_COMPARED: usize = 40_000;
+
+/// A run of lines that is replaced by another one. One of the two may be empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Change {
+    /// Which lines of the text before, from 0.
+    pub(super) old: Range<usize>,
+    /// Which lines of the text after, from 0.
+    pub(super) new: Range<usize>,
+}
+
+/// How many lines a change adds and removes. A changed line is both.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LineCounts {
+    /// Lines that are added.
+    pub added: u32,
+    /// Lines that are removed.
+    pub removed: u32,
+}
+
+/// Edits on `before` that give `after`, byte for byte: whole lines, and only those that differ.
+pub fn whole(before: &str, after: &str) -> Vec<TextEdit> {
+    let (old, new) = (with_ends(before), with_ends(after));
+    changes(&old, &new)
+        .into_iter()
+        .map(|change| TextEdit {
+            start: before_line(&old, change.old.start),
+            end: before_line(&old, change.old.end),
+            text: new[change.new].concat(),
+        })
+        .collect()
+}
+
+/// How many lines differ.
+pub fn line_counts(before: &str, after: &str) -> LineCounts {
+    changes(&with_ends(before), &with_ends(after)).iter().fold(
+        LineCounts::default(),
+        |counts, change| LineCounts {
+            added: counts.added + change.new.len() as u32,
+            removed: counts.removed + change.old.len() as u32,
+        },
+    )
+}
+
+/// The changes from one list of lines to another, in order; between two of them stands a line that
+/// both lists share.
+pub(super) fn changes(old: &[&str], new: &[&str]) -> Vec<Change> {
+    let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let (old, new) = (&old[head..], &new[head..]);
+    let tail = old
+        .iter()
+        .rev()
+        .zip(new.iter().rev())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let (old, new) = (&old[..old.len() - tail], &new[..new.len() - tail]);
+    if old.is_empty() && new.is_empty() {
+        return vec![];
+    }
+    if old.is_empty() || new.is_empty() || old.len() + new.len() > MAX_COMPARED {
+        return vec![Change {
+            old: head..head + old.len(),
+            new: head..head + new.len(),
+        }];
+    }
+    let moved = |range: Range<usize>| range.start + head..range.end + head;
+    let mut changes: Vec<Change> = vec![];
+    for op in capture_diff_slices(Algorithm::Histogram, old, new) {
+        if matches!(op, DiffOp::Equal { .. }) {
+            continue;
+        }
+        let (old, new) = (moved(op.old_range()), moved(op.new_range()));
+        match changes.last_mut() {
+            Some(last) if last.old.end == old.start && last.new.end == new.start => {
+                last.old.end = old.end;
+                last.new.end = new.end;
+            }
+            _ => changes.push(Change { old, new }),
+        }
+    }
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::apply;
+    use super::super::seeded::{Random, edit};
+    use super::*;
+
+    fn check(before: &str, after: &str, edits: &[TextEdit]) {
+        assert_eq!(whole(before, after), edits);
+        assert_eq!(apply(before, edits).unwrap(), after);
+    }
+
+    #[test]
+    fn finds_whole_lines() {
+        check("", "", &[]);
+        check("a\n", "a\n", &[]);
+        check("", "a\n", &[edit(0, 0, 0, 0, "a\n")]);
+        check("a\nb\nc\n", "a\nc\n", &[edit(1, 0, 2, 0, "")]);
+        check(
+            "a\nb\nc\n",
+            "a\nB\nc\nd",
+            &[edit(1, 0, 2, 0, "B\n"), edit(3, 0, 3, 0, "d")],
+        );
+        check("a", "a\nb\n", &[edit(0, 0, 0, 1, "a\nb\n")]);
+        check("a\n😀", "", &[edit(0, 0, 1, 2, "")]);
+        check("a\r\nb\r\n", "a\nb\r\n", &[edit(0, 0, 1, 0, "a\n")]);
+    }
+
+    #[test]
+    fn counts_lines() {
+        let counts = |before, after| {
+            let counts = line_counts(before, after);
+            (counts.added, counts.removed)
+        };
+        assert_eq!(counts("a\n", "a\n"), (0, 0));
+        assert_eq!(counts("a\n", "a"), (1, 1));
+        assert_eq!(counts("a\nb\n", "a\r\nb\n"), (1, 1));
+        assert_eq!(counts("", "a\nb"), (2, 0));
+    }
+
+    #[test]
+    fn random_texts_become_each_other() {
+        let mut random = Random::new(3);
+        for _ in 0..5_000 {
+            let (before, after) = (random.text(15), random.text(15));
+            assert_eq!(apply(&before, &whole(&before, &after)).unwrap(), after);
+        }
+    }
+
+    #[test]
+    fn texts_too_large_to_compare_become_one_change() {
+        let before = (0..MAX_COMPARED).fold(String::new(), |text, n| text + &format!("a{n}\n"));
+        let after = before.replace("a2\n", "b\n").replace("a39000\n", "c\n");
+        let edits = whole(&before, &after);
+        assert_eq!(edits.len(), 1);
+        assert_eq!((edits[0].start.line, edits[0].end.line), (2, 39001));
+        assert_eq!(apply(&before, &edits).unwrap(), after);
+    }
+}

@@ -1,0 +1,206 @@
+//! Passages that are inserted where they already stand: the commonest mistake of an edit that was
+//! written from memory.
+//!
+//! It warns and never refuses; a person sees both places and decides.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use scene_schemas::text::TextEdit;
+
+use super::class::speaks;
+
+/// How many non-blank lines make a passage.
+const MIN_LINES: usize = 3;
+/// How far from the place of the edit a passage counts, in lines.
+const NEARBY: usize = 200;
+
+/// One sentence for each inserted passage that already stands, and stays, near its place.
+///
+/// Lines are compared without white space and blank lines are passed over. Lines that any of the
+/// edits touches do not count as standing: what is rewritten or moved is not doubled. A passage of
+/// nothing but `end` and the like does not count either. `edits` are sorted and fit `before`.
+pub fn duplicated(before: &str, edits: &[TextEdit]) -> Vec<String> {
+    let standing = Standing::of(before, edits);
+    edits
+        .iter()
+        .flat_map(|edit| standing.repeats(edit))
+        .collect()
+}
+
+/// A line without its white space, and its number from 1.
+struct Line {
+    number: usize,
+    squeezed: String,
+}
+
+/// The non-blank lines that no edit touches.
+struct Standing {
+    lines: Vec<Line>,
+    by_content: HashMap<String, Vec<usize>>,
+}
+
+impl Standing {
+    fn of(before: &str, edits: &[TextEdit]) -> Self {
+        let mut touched: Vec<Range<usize>> = edits.iter().map(touched).collect();
+        touched.sort_by_key(|range| range.start);
+        let mut next = touched.into_iter().peekable();
+        let mut lines = non_blank(before);
+        lines.retain(|line| {
+            while next.next_if(|range| range.end <= line.number).is_some() {}
+            next.peek()
+                .is_none_or(|range| !range.contains(&line.number))
+        });
+        let mut by_content: HashMap<String, Vec<usize>> = HashMap::new();
+        for (at, line) in lines.iter().enumerate() {
+            by_content
+                .entry(line.squeezed.clone())
+                .or_default()
+                .push(at);
+        }
+        Self { lines, by_content }
+    }
+
+    fn repeats(&self, edit: &TextEdit) -> Vec<String> {
+        let inserted = non_blank(&edit.text);
+        let near = (edit.start.line as usize + 1).saturating_sub(NEARBY)
+            ..(edit.end.line as usize + 1).saturating_add(NEARBY + 1);
+        let mut found = vec![];
+        let mut at = 0;
+        while at < inserted.len() {
+            let (place, length) = self.longest(&inserted[at..], &near);
+            if length < MIN_LINES {
+                at += 1;
+                continue;
+            }
+            let passage = &inserted[at..at + length];
+            if passage.iter().any(|line| speaks(&line.squeezed)) {
+                found.push(format!(
+                    "Lines {} to {} of the text inserted at line {} already stand at lines {} to {} of the script.",
+                    passage[0].number,
+                    passage[length - 1].number,
+                    edit.start.line + 1,
+                    self.lines[place].number,
+                    self.lines[place + length - 1].number
+                ));
+            }
+            at += length;
+        }
+        found
+    }
+
+    /// Where most of the first of these lines stand nearby, and how many do.
+    fn longest(&self, inserted: &[Line], near: &Range<usize>) -> (usize, usize) {
+        let places = inserted
+            .first()
+            .and_then(|line| self.by_content.get(&line.squeezed));
+        let mut best = (0, 0);
+        for &place in places.into_iter().flatten() {
+            if !near.contains(&self.lines[place].number) {
+                continue;
+            }
+            let pairs = self.lines[place..].iter().zip(inserted);
+            let length = pairs
+                .take_while(|(a, b)| near.contains(&a.number) && a.squeezed == b.squeezed)
+                .count();
+            if length > best.1 {
+                best = (place, length);
+            }
+        }
+        best
+    }
+}
+
+fn non_blank(text: &str) -> Vec<Line> {
+    let lines = text.lines().enumerate();
+    lines
+        .map(|(n, line)| Line {
+            number: n + 1,
+            squeezed: line.split_whitespace().collect(),
+        })
+        .filter(|line| !line.squeezed.is_empty())
+        .collect()
+}
+
+/// The lines, from 1, of which an edit takes something away.
+fn touched(edit: &TextEdit) -> Range<usize> {
+    let start = edit.start.line as usize + 1;
+    if edit.start == edit.end {
+        return start..start;
+    }
+    let whole_lines = edit.end.character == 0;
+    start..edit.end.line as usize + 1 + usize::from(!whole_lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::seeded::{Random, edit, random_edits};
+    use super::*;
+
+    const SCRIPT: &str =
+        "local a = 1\nlocal b = 2\n\nlocal function foo()\n\treturn a + b\nend\nfoo()\n";
+
+    #[track_caller]
+    fn check(before: &str, edits: &[TextEdit], says: &[&str]) {
+        assert_eq!(duplicated(before, edits), says);
+    }
+
+    #[test]
+    fn warns_of_a_passage_that_stands_nearby() {
+        check(
+            SCRIPT,
+            &[edit(
+                7,
+                0,
+                7,
+                0,
+                "print(1)\nlocal function foo()\n    return a+b\n\nend\n",
+            )],
+            &[
+                "Lines 2 to 5 of the text inserted at line 8 already stand at lines 4 to 6 of the script.",
+            ],
+        );
+        check(
+            SCRIPT,
+            &[edit(7, 0, 7, 0, "local a = 1\nlocal b = 2\n")],
+            &[],
+        );
+    }
+
+    #[test]
+    fn passes_over_what_goes_or_is_far_away() {
+        check(
+            SCRIPT,
+            &[edit(
+                3,
+                0,
+                7,
+                0,
+                "local function foo()\n\treturn a + b\nend\nbar()\n",
+            )],
+            &[],
+        );
+        let moved = "local function foo()\n\treturn a + b\nend\n";
+        check(
+            SCRIPT,
+            &[edit(0, 0, 0, 0, moved), edit(3, 0, 6, 0, "")],
+            &[],
+        );
+        let far = format!("{SCRIPT}{}", "-- x\n".repeat(300));
+        check(&far, &[edit(300, 0, 300, 0, moved)], &[]);
+        check(
+            "end\nend\nend\n",
+            &[edit(3, 0, 3, 0, "end\nend\nend\n")],
+            &[],
+        );
+    }
+
+    #[test]
+    fn never_panics() {
+        let mut random = Random::new(8);
+        for _ in 0..3_000 {
+            let text = random.text(12);
+            duplicated(&text, &random_edits(&mut random, &text));
+        }
+    }
+}

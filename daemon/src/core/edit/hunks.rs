@@ -1,0 +1,209 @@
+//! Changes as a person reads them, and the text that results when only some are taken.
+//!
+//! The lines of a hunk have no line ends, so a difference in the line end alone would show the same
+//! line twice. Changed lines therefore carry a mark where their end is not the usual one, which is
+//! that of the first line before (or after, where there was none):
+//! - `␍` behind a line that ends in CRLF in a text of LF, `␊` behind one that ends in LF in a text
+//!   of CRLF;
+//! - `\ No newline at end of file` behind a changed last line without one, in git's words.
+
+use std::ops::Range;
+
+use scene_schemas::proposal::{DiffLine, Hunk};
+
+use super::diff::{Change, changes};
+use super::lines::{LineEnd, split_end, with_ends};
+
+/// The changes in order, each with up to `context` unchanged lines around it. Changes whose context
+/// would touch or overlap are one hunk.
+pub fn hunks(before: &str, after: &str, context: usize) -> Vec<Hunk> {
+    let (old, new) = (with_ends(before), with_ends(after));
+    let usual = usual_end(&old, &new);
+    grouped(changes(&old, &new), context)
+        .iter()
+        .map(|group| hunk(&old, &new, group, context, usual))
+        .collect()
+}
+
+/// The text when only the chosen hunks are taken: `keep[n]` is about the nth of
+/// `hunks(before, after, context)`. Hunks that `keep` says nothing about are not taken.
+pub fn pick_hunks(before: &str, after: &str, context: usize, keep: &[bool]) -> String {
+    let (old, new) = (with_ends(before), with_ends(after));
+    let mut text = String::with_capacity(before.len().max(after.len()));
+    let mut done = 0;
+    for (number, group) in grouped(changes(&old, &new), context)
+        .into_iter()
+        .enumerate()
+    {
+        if !keep.get(number).copied().unwrap_or(false) {
+            continue;
+        }
+        for change in group {
+            text.extend(old[done..change.old.start].iter().copied());
+            text.extend(new[change.new].iter().copied());
+            done = change.old.end;
+        }
+    }
+    text.extend(old[done..].iter().copied());
+    text
+}
+
+fn grouped(changes: Vec<Change>, context: usize) -> Vec<Vec<Change>> {
+    let mut groups: Vec<Vec<Change>> = vec![];
+    for change in changes {
+        match groups.last_mut() {
+            Some(group)
+                if group.last().is_some_and(|last| {
+                    change.old.start - last.old.end <= context.saturating_mul(2)
+                }) =>
+            {
+                group.push(change);
+            }
+            _ => groups.push(vec![change]),
+        }
+    }
+    groups
+}
+
+fn hunk(old: &[&str], new: &[&str], group: &[Change], context: usize, usual: LineEnd) -> Hunk {
+    let (Some(first), Some(last)) = (group.first(), group.last()) else {
+        return Hunk {
+            old_start: 0,
+            new_start: 0,
+            lines: vec![],
+        };
+    };
+    let lead = context.min(first.old.start);
+    let end = last.old.end.saturating_add(context).min(old.len());
+    let trail = end - last.old.end;
+    let mut lines = vec![];
+    let mut done = first.old.start - lead;
+    let unchanged = |range: Range<usize>| {
+        old[range]
+            .iter()
+            .map(|line| DiffLine::Context(split_end(line).0.to_owned()))
+    };
+    for change in group {
+        lines.extend(unchanged(done..change.old.start));
+        lines.extend(
+            old[change.old.clone()]
+                .iter()
+                .map(|l| DiffLine::Removed(marked(l, usual))),
+        );
+        lines.extend(
+            new[change.new.clone()]
+                .iter()
+                .map(|l| DiffLine::Added(marked(l, usual))),
+        );
+        done = change.old.end;
+    }
+    lines.extend(unchanged(done..end));
+    let start = |from: usize, to: usize| if to > from { from as u32 + 1 } else { 0 };
+    Hunk {
+        old_start: start(first.old.start - lead, end),
+        new_start: start(first.new.start - lead, last.new.end + trail),
+        lines,
+    }
+}
+
+fn usual_end(old: &[&str], new: &[&str]) -> LineEnd {
+    let ends = old.iter().chain(new).map(|line| split_end(line).1);
+    ends.into_iter()
+        .find(|end| *end != LineEnd::None)
+        .unwrap_or(LineEnd::Lf)
+}
+
+fn marked(line: &str, usual: LineEnd) -> String {
+    let (content, end) = split_end(line);
+    match end {
+        LineEnd::None => format!("{content} \\ No newline at end of file"),
+        _ if end == usual => content.to_owned(),
+        LineEnd::CrLf => format!("{content}␍"),
+        LineEnd::Lf => format!("{content}␊"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::apply;
+    use super::super::diff::whole;
+    use super::super::seeded::Random;
+    use super::*;
+
+    /// A hunk in the form of a unified diff, with its two line numbers.
+    fn shown(before: &str, after: &str, context: usize) -> String {
+        let mut shown = vec![];
+        for hunk in hunks(before, after, context) {
+            shown.push(format!("@{},{}", hunk.old_start, hunk.new_start));
+            shown.extend(hunk.lines.into_iter().map(|line| match line {
+                DiffLine::Context(line) => format!("| {line}"),
+                DiffLine::Added(line) => format!("|+{line}"),
+                DiffLine::Removed(line) => format!("|-{line}"),
+            }));
+        }
+        shown.concat()
+    }
+
+    #[track_caller]
+    fn check(before: &str, after: &str, expected: &str) {
+        assert_eq!(shown(before, after, 1), expected);
+    }
+
+    #[test]
+    fn shows_lines_with_context() {
+        check("a\n", "a\n", "");
+        check("a\nb\nc\nd\n", "a\nb\nC\nd\n", "@2,2| b|-c|+C| d");
+        check("", "a\n", "@0,1|+a");
+        check("a\n", "", "@1,0|-a");
+        check("a\nb\n", "a\nb\nc\n", "@2,2| b|+c");
+        check(
+            "1\n2\n3\n4\n5\n6\n",
+            "x\n2\n3\n4\n5\ny\n",
+            "@1,1|-1|+x| 2@5,5| 5|-6|+y",
+        );
+        check("1\n2\n3\n4\n", "x\n2\n3\ny\n", "@1,1|-1|+x| 2| 3|-4|+y");
+    }
+
+    #[test]
+    fn shows_line_ends_that_differ() {
+        check(
+            "a\nb\n",
+            "a\nb",
+            "@1,1| a|-b|+b \\ No newline at end of file",
+        );
+        check("a\nb\n", "a\r\nb\n", "@1,1|-a|+a␍| b");
+        check("a\r\nb\r\n", "a\nb\r\n", "@1,1|-a|+a␊| b");
+        check("a\r\nb\r\n", "a\r\nc\r\n", "@1,1| a|-b|+c");
+    }
+
+    #[test]
+    fn takes_the_chosen_ones() {
+        let (before, after) = ("1\n2\n3\n4\n5\n6", "x\n2\n3\n4\n5\n6\n");
+        let pick = |keep: &[bool]| pick_hunks(before, after, 1, keep);
+        assert_eq!(pick(&[true, true]), after);
+        assert_eq!(pick(&[]), before);
+        assert_eq!(pick(&[true]), "x\n2\n3\n4\n5\n6");
+        assert_eq!(pick(&[false, true]), "1\n2\n3\n4\n5\n6\n");
+    }
+
+    #[test]
+    fn random_hunks_add_up() {
+        let mut random = Random::new(5);
+        for _ in 0..3_000 {
+            let (before, after) = (random.text(15), random.text(15));
+            let context = random.below(4);
+            let count = hunks(&before, &after, context).len();
+            assert_eq!(
+                pick_hunks(&before, &after, context, &vec![true; count]),
+                after
+            );
+            assert_eq!(
+                pick_hunks(&before, &after, context, &vec![false; count]),
+                before
+            );
+            let keep: Vec<_> = (0..count).map(|_| random.below(2) == 0).collect();
+            let part = pick_hunks(&before, &after, context, &keep);
+            assert_eq!(apply(&before, &whole(&before, &part)).unwrap(), part);
+        }
+    }
+}

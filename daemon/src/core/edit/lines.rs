@@ -1,0 +1,127 @@
+//! Where the lines of a text are, in bytes and in the positions of the Language Server Protocol.
+//!
+//! A line ends in LF or CRLF; a CR that stands alone is an ordinary character. The text behind the
+//! last line end is a line too, even when it is empty.
+
+use scene_schemas::text::Position;
+
+use super::EditError;
+
+/// How a line ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LineEnd {
+    Lf,
+    CrLf,
+    /// It is the last line.
+    None,
+}
+
+impl LineEnd {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Lf => "\n",
+            Self::CrLf => "\r\n",
+            Self::None => "",
+        }
+    }
+}
+
+/// A line's content and how it ends.
+pub(super) fn split_end(line: &str) -> (&str, LineEnd) {
+    if let Some(content) = line.strip_suffix("\r\n") {
+        (content, LineEnd::CrLf)
+    } else if let Some(content) = line.strip_suffix('\n') {
+        (content, LineEnd::Lf)
+    } else {
+        (line, LineEnd::None)
+    }
+}
+
+/// The lines of a text with their line ends, for a diff: an empty text has none, and there is no
+/// empty line behind a final line end.
+pub(super) fn with_ends(text: &str) -> Vec<&str> {
+    text.split_inclusive('\n').collect()
+}
+
+/// The text as it is with LF alone.
+pub(super) fn with_lf(text: &str) -> String {
+    text.replace("\r\n", "\n")
+}
+
+/// The number, from 1, of the line that holds this byte.
+pub(super) fn line_number(text: &str, offset: usize) -> usize {
+    1 + text
+        .as_bytes()
+        .iter()
+        .take(offset)
+        .filter(|&&byte| byte == b'\n')
+        .count()
+}
+
+/// An index from lines to bytes.
+pub(super) struct Lines<'a> {
+    text: &'a str,
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn of(text: &'a str) -> Self {
+        let ends = text
+            .bytes()
+            .enumerate()
+            .filter(|(_, byte)| *byte == b'\n')
+            .map(|(at, _)| at + 1);
+        Self {
+            text,
+            starts: std::iter::once(0).chain(ends).collect(),
+        }
+    }
+
+    /// The byte at a position, which must lie inside the text and between two characters.
+    pub(super) fn offset(&self, at: Position) -> Result<usize, EditError> {
+        let lines = self.starts.len();
+        let index = at.line as usize;
+        let Some(&start) = self.starts.get(index) else {
+            return Err(EditError::NoSuchLine { at, lines });
+        };
+        let end = self
+            .starts
+            .get(index + 1)
+            .copied()
+            .unwrap_or(self.text.len());
+        let (content, _) = split_end(&self.text[start..end]);
+        let mut units = 0;
+        for (byte, character) in content.char_indices() {
+            if units == at.character {
+                return Ok(start + byte);
+            }
+            if units > at.character {
+                return Err(EditError::InsideCharacter { at });
+            }
+            units += character.len_utf16() as u32;
+        }
+        match at.character.cmp(&units) {
+            std::cmp::Ordering::Equal => Ok(start + content.len()),
+            std::cmp::Ordering::Less => Err(EditError::InsideCharacter { at }),
+            std::cmp::Ordering::Greater => Err(EditError::BehindLineEnd {
+                at,
+                length: units,
+                lines,
+            }),
+        }
+    }
+}
+
+/// The position before the line of this index; behind the whole text where there are no more.
+pub(super) fn before_line(lines: &[&str], index: usize) -> Position {
+    match lines.last() {
+        Some(last) if index >= lines.len() && split_end(last).1 == LineEnd::None => Position {
+            line: lines.len() as u32 - 1,
+            character: last.encode_utf16().count() as u32,
+        },
+        _ => Position {
+            line: index.min(lines.len()) as u32,
+            character: 0,
+        },
+    }
+}

@@ -1,0 +1,212 @@
+//! The first door: ranges as editors send them, and what all doors end in.
+//!
+//! An edit replaces exactly what its range covers and nothing else changes by a byte: line ends are
+//! neither repaired nor made uniform here.
+
+use scene_schemas::text::{Position, TextEdit};
+
+use super::lines::Lines;
+use super::{EditError, whole};
+
+/// How many edits one call may carry.
+pub const MAX_EDITS: usize = 20;
+/// How many characters (Unicode scalar values) the edits of one call may insert together.
+pub const MAX_INSERTED: usize = 2_000;
+
+/// The edits in order, after a look that they fit the text: inside it, not overlapping.
+///
+/// Two inserts at one position keep their order. An insert goes before a replacement that starts at
+/// the same position, and must stand before it in the list, as the Language Server Protocol says.
+pub fn checked(text: &str, edits: &[TextEdit]) -> Result<Vec<TextEdit>, EditError> {
+    Ok(placed(text, edits)?
+        .into_iter()
+        .map(|place| place.edit.clone())
+        .collect())
+}
+
+/// The text after the edits. Refuses as [`checked`] does.
+pub fn apply(text: &str, edits: &[TextEdit]) -> Result<String, EditError> {
+    let places = placed(text, edits)?;
+    let inserted: usize = edits.iter().map(|edit| edit.text.len()).sum();
+    let mut after = String::with_capacity(text.len() + inserted);
+    let mut kept = 0;
+    for place in places {
+        after.push_str(&text[kept..place.start]);
+        after.push_str(&place.edit.text);
+        kept = place.end;
+    }
+    after.push_str(&text[kept..]);
+    Ok(after)
+}
+
+/// Edits on the text after that give the text before back, byte for byte.
+///
+/// They are found by comparing the two texts and go line by line: an edit that joins a CR and an LF
+/// could not be taken back by ranges of its own, because no position lies between the two.
+pub fn invert(text: &str, edits: &[TextEdit]) -> Result<Vec<TextEdit>, EditError> {
+    Ok(whole(&apply(text, edits)?, text))
+}
+
+/// Whether one call of `apply_edit` may carry these edits.
+pub fn check_limits(edits: &[TextEdit]) -> Result<(), EditError> {
+    if edits.len() > MAX_EDITS {
+        return Err(EditError::TooManyEdits { count: edits.len() });
+    }
+    let count = edits.iter().map(|edit| edit.text.chars().count()).sum();
+    if count > MAX_INSERTED {
+        return Err(EditError::TooMuchText { count });
+    }
+    Ok(())
+}
+
+/// An edit and the bytes that it replaces.
+struct Place<'a> {
+    edit: &'a TextEdit,
+    start: usize,
+    end: usize,
+}
+
+fn placed<'a>(text: &str, edits: &'a [TextEdit]) -> Result<Vec<Place<'a>>, EditError> {
+    let lines = Lines::of(text);
+    let mut places = Vec::with_capacity(edits.len());
+    for edit in edits {
+        let (start, end) = (lines.offset(edit.start)?, lines.offset(edit.end)?);
+        if end < start {
+            return Err(EditError::Reversed {
+                start: edit.start,
+                end: edit.end,
+            });
+        }
+        places.push(Place { edit, start, end });
+    }
+    places.sort_by_key(|place| place.start);
+    let mut before: Option<(usize, Position)> = None;
+    for place in &places {
+        if let Some((_, position)) = before.filter(|(end, _)| *end > place.start) {
+            return Err(EditError::Overlap {
+                end: position,
+                start: place.edit.start,
+            });
+        }
+        before = Some((place.end, place.edit.end));
+    }
+    Ok(places)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::seeded::{Random, edit, random_edits};
+    use super::*;
+
+    fn check(text: &str, edits: &[TextEdit], after: &str) {
+        assert_eq!(apply(text, edits).unwrap(), after);
+        let back = invert(text, edits).unwrap();
+        assert_eq!(apply(after, &back).unwrap(), text);
+    }
+
+    fn refused(text: &str, edits: &[TextEdit], says: &str) {
+        let error = apply(text, edits).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
+
+    #[test]
+    fn replaces_inserts_and_deletes() {
+        check("", &[], "");
+        check("", &[edit(0, 0, 0, 0, "a\n")], "a\n");
+        check("a\nb\n", &[edit(2, 0, 2, 0, "c")], "a\nb\nc");
+        check("a\nb\n", &[edit(0, 0, 1, 0, "")], "b\n");
+        check("a\nb\n", &[edit(0, 1, 1, 0, "")], "ab\n");
+        check("abc", &[edit(0, 1, 0, 2, "xyz")], "axyzc");
+    }
+
+    #[test]
+    fn sorts_and_keeps_the_order_of_inserts() {
+        let edits = [
+            edit(0, 2, 0, 3, "C"),
+            edit(0, 1, 0, 1, "1"),
+            edit(0, 1, 0, 1, "2"),
+        ];
+        check("abc", &edits, "a12bC");
+        check(
+            "abc",
+            &[edit(0, 0, 0, 0, "x"), edit(0, 0, 0, 1, "y")],
+            "xybc",
+        );
+        assert_eq!(checked("abc", &edits).unwrap()[0], edits[1]);
+    }
+
+    #[test]
+    fn leaves_line_ends_alone() {
+        check("a\r\nb\r\n", &[edit(0, 1, 0, 1, "x")], "ax\r\nb\r\n");
+        check("a\r\nb\r\n", &[edit(0, 1, 1, 0, "\n")], "a\nb\r\n");
+        check("a\rb\nc", &[edit(0, 2, 0, 3, "")], "a\r\nc");
+        check("a\n", &[edit(0, 1, 0, 1, "\r")], "a\r\n");
+    }
+
+    #[test]
+    fn counts_in_utf16() {
+        check("😀é\n", &[edit(0, 2, 0, 3, "e")], "😀e\n");
+        check("a😀", &[edit(0, 3, 0, 3, "!")], "a😀!");
+        refused("😀é", &[edit(0, 1, 0, 2, "")], "Use 0 or 2");
+        refused("é😀", &[edit(0, 2, 0, 3, "")], "Use 1 or 3");
+    }
+
+    #[test]
+    fn refuses_what_does_not_fit() {
+        refused(
+            "a\nb\n",
+            &[edit(3, 0, 3, 0, "x")],
+            "it has 3, so the last one is 2",
+        );
+        refused(
+            "abc\r\nd",
+            &[edit(0, 4, 0, 4, "x")],
+            "3 UTF-16 characters long (the text has 2",
+        );
+        refused("abc", &[edit(0, 2, 0, 1, "x")], "ends before it starts");
+        refused(
+            "abc",
+            &[edit(0, 0, 0, 2, "x"), edit(0, 1, 0, 3, "y")],
+            "overlap",
+        );
+        refused(
+            "abc",
+            &[edit(0, 0, 0, 1, "x"), edit(0, 0, 0, 0, "y")],
+            "overlap",
+        );
+    }
+
+    #[test]
+    fn limits_what_one_call_carries() {
+        let one = edit(0, 0, 0, 0, "é");
+        assert_eq!(check_limits(&vec![one.clone(); MAX_EDITS]), Ok(()));
+        assert!(check_limits(&vec![one; MAX_EDITS + 1]).is_err());
+        assert_eq!(
+            check_limits(&[edit(0, 0, 0, 0, &"é".repeat(MAX_INSERTED))]),
+            Ok(())
+        );
+        let error = check_limits(&[edit(0, 0, 0, 0, &"é".repeat(MAX_INSERTED + 1))]).unwrap_err();
+        assert!(error.to_string().contains("write_script"), "{error}");
+    }
+
+    #[test]
+    fn random_edits_are_taken_back_exactly() {
+        let mut random = Random::new(1);
+        for _ in 0..5_000 {
+            let text = random.text(12);
+            let edits = random_edits(&mut random, &text);
+            let after = apply(&text, &edits).unwrap();
+            check(&text, &edits, &after);
+        }
+    }
+
+    #[test]
+    fn wild_positions_never_panic() {
+        let mut random = Random::new(2);
+        for _ in 0..5_000 {
+            let text = random.text(4);
+            let [a, b, c, d] = [(); 4].map(|()| random.below(6) as u32);
+            let _ = apply(&text, &[edit(a, b, c, d, "x"), edit(c, d, a, b, "y")]);
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! The second door: exact search and replacement.
+//!
+//! Nothing is guessed: a search text fits one place or is refused with what would repair it. Only
+//! line ends are forgiven, because nobody sees them: LF finds CRLF, and what is put in takes the
+//! line ends of the place. The replacement is literal; there are no patterns on either side.
+
+use scene_schemas::text::TextEdit;
+
+use super::error::LISTED;
+use super::lines::{LineEnd, line_number, split_end, with_lf};
+use super::nearest::nearest;
+use super::{EditError, line_counts, whole};
+
+/// How many lines one replacement may change, unless it is meant for all places. The larger of the
+/// lines that go and the lines that come counts.
+pub const MAX_CHANGED_LINES: usize = 120;
+
+/// One replacement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replacement {
+    /// What stands there, exactly.
+    pub search: String,
+    /// What stands there afterwards, literally.
+    pub replace: String,
+    /// Whether every place is meant; otherwise there must be exactly one.
+    pub all: bool,
+}
+
+/// What replacements come to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replaced {
+    /// Sorted edits over the text before all of them.
+    pub edits: Vec<TextEdit>,
+    /// How many places each replacement changed.
+    pub counts: Vec<usize>,
+}
+
+/// Performs replacements in order, each on what the one before it left, all or none.
+pub fn replace(text: &str, replacements: &[Replacement]) -> Result<Replaced, EditError> {
+    let mut after = text.to_owned();
+    let mut counts = Vec::with_capacity(replacements.len());
+    for (index, replacement) in replacements.iter().enumerate() {
+        let (result, count) = one(&after, replacement, index + 1)?;
+        after = result;
+        counts.push(count);
+    }
+    if after == text && !replacements.is_empty() {
+        return Err(EditError::ChangesNothing);
+    }
+    Ok(Replaced {
+        edits: whole(text, &after),
+        counts,
+    })
+}
+
+fn one(text: &str, wanted: &Replacement, number: usize) -> Result<(String, usize), EditError> {
+    let (search, replace) = (with_lf(&wanted.search), with_lf(&wanted.replace));
+    if search.is_empty() {
+        return Err(EditError::EmptySearch { number });
+    }
+    if search == replace {
+        return Err(EditError::SameText { number });
+    }
+    if !wanted.all {
+        let counts = line_counts(&search, &replace);
+        let count = counts.added.max(counts.removed) as usize;
+        if count > MAX_CHANGED_LINES {
+            return Err(EditError::TooManyLines { number, count });
+        }
+    }
+    let plain = Plain::of(text);
+    let places = if wanted.all {
+        plain
+            .text
+            .match_indices(&search)
+            .map(|(at, _)| at)
+            .collect()
+    } else {
+        starts(&plain.text, &search)
+    };
+    match places.len() {
+        0 => Err(EditError::NotFound {
+            number,
+            hint: nearest(&plain.text, &search),
+        }),
+        1 => Ok((plain.put(text, &places, &search, &replace), 1)),
+        count if wanted.all => Ok((plain.put(text, &places, &search, &replace), count)),
+        _ => {
+            let mut lines: Vec<_> = places
+                .iter()
+                .map(|&at| line_number(&plain.text, at))
+                .collect();
+            lines.dedup();
+            Err(EditError::FoundSeveral { number, lines })
+        }
+    }
+}
+
+/// Where a search text starts, also where two places overlap; not many more than are listed.
+fn starts(text: &str, search: &str) -> Vec<usize> {
+    let step = search.chars().next().map_or(1, char::len_utf8);
+    let mut places = vec![];
+    let mut from = 0;
+    while let Some(at) = text.get(from..).and_then(|rest| rest.find(search)) {
+        places.push(from + at);
+        from += at + step;
+        if places.len() > LISTED {
+            break;
+        }
+    }
+    places
+}
+
+/// A text with LF alone, and the way back from its bytes to those of the text as it is.
+struct Plain {
+    text: String,
+    /// Where in `text` an LF stands for a CRLF, in order.
+    shortened: Vec<usize>,
+}
+
+impl Plain {
+    fn of(text: &str) -> Self {
+        let shortened = text
+            .match_indices("\r\n")
+            .enumerate()
+            .map(|(before, (at, _))| at - before)
+            .collect();
+        Self {
+            text: with_lf(text),
+            shortened,
+        }
+    }
+
+    fn original(&self, at: usize) -> usize {
+        at + self.shortened.partition_point(|&lf| lf < at)
+    }
+
+    /// The original text with `replace` at each of these places, in the line ends of the place.
+    fn put(&self, original: &str, places: &[usize], search: &str, replace: &str) -> String {
+        let mut result = String::with_capacity(original.len());
+        let mut done = 0;
+        for &at in places {
+            let (start, end) = (self.original(at), self.original(at + search.len()));
+            result.push_str(&original[done..start]);
+            match end_at(original, start) {
+                LineEnd::CrLf => result.push_str(&replace.replace('\n', LineEnd::CrLf.as_str())),
+                LineEnd::Lf | LineEnd::None => result.push_str(replace),
+            }
+            done = end;
+        }
+        result.push_str(&original[done..]);
+        result
+    }
+}
+
+/// How the line at this byte ends; where it is the last one, how the line above it ends.
+fn end_at(text: &str, at: usize) -> LineEnd {
+    let to_end = text[at..].find('\n').map_or(text.len(), |end| at + end + 1);
+    match split_end(&text[..to_end]).1 {
+        LineEnd::None => {
+            let above = text[..at].rfind('\n').map_or(0, |end| end + 1);
+            split_end(&text[..above]).1
+        }
+        end => end,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::apply;
+    use super::super::seeded::Random;
+    use super::*;
+
+    fn once(search: &str, replace: &str) -> Replacement {
+        Replacement {
+            search: search.into(),
+            replace: replace.into(),
+            all: false,
+        }
+    }
+
+    fn every(search: &str, replace: &str) -> Replacement {
+        Replacement {
+            all: true,
+            ..once(search, replace)
+        }
+    }
+
+    #[track_caller]
+    fn check(text: &str, replacements: &[Replacement], after: &str) {
+        let replaced = super::replace(text, replacements).unwrap();
+        assert_eq!(apply(text, &replaced.edits).unwrap(), after);
+    }
+
+    #[track_caller]
+    fn refused(text: &str, replacements: &[Replacement], says: &str) {
+        let error = super::replace(text, replacements).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
+
+    #[test]
+    fn replaces_one_place() {
+        check("a\nb\nc\n", &[once("b", "x\ny")], "a\nx\ny\nc\n");
+        check("a\nb", &[once("b", "$0 \\1")], "a\n$0 \\1");
+        check("😀 a", &[once("😀", "é")], "é a");
+        check("a\nb\nc", &[once("b\n", "")], "a\nc");
+    }
+
+    #[test]
+    fn replaces_in_order() {
+        check("a\nb\n", &[once("a", "b2"), once("b2\nb", "c")], "c\n");
+        let replaced = super::replace("a a\na\n", &[every("a", "b"), once("b\n", "!\n")]);
+        assert!(matches!(
+            replaced,
+            Err(EditError::FoundSeveral { number: 2, .. })
+        ));
+        let replaced = super::replace("a a\na\n", &[every("a", "b")]).unwrap();
+        assert_eq!(replaced.counts, [3]);
+    }
+
+    #[test]
+    fn takes_the_line_ends_of_the_place() {
+        check(
+            "a\r\nb\r\nc\r\n",
+            &[once("a\nb", "x\ny\nz")],
+            "x\r\ny\r\nz\r\nc\r\n",
+        );
+        check("a\r\nb\nc", &[once("b\nc", "x\r\ny")], "a\r\nx\ny");
+        check("a\r\nb", &[once("b", "x\ny")], "a\r\nx\r\ny");
+        check("a\r\nb\r\n", &[once("\nb", "")], "a\r\n");
+        check("a\nb\r\n", &[every("\n", ";\n")], "a;\nb;\r\n");
+    }
+
+    #[test]
+    fn refuses_what_is_not_clear() {
+        refused(
+            "a\nb\na\n",
+            &[once("a", "x")],
+            "several lines of the script: 1, 3. Add lines",
+        );
+        refused("aaa", &[once("aa", "b")], "several lines of the script: 1.");
+        refused(&"a\n".repeat(30), &[once("a", "b")], "12 and more");
+        refused("a", &[once("", "b")], "empty search");
+        refused("a\r\nb", &[once("a\nb", "a\r\nb")], "changes nothing");
+        refused(
+            "a",
+            &[once("a", "b"), once("b", "a")],
+            "together change nothing",
+        );
+        refused(
+            "a",
+            &[once("a", "b"), once("a", "c")],
+            "as the replacements before it leave it",
+        );
+        refused("a", &[every("b", "c")], "does not occur");
+    }
+
+    #[test]
+    fn refuses_large_ones() {
+        let lines = |count| "x\n".repeat(count);
+        check("a\n", &[once("a\n", &lines(120))], &lines(120));
+        refused(
+            "a\n",
+            &[once("a\n", &lines(121))],
+            "one replacement may change 120",
+        );
+        check("a\n", &[every("a\n", &lines(121))], &lines(121));
+    }
+
+    #[test]
+    fn random_replacements_agree_with_the_simple_way() {
+        let mut random = Random::new(6);
+        for _ in 0..5_000 {
+            let text = random.text(10);
+            let (search, put) = (random.text(1), random.text(2));
+            let wanted = Replacement {
+                search,
+                replace: put,
+                all: random.below(2) == 0,
+            };
+            let Ok(replaced) = super::replace(&text, std::slice::from_ref(&wanted)) else {
+                continue;
+            };
+            let after = apply(&text, &replaced.edits).unwrap();
+            let (search, put) = (with_lf(&wanted.search), with_lf(&wanted.replace));
+            // A lone CR before an inserted LF reads as CRLF, so only the others can be compared.
+            if !text.contains('\r') && !put.contains('\r') {
+                assert_eq!(after, text.replace(&search, &put));
+            }
+        }
+    }
+}

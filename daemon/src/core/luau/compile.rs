@@ -1,0 +1,138 @@
+//! Whether a script compiles, in the words of Luau's compiler.
+//!
+//! The byte code is thrown away and no virtual machine exists here.
+
+use std::fmt;
+
+use mlua::Error;
+use mlua::chunk::Compiler;
+
+/// What is wrong with a script, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The line, from 1.
+    pub line: u32,
+    /// The column, from 1, where it is known. The compiler does not say it.
+    pub column: Option<u32>,
+    /// What is wrong, in Luau's words.
+    pub message: String,
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}", self.line)?;
+        if let Some(column) = self.column {
+            write!(f, ", column {column}")?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+/// What keeps a script from compiling; empty where nothing does. The compiler stops at the first
+/// error, so there is one at most.
+pub fn check(source: &str) -> Vec<Diagnostic> {
+    match Compiler::new().compile(source) {
+        Ok(_) => vec![],
+        Err(Error::SyntaxError { message, .. }) => vec![diagnostic(&message)],
+        Err(other) => vec![diagnostic(&other.to_string())],
+    }
+}
+
+/// The errors of `after` that an edit of `before` would be to blame for.
+///
+/// An edit is judged only where `before` compiles. In a script that is broken already the compiler
+/// sees nothing behind its first error, so an edit that repairs this one and shows the next would
+/// look like one that breaks it: there every edit is let through.
+pub fn new_errors(before: &str, after: &str) -> Vec<Diagnostic> {
+    let errors = check(after);
+    if errors.is_empty() || !check(before).is_empty() {
+        vec![]
+    } else {
+        errors
+    }
+}
+
+/// Reads `name:LINE: message`, where the name may be empty. What has another form is about the
+/// whole script and counts as line 1.
+fn diagnostic(text: &str) -> Diagnostic {
+    let placed = text.split_once(": ").and_then(|(place, message)| {
+        let line = place.rsplit(':').next()?.parse().ok()?;
+        Some(Diagnostic {
+            line,
+            column: None,
+            message: message.to_owned(),
+        })
+    });
+    placed.unwrap_or_else(|| Diagnostic {
+        line: 1,
+        column: None,
+        message: text.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(source: &str, expected: &str) {
+        let found: Vec<_> = super::check(source)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(found.join("\n"), expected);
+    }
+
+    #[test]
+    fn compiles_what_studio_runs() {
+        check("", "");
+        check("local x: number = 1\nx += 1\nreturn `{x} 😀`", "");
+        check(
+            "@native\nlocal function f<T>(a: T): T return a end\r\nreturn f",
+            "",
+        );
+        check(
+            "--!strict\nexport type A = { read b: string? }\nfor i = 1, 2 do continue end",
+            "",
+        );
+    }
+
+    #[test]
+    fn says_what_and_where() {
+        check(
+            "local x = 1\r\nlocal y =\r\n",
+            "line 3: Expected identifier when parsing expression, got <eof>",
+        );
+        check(
+            "if x then",
+            "line 1: Expected 'end' (to close 'then' at column 6), got <eof>",
+        );
+        check(
+            "a\0b",
+            "line 1: Incomplete statement: expected assignment or a function call",
+        );
+        check("break", "line 1: break statement must be inside a loop");
+    }
+
+    #[test]
+    fn survives_deep_nesting() {
+        let deep = format!("return {}1{}", "(".repeat(100_000), ")".repeat(100_000));
+        assert_eq!(super::check(&deep).len(), 1);
+        let blocks = format!("{}{}", "do ".repeat(100_000), "end ".repeat(100_000));
+        assert_eq!(super::check(&blocks).len(), 1);
+    }
+
+    #[test]
+    fn blames_an_edit_only_for_what_it_broke() {
+        assert_eq!(new_errors("local a", "local a = 1"), []);
+        assert_eq!(new_errors("local a", "local a =").len(), 1);
+        assert_eq!(new_errors("local a =", "local b ="), []);
+    }
+
+    #[test]
+    fn reads_other_forms() {
+        let read = |text| diagnostic(text).to_string();
+        assert_eq!(read("game.Script:12: oh: no"), "line 12: oh: no");
+        assert_eq!(read("not enough memory"), "line 1: not enough memory");
+    }
+}

@@ -1,0 +1,394 @@
+//! What a script defines, and on which lines: enough to read one function instead of a file.
+//!
+//! The tree is made on demand and thrown away; it takes some two hundred bytes for each byte of
+//! the source.
+
+use std::collections::HashMap;
+
+use full_moon::LuaVersion;
+use full_moon::ast::luau::{ConstAssignment, ConstFunction, TypeDeclaration, TypeFunction};
+use full_moon::ast::punctuated::Punctuated;
+use full_moon::ast::{
+    Assignment, Block, Call, Expression, Field, FunctionArgs, FunctionCall, FunctionDeclaration,
+    Index, LocalAssignment, LocalFunction, Prefix, Suffix, TableConstructor, Var,
+};
+use full_moon::node::Node;
+use full_moon::tokenizer::TokenReference;
+use full_moon::visitors::Visitor;
+use thiserror::Error;
+
+use super::{Diagnostic, check};
+
+/// Something that a script defines under a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Definition {
+    /// Its name as the script says it: `spawn`, `Shop.open`, `Shop:buy`. A function in a table is
+    /// called after the variable or field that holds the table, where there is one.
+    pub name: String,
+    /// What it is.
+    pub kind: DefinitionKind,
+    /// Its first line, from 1.
+    pub line: u32,
+    /// Its last line.
+    pub end_line: u32,
+}
+
+/// The kinds of definitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DefinitionKind {
+    /// A function in a table or a global one.
+    Function,
+    /// A function in a local variable.
+    LocalFunction,
+    /// A function that is declared with a colon.
+    Method,
+    /// A type, exported or not, or a type function.
+    Type,
+    /// A local variable of the script's outermost block that holds a table or what `require` gave.
+    Local,
+}
+
+/// Why there is no outline.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum OutlineError {
+    /// The compiler refuses the script.
+    #[error("The script does not compile, so it has no outline: {0}. Read its text instead.")]
+    DoesNotCompile(Diagnostic),
+    /// The script compiles, but the parser does not know something in it.
+    #[error(
+        "The script compiles, but the parser that makes outlines does not know its syntax yet: {0}. Read its text instead."
+    )]
+    NotParsed(Diagnostic),
+}
+
+/// What a script defines, at all levels, in the order of the lines.
+///
+/// The parser recurses: call it on a thread with at least 64 MB of stack. On a small one it takes
+/// the process down on nesting that Luau still accepts. What Luau does not accept never gets there.
+pub fn outline(source: &str) -> Result<Vec<Definition>, OutlineError> {
+    if let Some(diagnostic) = check(source).into_iter().next() {
+        return Err(OutlineError::DoesNotCompile(diagnostic));
+    }
+    let parsed = full_moon::parse_fallible(source, LuaVersion::luau());
+    if let Some(error) = parsed.errors().first() {
+        let (start, _) = error.range();
+        return Err(OutlineError::NotParsed(Diagnostic {
+            line: start.line() as u32,
+            column: Some(start.character() as u32),
+            message: error.error_message().into_owned(),
+        }));
+    }
+    let mut found = Found::default();
+    found.visit_ast(parsed.ast());
+    found.definitions.sort_by_key(|definition| definition.line);
+    Ok(found.definitions)
+}
+
+#[derive(Default)]
+struct Found {
+    definitions: Vec<Definition>,
+    /// The names of tables, by the byte where each starts. A table is visited after the statement
+    /// or the table that gives it a name.
+    tables: HashMap<usize, String>,
+    /// How many blocks are open; one in the outermost.
+    blocks: usize,
+}
+
+impl Found {
+    fn add(&mut self, name: String, kind: DefinitionKind, node: &dyn Node) {
+        // The end that the parser reports for a table type leaves its closing brace out.
+        let end = node.tokens().filter_map(Node::end_position).max();
+        let (Some(start), Some(end)) = (node.start_position(), end) else {
+            return;
+        };
+        let (line, end_line) = (start.line() as u32, end.line() as u32);
+        self.definitions.push(Definition {
+            name,
+            kind,
+            line,
+            end_line,
+        });
+    }
+
+    /// Takes note of a value that gets a name: a function is a definition, a table hands the name
+    /// on to its fields.
+    fn bind(&mut self, name: String, value: &Expression, kind: DefinitionKind, node: &dyn Node) {
+        match bare(value) {
+            Expression::Function(_) => self.add(name, kind, node),
+            Expression::TableConstructor(table) => {
+                if let Some(start) = table.start_position() {
+                    self.tables.insert(start.bytes(), name);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn locals(
+        &mut self,
+        names: &Punctuated<TokenReference>,
+        values: &Punctuated<Expression>,
+        node: &dyn Node,
+    ) {
+        for (name, value) in names.iter().zip(values) {
+            let name = name.token().to_string();
+            let is_local = match bare(value) {
+                Expression::TableConstructor(_) => true,
+                Expression::FunctionCall(call) => is_require(call),
+                _ => false,
+            };
+            if is_local && self.blocks == 1 {
+                self.add(name.clone(), DefinitionKind::Local, node);
+            }
+            self.bind(name, value, DefinitionKind::LocalFunction, node);
+        }
+    }
+}
+
+impl Visitor for Found {
+    fn visit_block(&mut self, _: &Block) {
+        self.blocks += 1;
+    }
+
+    fn visit_block_end(&mut self, _: &Block) {
+        self.blocks -= 1;
+    }
+
+    fn visit_function_declaration(&mut self, node: &FunctionDeclaration) {
+        let names = node
+            .name()
+            .names()
+            .iter()
+            .map(|name| name.token().to_string());
+        let name = names.collect::<Vec<_>>().join(".");
+        match node.name().method_name() {
+            Some(method) => {
+                self.add(
+                    format!("{name}:{}", method.token()),
+                    DefinitionKind::Method,
+                    node,
+                );
+            }
+            None => self.add(name, DefinitionKind::Function, node),
+        }
+    }
+
+    fn visit_local_function(&mut self, node: &LocalFunction) {
+        self.add(
+            node.name().token().to_string(),
+            DefinitionKind::LocalFunction,
+            node,
+        );
+    }
+
+    fn visit_const_function(&mut self, node: &ConstFunction) {
+        self.add(
+            node.name().token().to_string(),
+            DefinitionKind::LocalFunction,
+            node,
+        );
+    }
+
+    fn visit_local_assignment(&mut self, node: &LocalAssignment) {
+        self.locals(node.names(), node.expressions(), node);
+    }
+
+    fn visit_const_assignment(&mut self, node: &ConstAssignment) {
+        self.locals(node.names(), node.expressions(), node);
+    }
+
+    fn visit_assignment(&mut self, node: &Assignment) {
+        for (variable, value) in node.variables().iter().zip(node.expressions()) {
+            if let Some(name) = variable_name(variable) {
+                self.bind(name, value, DefinitionKind::Function, node);
+            }
+        }
+    }
+
+    fn visit_table_constructor(&mut self, node: &TableConstructor) {
+        let table = node
+            .start_position()
+            .and_then(|start| self.tables.remove(&start.bytes()));
+        for field in node.fields() {
+            if let Field::NameKey { key, value, .. } = field {
+                let key = key.token();
+                let name = match &table {
+                    Some(table) => format!("{table}.{key}"),
+                    None => key.to_string(),
+                };
+                self.bind(name, value, DefinitionKind::Function, field);
+            }
+        }
+    }
+
+    fn visit_type_declaration(&mut self, node: &TypeDeclaration) {
+        self.add(
+            node.type_name().token().to_string(),
+            DefinitionKind::Type,
+            node,
+        );
+    }
+
+    fn visit_type_function(&mut self, node: &TypeFunction) {
+        self.add(
+            node.function_name().token().to_string(),
+            DefinitionKind::Type,
+            node,
+        );
+    }
+}
+
+/// The value without the parentheses and type assertions around it.
+fn bare(value: &Expression) -> &Expression {
+    match value {
+        Expression::Parentheses { expression, .. }
+        | Expression::TypeAssertion { expression, .. } => bare(expression),
+        other => other,
+    }
+}
+
+fn is_require(call: &FunctionCall) -> bool {
+    let is_named =
+        matches!(call.prefix(), Prefix::Name(name) if name.token().to_string() == "require");
+    let mut suffixes = call.suffixes();
+    let is_called = matches!(
+        suffixes.next(),
+        Some(Suffix::Call(Call::AnonymousCall(
+            FunctionArgs::Parentheses { .. } | FunctionArgs::String(_),
+        )))
+    );
+    is_named && is_called && suffixes.next().is_none()
+}
+
+/// `a.b["c"]` as it is written, without comments and white space; none where it hangs on the result
+/// of a call.
+fn variable_name(variable: &Var) -> Option<String> {
+    match variable {
+        Var::Name(name) => Some(name.token().to_string()),
+        Var::Expression(expression) => {
+            let Prefix::Name(name) = expression.prefix() else {
+                return None;
+            };
+            let mut text = name.token().to_string();
+            for suffix in expression.suffixes() {
+                match suffix {
+                    Suffix::Index(Index::Dot { name, .. }) => {
+                        text.push('.');
+                        text.push_str(&name.token().to_string());
+                    }
+                    Suffix::Index(Index::Brackets { expression, .. }) => {
+                        text.push('[');
+                        text.push_str(expression.to_string().trim());
+                        text.push(']');
+                    }
+                    _ => return None,
+                }
+            }
+            Some(text)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(source: &str, expected: &[&str]) {
+        let found: Vec<_> = outline(source)
+            .unwrap()
+            .into_iter()
+            .map(|d| format!("{:?} {} {}-{}", d.kind, d.name, d.line, d.end_line))
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn finds_functions_of_all_forms() {
+        check("", &[]);
+        check(
+            "function a()\nend\nlocal function b() end\r\nlocal c = function()\n\nend\n",
+            &[
+                "Function a 1-2",
+                "LocalFunction b 3-3",
+                "LocalFunction c 4-6",
+            ],
+        );
+        check(
+            "local M = {}\nfunction M.a.b()\nend\nfunction M:c() end\nM.d = function() end\nM['e'] = (function() end) :: any\n",
+            &[
+                "Local M 1-1",
+                "Function M.a.b 2-3",
+                "Method M:c 4-4",
+                "Function M.d 5-5",
+                "Function M['e'] 6-6",
+            ],
+        );
+        check("x().y = function() end", &[]);
+    }
+
+    #[test]
+    fn names_functions_in_tables_after_them() {
+        check(
+            "local M = {\n\ta = function()\n\tend,\n\tb = { c = function() end },\n}\nreturn { d = function() end }",
+            &[
+                "Local M 1-5",
+                "Function M.a 2-3",
+                "Function M.b.c 4-4",
+                "Function d 6-6",
+            ],
+        );
+    }
+
+    #[test]
+    fn finds_what_is_nested() {
+        check(
+            "x:Connect(function()\n\tlocal function a()\n\t\tlocal t = {}\n\t\tfunction t.b() end\n\tend\nend)",
+            &["LocalFunction a 2-5", "Function t.b 4-4"],
+        );
+    }
+
+    #[test]
+    fn finds_types_and_modules() {
+        check(
+            "local a = require(script.A)\nlocal b = f(1)\nexport type C = {\n\td: number,\n}\ntype E<T> = T?\n",
+            &["Local a 1-1", "Type C 3-5", "Type E 6-6"],
+        );
+        check(
+            "local s = [[\n\n]]\nlocal t = '😀'\nlocal function a() end",
+            &["LocalFunction a 5-5"],
+        );
+    }
+
+    #[test]
+    fn refuses_what_does_not_compile() {
+        let error = outline("local x = 1\nlocal = 2").unwrap_err().to_string();
+        assert!(
+            error.contains("no outline: line 2: Expected identifier"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn says_when_only_the_parser_fails() {
+        let error = outline("@[native, checked]\nlocal function a() end").unwrap_err();
+        assert!(matches!(error, OutlineError::NotParsed(_)), "{error}");
+    }
+
+    #[test]
+    fn parses_what_luau_accepts_on_a_large_stack() {
+        let source = format!(
+            "{}local function a() end {}",
+            "do ".repeat(190),
+            "end ".repeat(190)
+        );
+        let thread = std::thread::Builder::new().stack_size(64 << 20);
+        let found = thread
+            .spawn(move || outline(&source))
+            .unwrap()
+            .join()
+            .unwrap();
+        assert_eq!(found.unwrap().len(), 1);
+    }
+}
