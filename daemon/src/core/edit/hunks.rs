@@ -123,6 +123,32 @@ fn marked(line: &str, usual: LineEnd) -> String {
     }
 }
 
+/// Hunks as the text of a unified diff, without file headers.
+pub fn unified(hunks: &[Hunk]) -> String {
+    let mut text = String::new();
+    for hunk in hunks {
+        let count = |wanted: fn(&DiffLine) -> bool| hunk.lines.iter().filter(|l| wanted(l)).count();
+        let old = count(|line| !matches!(line, DiffLine::Added(_)));
+        let new = count(|line| !matches!(line, DiffLine::Removed(_)));
+        let header = format!(
+            "@@ -{},{old} +{},{new} @@\n",
+            hunk.old_start, hunk.new_start
+        );
+        text.push_str(&header);
+        for line in &hunk.lines {
+            let (mark, line) = match line {
+                DiffLine::Context(line) => (' ', line),
+                DiffLine::Added(line) => ('+', line),
+                DiffLine::Removed(line) => ('-', line),
+            };
+            text.push(mark);
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::apply;

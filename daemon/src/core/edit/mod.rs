@@ -24,6 +24,6 @@ pub use class::change_class;
 pub use diff::{LineCounts, line_counts, whole};
 pub use duplication::duplicated;
 pub use error::EditError;
-pub use hunks::{hunks, pick_hunks};
+pub use hunks::{hunks, pick_hunks, unified};
 pub use ranges::{MAX_EDITS, MAX_INSERTED, apply, check_limits, checked, invert};
 pub use replace::{MAX_CHANGED_LINES, Replaced, Replacement, replace};

@@ -34,7 +34,8 @@ pub struct Definition {
 }
 
 /// The kinds of definitions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum DefinitionKind {
     /// A function in a table or a global one.
     Function,

@@ -48,7 +48,11 @@ const MAX_INSTANCES: usize = 10_000;
 
 fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
     let parent = draft.parent_or_models(&args.parent_path)?;
-    let root = Child { class_name: args.class_name, props: args.props, children: args.children };
+    let root = Child {
+        class_name: args.class_name,
+        props: args.props,
+        children: args.children,
+    };
     let mut stack = vec![(parent, root)];
     let mut top = None;
     let mut made = 0;
@@ -57,19 +61,30 @@ fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
         if made > MAX_INSTANCES {
             return refuse!("More than {MAX_INSTANCES} instances in one call; make several calls.");
         }
-        let node = create(draft, parent, &child.class_name, child.props.unwrap_or_default())
-            .map_err(|refusal| match top {
-                None => refusal,
-                Some(_) => Refusal(format!("child {made}, a {}: {refusal}", child.class_name)),
-            })?;
+        let node = create(
+            draft,
+            parent,
+            &child.class_name,
+            child.props.unwrap_or_default(),
+        )
+        .map_err(|refusal| match top {
+            None => refusal,
+            Some(_) => Refusal(format!("child {made}, a {}: {refusal}", child.class_name)),
+        })?;
         top.get_or_insert(node);
         let children = child.children.unwrap_or_default();
         stack.extend(children.into_iter().rev().map(|child| (node, child)));
     }
-    let Some(top) = top else { return refuse!("Nothing was named.") };
+    let Some(top) = top else {
+        return refuse!("Nothing was named.");
+    };
     let path = draft.scene().path(top);
     let class = draft.scene().class(top).to_owned();
-    let more = if made > 1 { format!(" ({})", count(made, "instance", "instances")) } else { String::new() };
+    let more = if made > 1 {
+        format!(" ({})", count(made, "instance", "instances"))
+    } else {
+        String::new()
+    };
     draft.title(format!("Create {class} {path}{more}"));
     Ok(json!({ "path": path, "count": made }))
 }

@@ -34,8 +34,14 @@ struct Args {
 }
 
 /// Properties of the engine, or that have a tool of their own.
-const HIDDEN: [&str; 6] =
-    ["Attributes", "AttributesSerialize", "HistoryId", "Source", "Tags", "UniqueId"];
+const HIDDEN: [&str; 6] = [
+    "Attributes",
+    "AttributesSerialize",
+    "HistoryId",
+    "Source",
+    "Tags",
+    "UniqueId",
+];
 
 fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
     let node = scene.resolve(&args.path)?;
@@ -44,7 +50,12 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
         None => known(scene, node),
     };
     if args.include_all_attributes == Some(true) {
-        names.extend(scene.attribute_names(node).iter().map(|name| format!("@{name}")));
+        names.extend(
+            scene
+                .attribute_names(node)
+                .iter()
+                .map(|name| format!("@{name}")),
+        );
     }
     let budget = args.max_bytes.map_or(32_768, |bytes| bytes.get() as usize);
     let (mut properties, mut unknown, mut rest) = (Map::new(), Vec::new(), Vec::new());
@@ -80,7 +91,9 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
 fn value(scene: &Scene, node: Node, name: &str) -> Option<Json> {
     match name {
         "ClassName" => Some(scene.class(node).into()),
-        "Parent" => scene.parent(node).map(|parent| scene.path(parent).to_string().into()),
+        "Parent" => scene
+            .parent(node)
+            .map(|parent| scene.path(parent).to_string().into()),
         "Tags" => Some(scene.tags(node).collect()),
         name => scene.value(node, name).map(|value| value.plain()),
     }
@@ -92,11 +105,10 @@ fn known(scene: &Scene, node: Node) -> Vec<String> {
     let of_class = reflection::property_names(class).filter(
         |name| matches!(reflection::access(class, name), Some(Access::Stored(found)) if found.name == *name),
     );
-    let names: BTreeSet<&str> = scene
-        .stored_names(node)
-        .into_iter()
-        .chain(of_class)
-        .filter(|name| !HIDDEN.contains(name) && scene.value(node, name).is_some())
+    let stored = scene.stored_names(node).into_iter().map(str::to_owned);
+    let names: BTreeSet<String> = stored
+        .chain(of_class.map(str::to_owned))
+        .filter(|name| !HIDDEN.contains(&name.as_str()) && scene.value(node, name).is_some())
         .collect();
-    names.into_iter().map(str::to_owned).chain(["Tags".to_owned()]).collect()
+    names.into_iter().chain(["Tags".to_owned()]).collect()
 }

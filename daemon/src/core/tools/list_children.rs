@@ -46,7 +46,8 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
     let mut page = Vec::new();
     let mut seen = 0;
     let mut more = false;
-    let mut stack: Vec<(Node, usize)> = scene.children(parent).rev().map(|node| (node, 1)).collect();
+    let mut stack: Vec<(Node, usize)> =
+        scene.children(parent).rev().map(|node| (node, 1)).collect();
     while let Some((node, level)) = stack.pop() {
         if wanted(node) {
             if page.len() == limit {
@@ -66,7 +67,8 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
             stack.extend(scene.children(node).rev().map(|child| (child, level + 1)));
         }
     }
-    let mut answer = json!({ "path": scene.path(parent), "class": scene.class(parent), "children": page });
+    let mut answer =
+        json!({ "path": scene.path(parent), "class": scene.class(parent), "children": page });
     if more {
         answer["truncated"] = true.into();
         answer["cursor"] = (skip + limit).to_string().into();

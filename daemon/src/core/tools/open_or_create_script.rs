@@ -35,14 +35,19 @@ struct Args {
 fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
     let (path, parent, name) = match (args.path, args.parent_path, args.name) {
         (Some(path), None, None) => {
-            let Some(parent) = path.parent() else { return refuse!("`game` is not a script.") };
+            let Some(parent) = path.parent() else {
+                return refuse!("`game` is not a script.");
+            };
             let name = path.name().to_owned();
             (path, parent, name)
         }
         (None, Some(parent), Some(name)) => (parent.child(&name, None), parent, name),
         _ => return refuse!("Give either `path`, or `parentPath` and `name`."),
     };
-    let exists = draft.scene().resolve(&parent).is_ok_and(|at| draft.scene().child(at, &name).is_some());
+    let exists = draft
+        .scene()
+        .resolve(&parent)
+        .is_ok_and(|at| draft.scene().child(at, &name).is_some());
     if exists {
         let node = draft.scene().resolve(&path)?;
         let text = text_of(draft.scene(), node, &path)?;

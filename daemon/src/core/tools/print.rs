@@ -13,8 +13,7 @@ fn describe(tool: &Tool) -> Json {
     let mut schema = (tool.schema)().to_value();
     if let Some(map) = schema.as_object_mut() {
         let properties = map.entry("properties").or_insert_with(|| json!({}));
-        properties["session"] =
-            json!({ "type": "string", "description": "Which place; needed where several are open." });
+        properties["session"] = json!({ "type": "string", "description": "Which place; needed where several are open." });
     }
     json!({
         "name": tool.name,

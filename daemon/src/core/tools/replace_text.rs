@@ -1,10 +1,10 @@
 //! `replace_text`: exact search and replace, in one script or in many.
 
 use scene_schemas::InstancePath;
+use scene_schemas::proposal::WarningKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
-use scene_schemas::proposal::WarningKind;
 
 use super::{Run, Tool, args};
 use crate::core::edit::{self, EditError, Replacement};
@@ -55,11 +55,18 @@ struct Edit {
 
 fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
     let selector = args.selector.as_deref();
-    let nodes = args::targets(draft.scene(), args.path.as_ref(), args.paths.as_deref(), selector)?;
+    let nodes = args::targets(
+        draft.scene(),
+        args.path.as_ref(),
+        args.paths.as_deref(),
+        selector,
+    )?;
     let one = args.path.is_some();
     let replacements = replacements(&args)?;
     if !one && !replacements.iter().all(|replacement| replacement.all) {
-        return refuse!("In many scripts `all: true` is needed, because each may have several matches.");
+        return refuse!(
+            "In many scripts `all: true` is needed, because each may have several matches."
+        );
     }
     let (mut scripts, mut without, mut total) = (Vec::new(), Vec::new(), 0);
     for node in nodes {
@@ -76,8 +83,13 @@ fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
         }
     }
     if scripts.is_empty() {
-        let search = replacements.first().map_or("", |replacement| &replacement.search);
-        return refuse!("{search:?} stands in none of the {}.", count(without.len(), "script", "scripts"));
+        let search = replacements
+            .first()
+            .map_or("", |replacement| &replacement.search);
+        return refuse!(
+            "{search:?} stands in none of the {}.",
+            count(without.len(), "script", "scripts")
+        );
     }
     if args.paths.is_some() && !without.is_empty() {
         let text = format!("No match in {}.", without.join(", "));
@@ -85,7 +97,10 @@ fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
     }
     draft.title(args.rationale.unwrap_or_else(|| {
         let matches = count(total, "match", "matches");
-        format!("Replace {matches} in {}", count(scripts.len(), "script", "scripts"))
+        format!(
+            "Replace {matches} in {}",
+            count(scripts.len(), "script", "scripts")
+        )
     }));
     Ok(json!({ "scripts": scripts, "withoutMatch": without.len() }))
 }
@@ -93,9 +108,11 @@ fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
 fn replacements(args: &Args) -> Result<Vec<Replacement>, Refusal> {
     let all = args.all.unwrap_or(false);
     match (&args.search, &args.replace, &args.edits) {
-        (Some(search), Some(replace), None) => {
-            Ok(vec![Replacement { search: search.clone(), replace: replace.clone(), all }])
-        }
+        (Some(search), Some(replace), None) => Ok(vec![Replacement {
+            search: search.clone(),
+            replace: replace.clone(),
+            all,
+        }]),
         (None, None, Some(edits)) if !edits.is_empty() => {
             let replacement = |edit: &Edit| Replacement {
                 search: edit.search.clone(),

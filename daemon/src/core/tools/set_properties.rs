@@ -33,7 +33,12 @@ struct Args {
 
 fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
     let selector = args.selector.as_deref();
-    let nodes = args::targets(draft.scene(), args.path.as_ref(), args.paths.as_deref(), selector)?;
+    let nodes = args::targets(
+        draft.scene(),
+        args.path.as_ref(),
+        args.paths.as_deref(),
+        selector,
+    )?;
     if args.props.is_empty() {
         return refuse!("`props` names nothing.");
     }

@@ -26,7 +26,7 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
         .map(|error| json!({ "line": error.line, "message": error.message }))
         .collect();
     let hunks = edit::hunks(before, &after, CONTEXT);
-    let (added, removed) = edit::count_lines(&hunks);
+    let edit::LineCounts { added, removed } = edit::line_counts(before, &after);
     Ok(json!({
         "path": scene.path(node),
         "diff": edit::unified(&hunks),

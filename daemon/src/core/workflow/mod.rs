@@ -135,12 +135,20 @@ impl State {
 
     /// All workflows, oldest first.
     pub fn workflows(&self) -> impl Iterator<Item = (Seq, &Workflow)> {
-        self.workflows.iter().map(|(seq, workflow)| (*seq, workflow))
+        self.workflows
+            .iter()
+            .map(|(seq, workflow)| (*seq, workflow))
     }
 
     /// Reads an entry.
     pub fn apply(&mut self, record: &Record) {
-        if let Entry::Started { place, goal, driver, mode } = &record.entry {
+        if let Entry::Started {
+            place,
+            goal,
+            driver,
+            mode,
+        } = &record.entry
+        {
             let workflow = Workflow {
                 place: place.clone(),
                 goal: goal.clone(),
@@ -172,15 +180,19 @@ impl Workflow {
 
     /// The tool and arguments of a call.
     pub fn call(&self, call: Seq) -> Option<(&str, &Json)> {
-        self.calls.get(&call).map(|call| (call.tool.as_str(), &call.args))
+        self.calls
+            .get(&call)
+            .map(|call| (call.tool.as_str(), &call.args))
     }
 
     /// Why a call was refused, where it was.
     pub fn refusals(&self) -> impl Iterator<Item = (Seq, &str)> {
-        self.calls.iter().filter_map(|(seq, call)| match &call.status {
-            CallStatus::Refused(reason) => Some((*seq, reason.as_str())),
-            _ => None,
-        })
+        self.calls
+            .iter()
+            .filter_map(|(seq, call)| match &call.status {
+                CallStatus::Refused(reason) => Some((*seq, reason.as_str())),
+                _ => None,
+            })
     }
 
     fn read(&mut self, seq: Seq, entry: &Entry) {
@@ -189,7 +201,14 @@ impl Workflow {
             Entry::Said { text, .. } => self.turns.push(Said::Text(text.clone())),
             Entry::Called { tool, args } => {
                 let (tool, args) = (tool.clone(), args.clone());
-                self.calls.insert(seq, Call { tool, args, status: CallStatus::Open });
+                self.calls.insert(
+                    seq,
+                    Call {
+                        tool,
+                        args,
+                        status: CallStatus::Open,
+                    },
+                );
                 self.turns.push(Said::Call(seq));
             }
             Entry::Answered { call, answer } => {
@@ -199,25 +218,39 @@ impl Workflow {
                 self.settle(*call, CallStatus::Refused(reason.clone()));
             }
             Entry::Planned { steps, .. } => self.plan.clone_from(steps),
-            Entry::Proposed { call, answer, proposal } => {
+            Entry::Proposed {
+                call,
+                answer,
+                proposal,
+            } => {
                 let answer = answer.clone().unwrap_or(Json::Null);
                 self.settle(*call, CallStatus::Proposed(seq, answer));
                 let proposal = proposal.as_ref().clone();
-                let pending = Pending { proposal, call: *call, status: Status::Waiting };
+                let pending = Pending {
+                    proposal,
+                    call: *call,
+                    status: Status::Waiting,
+                };
                 self.proposals.insert(seq, pending);
             }
             Entry::Approved { proposal, .. } => self.become_(*proposal, Status::Approved),
             Entry::Rejected { proposal, reason } => {
                 self.become_(*proposal, Status::Rejected(reason.clone()));
             }
-            Entry::Withdrawn { proposal, reason, again } => {
+            Entry::Withdrawn {
+                proposal,
+                reason,
+                again,
+            } => {
                 self.become_(*proposal, Status::Withdrawn(reason.clone()));
                 if *again && let Some(pending) = self.proposals.get(proposal) {
                     let call = pending.call;
                     self.settle(call, CallStatus::Open);
                 }
             }
-            Entry::Applying { proposals, acks, .. } => {
+            Entry::Applying {
+                proposals, acks, ..
+            } => {
                 for (proposal, ack) in proposals.iter().zip(acks) {
                     self.become_(*proposal, Status::Applying(Box::new(ack.clone())));
                 }
@@ -249,12 +282,22 @@ impl Workflow {
         if self.finished.is_some() && self.proposals.values().all(|p| p.status == Status::Waiting) {
             return None;
         }
-        let open = self.calls.iter().find(|(_, call)| matches!(call.status, CallStatus::Open));
+        let open = self
+            .calls
+            .iter()
+            .find(|(_, call)| matches!(call.status, CallStatus::Open));
         if let Some((seq, call)) = open {
             let (tool, args) = (call.tool.clone(), call.args.clone());
-            return Some(Want::Plan { call: *seq, tool, args });
+            return Some(Want::Plan {
+                call: *seq,
+                tool,
+                args,
+            });
         }
-        let waiting = self.proposals.iter().find(|(_, p)| p.status == Status::Waiting);
+        let waiting = self
+            .proposals
+            .iter()
+            .find(|(_, p)| p.status == Status::Waiting);
         if let Some((seq, pending)) = waiting {
             return Some(if policy::lets_through(self.mode, &pending.proposal) {
                 Want::ApproveByMode(*seq)
@@ -271,7 +314,11 @@ impl Workflow {
         if !approved.is_empty() {
             return Some(Want::Apply(approved));
         }
-        if self.finished.is_some() { None } else { Some(Want::Reply) }
+        if self.finished.is_some() {
+            None
+        } else {
+            Some(Want::Reply)
+        }
     }
 
     /// What the driver is sent.
@@ -284,11 +331,19 @@ impl Workflow {
                 Said::Call(seq) => {
                     let call = self.calls.get(seq)?;
                     let (tool, args) = (call.tool.clone(), call.args.clone());
-                    Some(Turn::Called { tool, args, outcome: self.outcome(call)? })
+                    Some(Turn::Called {
+                        tool,
+                        args,
+                        outcome: self.outcome(call)?,
+                    })
                 }
             })
             .collect();
-        Prompt { rules: crate::core::prompt::RULES.to_owned(), goal: self.goal.clone(), turns }
+        Prompt {
+            rules: crate::core::prompt::RULES.to_owned(),
+            goal: self.goal.clone(),
+            turns,
+        }
     }
 
     /// What the model is told of a call; nothing while it is not settled.

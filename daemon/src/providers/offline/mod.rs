@@ -226,6 +226,7 @@ fn say(text: String) -> Message {
     Message {
         text: Some(text),
         calls: Vec::new(),
+        declined: true,
     }
 }
 
@@ -234,6 +235,7 @@ fn call(text: Option<String>, tool: &str, args: Json) -> Message {
     Message {
         text,
         calls: vec![Call { tool, args }],
+        declined: false,
     }
 }
 
