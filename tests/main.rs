@@ -1,1 +1,3 @@
 //! One binary for every test that crosses a crate.
+
+mod engine;

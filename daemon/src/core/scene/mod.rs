@@ -7,13 +7,12 @@
 mod change;
 mod codec;
 mod convert;
-pub mod diff;
+// pub mod diff;
 mod fingerprint;
-mod flat;
 mod index;
 mod read;
 pub mod reflection;
-pub mod selector;
+// pub mod selector;
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -197,12 +197,16 @@ impl Workflow {
 
     /// Whether a person's choice or edit stands for a rejected proposal.
     pub fn was_revised(&self, proposal: Seq) -> bool {
-        self.proposals.values().any(|it| it.proposal.from == Some(proposal))
+        self.proposals
+            .values()
+            .any(|it| it.proposal.from == Some(proposal))
     }
 
     /// Whether a withdrawn proposal's call was planned again.
     pub fn was_replanned(&self, proposal: Seq) -> bool {
-        let Some(pending) = self.proposals.get(&proposal) else { return false };
+        let Some(pending) = self.proposals.get(&proposal) else {
+            return false;
+        };
         let status = self.calls.get(&pending.call).map(|call| &call.status);
         !matches!(status, Some(CallStatus::Proposed(now, _)) if *now == proposal)
     }
