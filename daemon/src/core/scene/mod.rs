@@ -7,12 +7,13 @@
 mod change;
 mod codec;
 mod convert;
-// pub mod diff;
+pub mod diff;
 mod fingerprint;
+mod flat;
 mod index;
 mod read;
 pub mod reflection;
-// pub mod selector;
+pub mod selector;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -463,3 +464,6 @@ impl Iterator for Descendants<'_> {
         Some(node)
     }
 }
+
+#[cfg(test)]
+mod journal_tests;
