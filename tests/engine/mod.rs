@@ -1,6 +1,7 @@
 //! The engine on real files: calls become proposals, proposals become bytes, and the way back.
 
 mod recover;
+mod untouched;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
