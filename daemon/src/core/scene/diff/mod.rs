@@ -18,8 +18,8 @@ use scene_schemas::{InstancePath, Value};
 
 use self::bytes::{Bytes, Point};
 use self::pair::{Defaults, Side};
-use super::flat::Flat;
 use super::Scene;
+use super::flat::Flat;
 
 const UNIQUE_ID: &str = "UniqueId";
 const HISTORY_ID: &str = "HistoryId";
@@ -264,8 +264,8 @@ impl Comparison<'_> {
             }
             (Some(_), Some(_)) => scratch.0 != scratch.1,
             _ if is_id(key) => false,
-            (Some(it), None) => !defaults.is_default(owner.class, key, it, &scratch.0),
-            (None, Some(it)) => !defaults.is_default(owner.class, key, it, &scratch.1),
+            (Some(it), None) => !defaults.of(owner.class).means(key, it, &scratch.0),
+            (None, Some(it)) => !defaults.of(owner.class).means(key, it, &scratch.1),
             (None, None) => false,
         }
     }
