@@ -26,17 +26,31 @@ fn place(format: Format) -> Vec<u8> {
     let server = scene.create(game, "ServerScriptService", "ServerScriptService");
     for n in 0..20 {
         let part = scene.create(workspace, "Part", "Wall");
-        scene.set(part, "@Number", Some(&Value::Float64(f64::from(n)))).unwrap();
+        scene
+            .set(part, "@Number", Some(&Value::Float64(f64::from(n))))
+            .unwrap();
     }
     let house = scene.create(workspace, "Model", "House");
     let door = scene.create(house, "Part", "Door");
-    scene.set(door, "Tags", Some(&Value::Tags(vec!["Openable".to_owned()]))).unwrap();
+    scene
+        .set(
+            door,
+            "Tags",
+            Some(&Value::Tags(vec!["Openable".to_owned()])),
+        )
+        .unwrap();
     let hinge = scene.create(house, "ObjectValue", "Hinge");
     let pointer = scene.create(workspace, "ObjectValue", "Pointer");
-    let (to_door, to_wall) =
-        (scene.target(door), scene.target(scene.child(workspace, "Wall").unwrap()));
-    scene.set(pointer, "Value", Some(&Value::Ref(Some(to_door)))).unwrap();
-    scene.set(hinge, "Value", Some(&Value::Ref(Some(to_wall)))).unwrap();
+    let (to_door, to_wall) = (
+        scene.target(door),
+        scene.target(scene.child(workspace, "Wall").unwrap()),
+    );
+    scene
+        .set(pointer, "Value", Some(&Value::Ref(Some(to_door))))
+        .unwrap();
+    scene
+        .set(hinge, "Value", Some(&Value::Ref(Some(to_wall))))
+        .unwrap();
     let main = scene.create(server, "Script", "Main");
     scene.set_source(main, "local speed = 10\r\nprint(speed)\r\n".to_owned());
     scene.encode().unwrap()
@@ -46,25 +60,58 @@ fn place(format: Format) -> Vec<u8> {
 fn edits() -> Vec<(&'static str, Json)> {
     let wall = |n: u32| format!("game.Workspace.Wall[{n}]");
     vec![
-        ("create", json!([["create_instance", { "className": "Part", "parentPath": "game.Workspace.House", "props": { "Size": [1, 2, 3] } }]])),
-        ("clone", json!([["clone_instance", { "path": "game.Workspace.House", "props": { "Name": "Second" } }]])),
-        ("set", json!([["set_properties", { "selector": "Part", "props": { "Color": "#102030", "Transparency": 0.25, "Anchored": true } }]])),
-        ("attributes", json!([["set_properties", { "path": wall(3), "props": { "@Number": null, "@New": "x", "Tags": ["A", "B"] } }]])),
-        ("reference", json!([["set_properties", { "path": "game.Workspace.Pointer", "props": { "Value": wall(5) } }]])),
-        ("rename", json!([["rename_instance", { "path": wall(7), "newName": "Gate" }]])),
-        ("move", json!([["move_instance", { "path": wall(2), "parentPath": "game.Workspace.House" }]])),
-        ("delete", json!([["delete_instance", { "path": "game.Workspace.House" }]])),
-        ("delete several", json!([["delete_instance", { "paths": [wall(1), wall(4), wall(20)] }]])),
-        ("edit", json!([["replace_text", { "path": "game.ServerScriptService.Main", "search": "10", "replace": "20" }]])),
-        ("many", json!([
-            ["create_instance", { "className": "Folder", "parentPath": "game.Workspace", "props": { "Name": "New" } }],
-            ["move_instance", { "selector": "#House", "parentPath": "game.Workspace.New" }],
-            ["delete_instance", { "path": "game.Workspace.New.House.Door" }],
-            ["rename_instance", { "path": "game.Workspace.New", "newName": "Old" }],
-            ["delete_instance", { "path": "game.Workspace.Old.House" }],
-            ["set_properties", { "path": wall(9), "props": { "Name": "House" } }],
-            ["write_script", { "path": "game.ServerScriptService.Main", "source": "return nil\n" }],
-        ])),
+        (
+            "create",
+            json!([["create_instance", { "className": "Part", "parentPath": "game.Workspace.House", "props": { "Size": [1, 2, 3] } }]]),
+        ),
+        (
+            "clone",
+            json!([["clone_instance", { "path": "game.Workspace.House", "props": { "Name": "Second" } }]]),
+        ),
+        (
+            "set",
+            json!([["set_properties", { "selector": "Part", "props": { "Color": "#102030", "Transparency": 0.25, "Anchored": true } }]]),
+        ),
+        (
+            "attributes",
+            json!([["set_properties", { "path": wall(3), "props": { "@Number": null, "@New": "x", "Tags": ["A", "B"] } }]]),
+        ),
+        (
+            "reference",
+            json!([["set_properties", { "path": "game.Workspace.Pointer", "props": { "Value": wall(5) } }]]),
+        ),
+        (
+            "rename",
+            json!([["rename_instance", { "path": wall(7), "newName": "Gate" }]]),
+        ),
+        (
+            "move",
+            json!([["move_instance", { "path": wall(2), "parentPath": "game.Workspace.House" }]]),
+        ),
+        (
+            "delete",
+            json!([["delete_instance", { "path": "game.Workspace.House" }]]),
+        ),
+        (
+            "delete several",
+            json!([["delete_instance", { "paths": [wall(1), wall(4), wall(20)] }]]),
+        ),
+        (
+            "edit",
+            json!([["replace_text", { "path": "game.ServerScriptService.Main", "search": "10", "replace": "20" }]]),
+        ),
+        (
+            "many",
+            json!([
+                ["create_instance", { "className": "Folder", "parentPath": "game.Workspace", "props": { "Name": "New" } }],
+                ["move_instance", { "selector": "#House", "parentPath": "game.Workspace.New" }],
+                ["delete_instance", { "path": "game.Workspace.New.House.Door" }],
+                ["rename_instance", { "path": "game.Workspace.New", "newName": "Old" }],
+                ["delete_instance", { "path": "game.Workspace.Old.House" }],
+                ["set_properties", { "path": wall(9), "props": { "Name": "House" } }],
+                ["write_script", { "path": "game.ServerScriptService.Main", "source": "return nil\n" }],
+            ]),
+        ),
     ]
 }
 
@@ -89,7 +136,15 @@ impl Bench {
     fn engine(&self, file: &Path) -> Engine<'_> {
         let opened = PlaceFile::open(file, None).unwrap();
         let listener = Box::new(|_: &_| {});
-        Engine::start(&self.ledger, opened, "test", Driver::Calls, Mode::Confirm, listener).unwrap()
+        Engine::start(
+            &self.ledger,
+            opened,
+            "test",
+            Driver::Calls,
+            Mode::Confirm,
+            listener,
+        )
+        .unwrap()
     }
 
     /// Makes these calls, says yes to all that comes of them, and answers the applied proposals.
@@ -107,7 +162,13 @@ impl Bench {
 
     fn revert(&self, file: &Path, proposal: Seq) -> Vec<Seq> {
         let args = json!({ "proposal": proposal });
-        self.edit(file, vec![Call { tool: REVERT.to_owned(), args }])
+        self.edit(
+            file,
+            vec![Call {
+                tool: REVERT.to_owned(),
+                args,
+            }],
+        )
     }
 }
 
@@ -121,7 +182,10 @@ fn as_one(calls: &Json) -> Vec<Call> {
     let change = |pair: &Json| json!({ "tool": pair[0], "args": pair[1] });
     let changes: Vec<_> = calls.as_array().unwrap().iter().map(change).collect();
     let args = json!({ "title": "test", "changes": changes });
-    vec![Call { tool: "propose_changes".to_owned(), args }]
+    vec![Call {
+        tool: "propose_changes".to_owned(),
+        args,
+    }]
 }
 
 fn one_by_one(calls: &Json) -> Vec<Call> {
@@ -144,11 +208,22 @@ fn there_and_back(bytes: &[u8], name: &str, calls: &Json) {
     let file = bench.file(bytes);
     let applied = bench.edit(&file, as_one(calls));
     let after = load(&file).unwrap();
-    assert!(!diff(&Scene::decode(bytes).unwrap(), &after).is_empty(), "{name} changed nothing");
+    assert!(
+        !diff(&Scene::decode(bytes).unwrap(), &after).is_empty(),
+        "{name} changed nothing"
+    );
     let back = bench.revert(&file, applied[0]);
-    same(&Scene::decode(bytes).unwrap(), &load(&file).unwrap(), &format!("{name}, taken back"));
+    same(
+        &Scene::decode(bytes).unwrap(),
+        &load(&file).unwrap(),
+        &format!("{name}, taken back"),
+    );
     bench.revert(&file, back[0]);
-    same(&after, &load(&file).unwrap(), &format!("{name}, taken back twice"));
+    same(
+        &after,
+        &load(&file).unwrap(),
+        &format!("{name}, taken back twice"),
+    );
 }
 
 #[test]
@@ -200,13 +275,27 @@ fn a_rejection_plans_again_what_stood_on_it() {
             ["rename_instance", { "path": "game.Workspace.A", "newName": "B" }],
         ])))
         .unwrap();
-    let Due::Decision(first) = engine.run().unwrap() else { panic!("nothing to decide") };
-    engine.input(Input::Reject { proposal: first, reason: Some("no".to_owned()) }).unwrap();
+    let Due::Decision(first) = engine.run().unwrap() else {
+        panic!("nothing to decide")
+    };
+    engine
+        .input(Input::Reject {
+            proposal: first,
+            reason: Some("no".to_owned()),
+        })
+        .unwrap();
     approve_all(&mut engine);
     let workflow = engine.workflow().unwrap();
-    let reasons: Vec<_> = workflow.refusals().map(|(_, reason)| reason.to_owned()).collect();
+    let reasons: Vec<_> = workflow
+        .refusals()
+        .map(|(_, reason)| reason.to_owned())
+        .collect();
     assert_eq!(reasons.len(), 2, "{reasons:?}");
-    assert!(reasons[0].contains("game.ReplicatedStorage"), "{}", reasons[0]);
+    assert!(
+        reasons[0].contains("game.ReplicatedStorage"),
+        "{}",
+        reasons[0]
+    );
     assert!(reasons[1].contains("game.Workspace.A"), "{}", reasons[1]);
     let mut ends: HashMap<&str, usize> = HashMap::new();
     for (_, pending) in workflow.proposals() {
@@ -218,20 +307,28 @@ fn a_rejection_plans_again_what_stood_on_it() {
         };
         *ends.entry(end).or_default() += 1;
     }
-    assert_eq!(ends, HashMap::from([("applied", 1), ("rejected", 1), ("withdrawn", 2)]));
+    assert_eq!(
+        ends,
+        HashMap::from([("applied", 1), ("rejected", 1), ("withdrawn", 2)])
+    );
 }
 
 #[test]
 fn a_revert_goes_on_where_others_edited_and_refuses_where_they_touched_the_same() {
     let bench = Bench::new();
     let file = bench.file(&place(Format::Binary));
-    let renamed = json!([["rename_instance", { "path": "game.Workspace.House", "newName": "Home" }]]);
+    let renamed =
+        json!([["rename_instance", { "path": "game.Workspace.House", "newName": "Home" }]]);
     let first = bench.edit(&file, as_one(&renamed));
     let other = json!([["set_properties", { "path": "game.Workspace.Wall[1]", "props": { "Anchored": true } }]]);
     bench.edit(&file, as_one(&other));
     bench.revert(&file, first[0]);
     let scene = load(&file).unwrap();
-    assert!(scene.resolve(&"game.Workspace.House".parse().unwrap()).is_ok());
+    assert!(
+        scene
+            .resolve(&"game.Workspace.House".parse().unwrap())
+            .is_ok()
+    );
 
     let coloured = json!([["set_properties", { "path": "game.Workspace.Wall[2]", "props": { "Color": "#ff0000" } }]]);
     let second = bench.edit(&file, as_one(&coloured));
@@ -239,8 +336,20 @@ fn a_revert_goes_on_where_others_edited_and_refuses_where_they_touched_the_same(
     bench.edit(&file, as_one(&again));
     let mut engine = bench.engine(&file);
     let args = json!({ "proposal": second[0] });
-    engine.call(vec![Call { tool: REVERT.to_owned(), args }]).unwrap();
+    engine
+        .call(vec![Call {
+            tool: REVERT.to_owned(),
+            args,
+        }])
+        .unwrap();
     assert_eq!(engine.run().unwrap(), Due::Nothing);
-    let reason = engine.workflow().unwrap().refusals().next().unwrap().1.to_owned();
+    let reason = engine
+        .workflow()
+        .unwrap()
+        .refusals()
+        .next()
+        .unwrap()
+        .1
+        .to_owned();
     assert!(reason.contains("has changed since"), "{reason}");
 }

@@ -15,7 +15,7 @@ use tempfile::NamedTempFile;
 
 use crate::core::Refusal;
 use crate::core::proposal::{Back, Blobs, inverse, perform, relocated};
-use crate::core::scene::{CodecError, Node, Scene};
+use crate::core::scene::{CodecError, Node, Numbering, Scene};
 
 /// What can go wrong with a place file.
 #[derive(Debug, thiserror::Error)]
@@ -439,7 +439,7 @@ pub struct Stored {
     pub blobs: Vec<Vec<u8>>,
 }
 
-fn outcome(scene: &Scene, numbering: &std::collections::HashMap<Node, u32>, node: Node) -> Outcome {
+fn outcome(scene: &Scene, numbering: &Numbering, node: Node) -> Outcome {
     match numbering.get(&node) {
         Some(number) => Outcome {
             id: Some(InstanceId(format!("ref:{number}"))),

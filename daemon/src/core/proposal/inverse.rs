@@ -13,7 +13,7 @@ use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target, Valu
 
 use super::perform::Blobs;
 use crate::core::refusal::Refusal;
-use crate::core::scene::{Node, Scene};
+use crate::core::scene::{Node, Numbering, Scene};
 
 /// An instance as it stood at the moment when the inverse will run.
 #[derive(Debug, Clone)]
@@ -170,7 +170,7 @@ impl Back {
 /// A deleted subtree cannot be written down.
 pub fn inverse(
     scene: &mut Scene,
-    numbering: &HashMap<Node, u32>,
+    numbering: &Numbering,
     backs: Vec<Back>,
 ) -> Result<(Vec<Command>, Blobs), Refusal> {
     let mut writer = Writer {
@@ -189,7 +189,7 @@ pub fn inverse(
 
 struct Writer<'a> {
     scene: &'a mut Scene,
-    numbering: &'a HashMap<Node, u32>,
+    numbering: &'a Numbering,
     /// The ids of instances that an earlier command of the inverse brings back.
     restored: HashMap<Node, InstanceId>,
     next: u32,

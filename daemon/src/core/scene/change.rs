@@ -7,11 +7,12 @@ use std::collections::{HashMap, HashSet};
 
 use rbx_dom_weak::{Instance, InstanceBuilder, WeakDom, ustr};
 use rbx_types::{Ref, UniqueId, Variant};
+use rustc_hash::FxHashMap;
 use scene_schemas::Value;
 use scene_schemas::entry::Seq;
 
 use super::codec::{self, CodecError, Format};
-use super::{Node, Scene};
+use super::{Node, Numbering, Scene};
 use crate::core::refusal::{Refusal, refuse};
 
 /// What was done, oldest first.
@@ -19,7 +20,7 @@ use crate::core::refusal::{Refusal, refuse};
 pub(super) struct Journal {
     done: Vec<Done>,
     /// Who points to whom, built when a deletion first asks; entries may be out of date.
-    pointers: Option<HashMap<Ref, Vec<(Ref, String)>>>,
+    pointers: Option<FxHashMap<Ref, Vec<(Ref, String)>>>,
 }
 
 #[derive(Debug)]
@@ -477,8 +478,8 @@ impl Scene {
         found
     }
 
-    fn all_pointers(&self) -> HashMap<Ref, Vec<(Ref, String)>> {
-        let mut pointers: HashMap<Ref, Vec<(Ref, String)>> = HashMap::new();
+    fn all_pointers(&self) -> FxHashMap<Ref, Vec<(Ref, String)>> {
+        let mut pointers: FxHashMap<Ref, Vec<(Ref, String)>> = FxHashMap::default();
         for node in self.descendants(self.root()) {
             for (property, to) in self.references(node) {
                 pointers.entry(to).or_default().push((node.0, property));
@@ -528,12 +529,17 @@ impl Scene {
     }
 
     /// The file's number of each instance: what `ref:N` will mean when the written file is read.
-    pub fn numbering(&self) -> HashMap<Node, u32> {
+    pub fn numbering(&self) -> Numbering {
         self.descendants(self.root()).zip(0..).collect()
     }
 
     /// Builds the tree anew where siblings stand in another order than the storage can express.
     pub(super) fn settle_order(&mut self) {
+        // A change that was taken back and done again leaves the order that the storage has anyway.
+        let dom = &self.dom;
+        self.order.retain(|parent, order| {
+            dom.get_by_ref(*parent).is_some_and(|parent| parent.children() != order)
+        });
         if self.order.is_empty() {
             return;
         }
@@ -589,7 +595,7 @@ fn unique_ids(dom: &WeakDom, root: Ref) -> HashMap<Ref, UniqueId> {
 
 /// The children of an instance, in the scene's order.
 pub(super) fn children_in_order<'a>(
-    order: &'a HashMap<Ref, Vec<Ref>>,
+    order: &'a FxHashMap<Ref, Vec<Ref>>,
     dom: &'a WeakDom,
     parent: Ref,
 ) -> &'a [Ref] {

@@ -3,16 +3,16 @@
 //!
 //! It is kept up to date by the scene's changes and knows nothing of properties.
 
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use rbx_dom_weak::WeakDom;
 use rbx_types::Ref;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 /// Groups of siblings of one name.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    groups: HashMap<(Ref, u64), Group>,
+    groups: FxHashMap<(Ref, u64), Group>,
 }
 
 /// A name's key. Two names below one parent that share all 64 bits would count as one name; at a
@@ -26,7 +26,7 @@ fn key(parent: Ref, name: &str) -> (Ref, u64) {
 impl Names {
     pub(super) fn of(dom: &WeakDom, nodes: &[Ref]) -> Self {
         let mut names = Self {
-            groups: HashMap::with_capacity(nodes.len()),
+            groups: FxHashMap::with_capacity_and_hasher(nodes.len(), FxBuildHasher),
         };
         for instance in nodes.iter().filter_map(|node| dom.get_by_ref(*node)) {
             names.append(instance.parent(), &instance.name, instance.referent());
@@ -112,7 +112,7 @@ const SMALL: usize = 16;
 #[derive(Debug)]
 struct Large {
     slots: Vec<Option<Ref>>,
-    slot_of: HashMap<Ref, usize>,
+    slot_of: FxHashMap<Ref, usize>,
     /// Fenwick tree over the slots that are taken; its first element stands for nothing.
     sums: Vec<usize>,
 }
@@ -127,7 +127,7 @@ impl FromIterator<Option<Ref>> for Large {
     fn from_iter<I: IntoIterator<Item = Option<Ref>>>(slots: I) -> Self {
         let mut large = Self {
             slots: Vec::new(),
-            slot_of: HashMap::new(),
+            slot_of: FxHashMap::default(),
             sums: vec![0],
         };
         for slot in slots {

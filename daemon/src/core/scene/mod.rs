@@ -15,10 +15,11 @@ mod read;
 pub mod reflection;
 pub mod selector;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use rbx_dom_weak::{Instance, InstanceBuilder, WeakDom, ustr};
 use rbx_types::{Ref, Variant};
+use rustc_hash::FxHashMap;
 use scene_schemas::entry::Seq;
 use scene_schemas::{InstanceId, InstancePath, Target, Value};
 
@@ -34,6 +35,10 @@ pub use self::read::{Owner, read_property, read_props};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Node(Ref);
 
+/// What `ref:N` will mean when the file that is written from a scene is read: the number of each
+/// instance. References are random numbers already, so they need no strong hash.
+pub type Numbering = FxHashMap<Node, u32>;
+
 /// What is known of a place.
 #[derive(Debug)]
 pub struct Scene {
@@ -42,12 +47,12 @@ pub struct Scene {
     /// Where deleted instances wait until the change is settled; never written.
     limbo: Ref,
     /// Sibling orders that differ from the one in `dom`.
-    order: HashMap<Ref, Vec<Ref>>,
+    order: FxHashMap<Ref, Vec<Ref>>,
     names: Names,
     /// The instances in the order of the file, depth first: `ref:N` is the Nth.
     loaded: Vec<Ref>,
-    numbers: HashMap<Ref, u32>,
-    created: HashMap<Ref, (Seq, u32)>,
+    numbers: FxHashMap<Ref, u32>,
+    created: FxHashMap<Ref, (Seq, u32)>,
     created_by_id: BTreeMap<(Seq, u32), Ref>,
     /// The proposal that ids without one belong to.
     scope: Seq,
@@ -72,14 +77,14 @@ impl Scene {
     fn new(mut dom: WeakDom, format: Format) -> Self {
         let limbo = dom.insert(Ref::none(), InstanceBuilder::new("Folder"));
         let mut scene = Self {
-            numbers: HashMap::new(),
+            numbers: FxHashMap::default(),
             names: Names::default(),
             loaded: Vec::new(),
             dom,
             format,
             limbo,
-            order: HashMap::new(),
-            created: HashMap::new(),
+            order: FxHashMap::default(),
+            created: FxHashMap::default(),
             created_by_id: BTreeMap::new(),
             scope: Seq(0),
             journal: Journal::default(),
