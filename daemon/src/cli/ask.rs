@@ -27,8 +27,7 @@ pub(super) enum Flow {
 
 const KEYS: &str = "[y]es [n]o [a]ll [s]plit [e]dit [q]uit [?]";
 
-const HELP: &str = "\
-  y  apply this proposal
+const HELP: &str = "  y  apply this proposal
   n  do not apply it; you can say why, and the model is told
   a  apply this one and all that follow in this run
   s  split it: take or leave each operation and each change of a script

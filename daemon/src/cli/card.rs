@@ -90,22 +90,18 @@ pub(super) fn class_paint(class: Class) -> Paint {
 fn reason(proposal: &Proposal) -> String {
     let tally = Tally::of(proposal);
     let mut parts = Vec::new();
-    match proposal.class {
-        Class::Destructive => {
-            parts.extend(tally.deletes());
-            parts.extend(losses(proposal));
-            if parts.is_empty() {
-                parts.extend(tally.changes());
-            }
-        }
-        Class::Modifying => parts.extend(tally.changes()),
-        Class::Additive => {}
+    if proposal.class == Class::Destructive {
+        parts.extend(tally.deletes());
+        parts.extend(losses(proposal));
+    }
+    if proposal.class != Class::Additive {
+        parts.extend(tally.changes());
     }
     match (parts.is_empty(), tally.adds()) {
         (true, Some(adds)) => format!("Nothing is lost: it only {adds}."),
-        (true, None) => "Nothing is lost.".to_owned(),
+        (true, None) => "Nothing is lost: it only adds.".to_owned(),
         (false, adds) => {
-            parts.extend(adds.filter(|_| proposal.class != Class::Destructive));
+            parts.extend(adds);
             format!("It {}.", listed(&parts))
         }
     }
@@ -361,13 +357,17 @@ impl Group<'_> {
         if !self.note.is_empty() {
             head.push_str(&style.paint(Paint::Dim, format!("  {}", safe(&self.note))));
         }
+        if let ([(name, value)], Mark::Changed) = (self.props.as_slice(), self.mark) {
+            let name = style.paint(Paint::Dim, safe(name));
+            return vec![format!("{head}  {name}  {}", safe(value))];
+        }
         let mut lines = vec![head];
         let widest = self
             .props
             .iter()
             .map(|(name, _)| name.chars().count())
             .max();
-        let column = widest.unwrap_or(0).min(24);
+        let column = widest.unwrap_or(0).min(34);
         for (name, value) in &self.props {
             let name = style.paint(Paint::Dim, format!("{:<column$}", safe(name)));
             lines.push(format!("    {name}  {}", safe(value)));

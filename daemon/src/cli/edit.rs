@@ -202,6 +202,7 @@ pub(super) fn decide_all(
         force: decide.force || dry_run,
         shown: BTreeSet::new(),
         heard: 0,
+        planned: false,
     };
     loop {
         let due = terminal.busy("Working", || engine.run());
@@ -237,6 +238,8 @@ pub(super) struct Session {
     pub(super) shown: BTreeSet<Seq>,
     /// How many of the model's words were shown.
     heard: usize,
+    /// Whether the model's plan was shown.
+    planned: bool,
 }
 
 /// Shows what was said, and the cards that have not been seen: the one that is asked about, and those
@@ -248,6 +251,10 @@ fn show_new(engine: &Engine<'_>, terminal: &Terminal, session: &mut Session, ask
     for text in workflow.words().skip(session.heard) {
         session.heard += 1;
         terminal.said(text);
+    }
+    if !session.planned && !workflow.plan.is_empty() {
+        session.planned = true;
+        terminal.plan(&workflow.plan);
     }
     for (seq, pending) in workflow.proposals() {
         let is_due = match pending.status {

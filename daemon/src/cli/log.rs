@@ -74,6 +74,10 @@ pub(super) fn run(args: &Log, home: &Path) -> anyhow::Result<Exit> {
             text.push_str(&render(workflow, *time, &reverted, style));
         }
     }
+    text.push_str(&style.paint(
+        Paint::Dim,
+        "\nTake an applied one back: vector revert NUMBER\n",
+    ));
     print(&text)?;
     Ok(Exit::Done)
 }
@@ -152,32 +156,38 @@ fn line(
     style: Style,
 ) -> String {
     let class = pending.proposal.class;
-    let status = match &pending.status {
-        Status::Waiting => "waiting".to_owned(),
-        Status::Approved => "approved".to_owned(),
-        Status::Applying(_) => "being applied".to_owned(),
-        Status::Applied(_) => match reverted.get(&seq) {
-            Some(by) => format!("applied, taken back by {by}"),
-            None => format!("applied (vector revert {seq})"),
-        },
-        Status::Rejected(_) if workflow.was_revised(seq) => "changed by you".to_owned(),
-        Status::Rejected(Some(reason)) => format!("rejected: {reason}"),
-        Status::Rejected(None) => "rejected".to_owned(),
-        Status::Withdrawn(reason) => format!("withdrawn: {reason}"),
-        Status::Failed(reason) => format!("failed: {reason}"),
+    let (word, why) = match &pending.status {
+        Status::Waiting => ("waiting", None),
+        Status::Approved | Status::Applying(_) => ("approved", None),
+        Status::Applied(_) => (
+            "applied",
+            reverted.get(&seq).map(|by| format!("taken back by {by}")),
+        ),
+        Status::Rejected(_) if workflow.was_revised(seq) => (
+            "changed",
+            Some("a part or a changed form stands for it".to_owned()),
+        ),
+        Status::Rejected(reason) => ("rejected", reason.clone()),
+        Status::Withdrawn(reason) => ("withdrawn", Some(reason.clone())),
+        Status::Failed(reason) => ("failed", Some(reason.clone())),
     };
     let paint = match &pending.status {
         Status::Applied(_) => Paint::Added,
         Status::Failed(_) => Paint::Removed,
         _ => Paint::Dim,
     };
-    format!(
-        "{:>6}  {}  {}\n        {}\n",
+    let mut text = format!(
+        "{:>6}  {}  {}  {}\n",
         seq.0,
         style.paint(class_paint(class), format!("{:<11}", class_name(class))),
+        style.paint(paint, format!("{word:<9}")),
         safe(&pending.proposal.title),
-        style.paint(paint, safe(&status)),
-    )
+    );
+    if let Some(why) = why {
+        let why = format!("{:32}{}", "", safe(&why));
+        text.push_str(&format!("{}\n", style.paint(Paint::Dim, why)));
+    }
+    text
 }
 
 /// Milliseconds since 1970 as a date and time in UTC.

@@ -151,7 +151,7 @@ impl Tree<'_> {
         }
         let names: Vec<String> = properties(self.scene, node).collect();
         let widest = names.iter().map(|name| name.chars().count()).max();
-        let column = widest.unwrap_or(0).min(24);
+        let column = widest.unwrap_or(0).min(40);
         let has_below = !is_deepest && self.scene.children(node).len() > 0;
         let bar = if has_below { "│" } else { " " };
         for name in &names {

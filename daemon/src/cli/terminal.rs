@@ -10,15 +10,18 @@ use std::time::Duration;
 
 use console::Term;
 use indicatif::{ProgressBar, ProgressStyle};
-use scene_schemas::entry::Seq;
+use scene_schemas::entry::{Seq, Step};
 use scene_schemas::proposal::Proposal;
 
-use super::style::{Style, safe_lines};
+use super::style::{Paint, Style, safe, safe_lines, wrap};
 use super::{card, summary};
 use crate::core::workflow::Workflow;
 
 /// Work below this is not worth a spinner.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Steps of a plan that are shown.
+const STEPS: usize = 20;
 
 /// Where a command talks to a person.
 #[derive(Debug)]
@@ -80,9 +83,27 @@ impl Terminal {
         self.show(&card::render(seq, proposal, self.style()));
     }
 
+    /// Shows the steps that a model has planned.
+    pub(super) fn plan(&self, steps: &[Step]) {
+        let style = self.style();
+        let mut text = String::new();
+        for (at, step) in steps.iter().enumerate().take(STEPS) {
+            text.push_str(&format!("{:>4}. {}\n", at + 1, safe(&step.text)));
+        }
+        if steps.len() > STEPS {
+            text.push_str(&format!("      … {} more\n", steps.len() - STEPS));
+        }
+        self.show(&style.paint(Paint::Dim, text));
+    }
+
     /// Shows what a model says.
     pub(super) fn said(&self, text: &str) {
-        self.show(&format!("{}\n", safe_lines(text.trim_end())));
+        let width = self.style().width;
+        let lines = text
+            .trim_end()
+            .lines()
+            .flat_map(|line| wrap(&safe(line), width));
+        self.show(&lines.fold(String::new(), |text, line| text + &line + "\n"));
     }
 
     /// Says how it ended: what was done, to which file, and the way back.

@@ -88,7 +88,15 @@ impl Tree {
             let mut at = 0;
             let last = item.path.segments.len().saturating_sub(1);
             for (depth, segment) in item.path.segments.iter().enumerate() {
-                let gone = depth == last && item.mark == Mark::Removed;
+                let mut gone = depth == last && item.mark == Mark::Removed;
+                // What was context or changed so far goes itself; what is new is somebody else.
+                if gone
+                    && let Some(known) = known.get(&(at, segment.clone(), false))
+                    && !matches!(tree.nodes[*known].item, Some((Mark::Added, _)))
+                {
+                    gone = false;
+                    tree.nodes[*known].forget();
+                }
                 let next = tree.nodes.len();
                 at = *known.entry((at, segment.clone(), gone)).or_insert_with(|| {
                     tree.nodes[at].children.push(next);
@@ -192,6 +200,13 @@ impl Tree {
 }
 
 impl Node {
+    /// It goes with all that was said of it and of what is below it.
+    fn forget(&mut self) {
+        self.item = None;
+        self.notes.clear();
+        self.children.clear();
+    }
+
     fn tell(&mut self, item: &Item) {
         match &mut self.item {
             // What is new has all its values from the start.
@@ -254,6 +269,25 @@ game
    ├─ - Sky \" x\"
    │      3 instances
    └─ + Folder \" x\"
+",
+        );
+    }
+
+    #[test]
+    fn what_goes_takes_along_what_was_said_of_it() {
+        check(
+            &[
+                item("game.W.A.P", Mark::Changed, "Part", &["Size  1 → 2"]),
+                item("game.W.A", Mark::Removed, "Model", &["2 instances"]),
+                item("game.W.B", Mark::Changed, "Part", &["Size  1 → 2"]),
+                item("game.W.B", Mark::Removed, "Part", &[]),
+            ],
+            "\
+game
+└─ W
+   ├─ - Model A
+   │      2 instances
+   └─ - Part B
 ",
         );
     }
