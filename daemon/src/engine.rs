@@ -347,8 +347,10 @@ impl<'a> Engine<'a> {
         self.scene.begin(call);
         let revised = {
             let mut drafted = Draft::new(&mut self.scene, &self.blobs);
+            let done = draft(&mut drafted);
+            // A call that was edited names itself; a part keeps the name of the whole.
             drafted.title(title);
-            match draft(&mut drafted) {
+            match done {
                 Ok(()) if drafted.is_empty() => refuse!("Nothing of proposal {old} is left."),
                 Ok(()) => drafted.finish(&base),
                 Err(refusal) => Err(refusal),

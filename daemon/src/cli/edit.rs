@@ -1,5 +1,6 @@
 //! `vector edit`: the whole way from a request to a changed file.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use scene_schemas::entry::{Approver, Finish, Record, Seq};
 use serde_json::{Value as Json, json};
 
 use super::ask::{self, Flow};
-use super::terminal::Terminal;
+use super::terminal::{Terminal, say};
 use super::{Decide, Exit};
 use crate::core::policy::needs_second_confirmation;
 use crate::core::prompt::Call;
@@ -64,14 +65,14 @@ pub(super) fn run(args: &Edit, home: &Path) -> anyhow::Result<Exit> {
     if !args.dry_run {
         let ledger = Ledger::open(home)?;
         for notice in recover(&ledger, args.out.as_deref().unwrap_or(&args.place))? {
-            eprintln!("note: {notice}");
+            say(&format!("note: {notice}"));
         }
         return edit(args, calls, &ledger, args.out.as_deref());
     }
     let scratch = tempfile::tempdir().context("no temporary folder for the dry run")?;
     let ledger = Ledger::open(&scratch.path().join("home"))?;
     let exit = edit(args, calls, &ledger, Some(&scratch.path().join("place")))?;
-    eprintln!("This was a dry run: nothing was written or recorded.");
+    say("This was a dry run: nothing was written or recorded.");
     Ok(exit)
 }
 
@@ -196,14 +197,20 @@ pub(super) fn decide_all(
     terminal: &Terminal,
     dry_run: bool,
 ) -> anyhow::Result<Exit> {
-    let mut shown = Vec::new();
     let mut session = Session {
-        all: decide.yes || dry_run,
+        all: (decide.yes || dry_run).then_some(Approver::Yes),
         force: decide.force || dry_run,
+        shown: BTreeSet::new(),
+        heard: 0,
+        planned: false,
     };
     loop {
         let due = terminal.busy("Working", || engine.run());
-        show_new(engine, terminal, &mut shown);
+        let asked = match due {
+            Ok(Due::Decision(proposal)) => Some(proposal),
+            _ => None,
+        };
+        show_new(engine, terminal, &mut session, asked);
         match due? {
             Due::Nothing => break,
             Due::Decision(proposal) => {
@@ -215,28 +222,47 @@ pub(super) fn decide_all(
             }
         }
     }
-    Ok(engine
-        .workflow()
-        .map_or(Exit::Failed, |workflow| conclude(workflow, terminal)))
+    Ok(engine.workflow().map_or(Exit::Failed, |workflow| {
+        conclude(workflow, terminal, dry_run)
+    }))
 }
 
-/// What a person has said for all cards of this run.
+/// What a person has said for all cards of this run, and has seen of it.
 #[derive(Debug)]
 pub(super) struct Session {
-    /// Yes to every card.
-    pub(super) all: bool,
+    /// Yes to every card, and in which way it was said.
+    pub(super) all: Option<Approver>,
     /// Also to those that need a second confirmation.
     pub(super) force: bool,
+    /// The cards that were shown.
+    pub(super) shown: BTreeSet<Seq>,
+    /// How many of the model's words were shown.
+    heard: usize,
+    /// Whether the model's plan was shown.
+    planned: bool,
 }
 
-/// Prints the cards that have not been seen.
-fn show_new(engine: &Engine<'_>, terminal: &Terminal, shown: &mut Vec<Seq>) {
+/// Shows what was said, and the cards that have not been seen: the one that is asked about, and those
+/// that needed no asking. Others wait for their turn.
+fn show_new(engine: &Engine<'_>, terminal: &Terminal, session: &mut Session, asked: Option<Seq>) {
     let Some(workflow) = engine.workflow() else {
         return;
     };
+    for text in workflow.words().skip(session.heard) {
+        session.heard += 1;
+        terminal.said(text);
+    }
+    if !session.planned && !workflow.plan.is_empty() {
+        session.planned = true;
+        terminal.plan(&workflow.plan);
+    }
     for (seq, pending) in workflow.proposals() {
-        if !shown.contains(&seq) {
-            shown.push(seq);
+        let is_due = match pending.status {
+            Status::Waiting => asked == Some(seq),
+            Status::Withdrawn(_) => false,
+            _ => true,
+        };
+        if is_due && session.shown.insert(seq) {
             terminal.card(seq, &pending.proposal);
         }
     }
@@ -249,40 +275,43 @@ fn decide_one(
     terminal: &Terminal,
     session: &mut Session,
 ) -> anyhow::Result<bool> {
-    if session.all {
-        let twice = engine
-            .workflow()
-            .and_then(|workflow| workflow.proposal(proposal))
-            .is_some_and(|pending| needs_second_confirmation(&pending.proposal));
-        if twice && !session.force {
-            eprintln!(
-                "Proposal {proposal} has a warning that needs a second confirmation. Read it, and run \
-                 again with --force as well if you want it."
-            );
-            return Ok(false);
-        }
-        engine.approve(proposal, Approver::Yes, twice)?;
+    let twice = engine
+        .workflow()
+        .and_then(|workflow| workflow.proposal(proposal))
+        .is_some_and(|pending| needs_second_confirmation(&pending.proposal));
+    if let Some(by) = session.all
+        && (!twice || session.force)
+    {
+        engine.approve(proposal, by, twice)?;
         return Ok(true);
     }
-    if !terminal.can_ask() {
-        eprintln!(
-            "Not approved: there is no terminal to ask on. --yes approves every card; --mode auto \
-             approves what only adds and has no warnings."
-        );
-        return Ok(false);
+    if terminal.can_ask() {
+        return Ok(ask::ask(engine, proposal, terminal, session)? == Flow::Go);
     }
-    Ok(ask::ask(engine, proposal, terminal, session)? == Flow::Go)
+    if session.all.is_some() {
+        say(&format!(
+            "Proposal {proposal} has a warning that needs a second confirmation. Read it, and run \
+             again with --force as well if you want it."
+        ));
+    } else {
+        say(
+            "Not approved: there is no terminal to ask on. --yes approves every card; --mode auto \
+             approves what only adds and has no warnings.",
+        );
+    }
+    Ok(false)
 }
 
 /// Says how it ended, and what the exit code is.
-fn conclude(workflow: &Workflow, terminal: &Terminal) -> Exit {
+fn conclude(workflow: &Workflow, terminal: &Terminal, dry_run: bool) -> Exit {
+    terminal.summary(workflow, dry_run);
     let mut counts = Counts::default();
     for (seq, pending) in workflow.proposals() {
         match &pending.status {
             Status::Applied(_) => counts.applied += 1,
             Status::Failed(reason) => {
                 counts.failed += 1;
-                eprintln!("error: proposal {seq} was not applied: {reason}");
+                say(&format!("error: proposal {seq} was not applied: {reason}"));
             }
             Status::Rejected(_) if workflow.was_revised(seq) => {}
             Status::Rejected(_) => counts.rejected += 1,
@@ -299,10 +328,9 @@ fn conclude(workflow: &Workflow, terminal: &Terminal) -> Exit {
                 1 => String::new(),
                 _ => format!("call {}: ", workflow.call_number(call)),
             };
-            eprintln!("error: {place}{reason}");
+            say(&format!("error: {place}{reason}"));
         }
     }
-    terminal.summary(workflow);
     if counts.rejected > 0 {
         Exit::NotApproved
     } else if counts.failed > 0 || workflow.finished == Some(Finish::Failed) {

@@ -6,11 +6,15 @@ mod ask;
 mod card;
 mod diff;
 mod edit;
+mod editor;
 mod help;
+mod hunks;
 mod log;
 mod revert;
 mod show;
 mod source;
+mod style;
+mod summary;
 mod terminal;
 mod tools;
 mod tree;
@@ -38,7 +42,13 @@ pub enum Exit {
 
 /// A companion for Roblox Studio: any language model works on your place, and you decide.
 #[derive(Debug, Parser)]
-#[command(name = "vector", version, about, max_term_width = 100, subcommand_required = true)]
+#[command(
+    name = "vector",
+    version,
+    about,
+    max_term_width = 100,
+    subcommand_required = true
+)]
 #[command(arg_required_else_help = true, disable_help_subcommand = true)]
 struct Cli {
     /// The folder of the ledger [default: the user's data directory]
@@ -128,7 +138,7 @@ pub fn main() -> ExitCode {
     match ended {
         Ok(exit) => ExitCode::from(exit as u8),
         Err(error) => {
-            eprintln!("error: {error:#}");
+            terminal::say(&format!("error: {error:#}"));
             ExitCode::from(Exit::Failed as u8)
         }
     }

@@ -7,7 +7,7 @@ use scene_schemas::entry::Seq;
 use serde_json::json;
 
 use super::edit::{decide_all, listener};
-use super::terminal::Terminal;
+use super::terminal::{Terminal, say};
 use super::{Decide, Exit};
 use crate::core::prompt::Call;
 use crate::engine::{Driver, Engine, REVERT, applied, recover};
@@ -37,17 +37,17 @@ pub(super) fn run(args: &Revert, home: &Path) -> anyhow::Result<Exit> {
     let (title, ack) = applied(&ledger, Seq(args.proposal))??;
     let file = PathBuf::from(&ack.file);
     for notice in recover(&ledger, &file)? {
-        eprintln!("note: {notice}");
+        say(&format!("note: {notice}"));
     }
     let opened = terminal.busy("Reading the place", || {
         PlaceFile::open(&file, args.out.as_deref())
     })?;
     if *opened.0.hash() != ack.after {
-        eprintln!(
+        say(&format!(
             "note: {} was changed since proposal {} was applied; it is taken back only where \
              nothing else has touched the same things.",
             ack.file, args.proposal
-        );
+        ));
     }
     let goal = format!("Revert proposal {}: {title}", args.proposal);
     let (mode, listener) = (args.decide.mode(), listener(args.decide.json));

@@ -41,7 +41,7 @@ use schemars::Schema;
 use serde_json::Value as Json;
 
 use crate::core::proposal::{Blobs, Draft};
-use crate::core::refusal::{Refusal, did_you_mean};
+use crate::core::refusal::{Refusal, did_you_mean, refuse};
 use crate::core::scene::Scene;
 
 pub use self::print::print;
@@ -180,6 +180,18 @@ pub fn plan(
             }
             planned.map_err(named)
         }
+    }
+}
+
+/// Drafts a call again that a person has changed.
+///
+/// # Errors
+/// What is wrong with the call; or the tool changes nothing.
+pub fn run_change(name: &str, args: &Json, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+    match find(name)?.run {
+        Run::Change(change) => change(args::without_session(args.clone()), draft)
+            .map_err(|refusal| Refusal(format!("{name}: {}", refusal.0))),
+        Run::Read(_) | Run::Talk(_) => refuse!("`{name}` changes nothing; name a tool that does."),
     }
 }
 

@@ -41,6 +41,8 @@ pub struct Workflow {
     pub plan: Vec<Step>,
     /// How it ended.
     pub finished: Option<Finish>,
+    /// The model's last word, where it said one when it ended.
+    pub summary: Option<String>,
     calls: BTreeMap<Seq, Call>,
     proposals: BTreeMap<Seq, Pending>,
     /// What happened, in order, as positions of calls and words of the model.
@@ -156,6 +158,7 @@ impl State {
                 mode: *mode,
                 plan: Vec::new(),
                 finished: None,
+                summary: None,
                 calls: BTreeMap::new(),
                 proposals: BTreeMap::new(),
                 turns: Vec::new(),
@@ -193,6 +196,22 @@ impl Workflow {
                 CallStatus::Refused(reason) => Some((*seq, reason.as_str())),
                 _ => None,
             })
+    }
+
+    /// What calls were answered with that changed nothing, in order.
+    pub fn answers(&self) -> impl Iterator<Item = &Json> {
+        self.calls.values().filter_map(|call| match &call.status {
+            CallStatus::Answered(answer) if !answer.is_null() => Some(answer),
+            _ => None,
+        })
+    }
+
+    /// What the model has said, in order.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        self.turns.iter().filter_map(|said| match said {
+            Said::Text(text) => Some(text.as_str()),
+            Said::Call(_) => None,
+        })
     }
 
     /// Whether a person's choice or edit stands for a rejected proposal.
@@ -287,7 +306,10 @@ impl Workflow {
             Entry::Failed { proposal, reason } => {
                 self.become_(*proposal, Status::Failed(reason.clone()));
             }
-            Entry::Finished { outcome, .. } => self.finished = Some(*outcome),
+            Entry::Finished { outcome, summary } => {
+                self.finished = Some(*outcome);
+                self.summary.clone_from(summary);
+            }
         }
     }
 

@@ -1,0 +1,308 @@
+//! The question below a card, and what a person can answer: yes, no, all, split, edit, quit.
+//!
+//! It only turns answers into inputs; what they mean is decided by the workflow. A proposal that
+//! came of a choice is approved as the card that was shown for it, never as the one before.
+
+use std::collections::{BTreeSet, HashMap};
+
+use scene_schemas::Command;
+use scene_schemas::entry::{Approver, Seq};
+use scene_schemas::proposal::Proposal;
+
+use super::edit::Session;
+use super::style::{Paint, Style, safe};
+use super::terminal::{Terminal, say};
+use super::{card, editor, hunks};
+use crate::core::policy::needs_second_confirmation;
+use crate::core::proposal::{PartText, Unit, draft_again, units};
+use crate::core::workflow::Input;
+use crate::engine::{Engine, EngineError};
+
+/// Whether the run goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flow {
+    Go,
+    Quit,
+}
+
+const KEYS: &str = "[y]es [n]o [a]ll [s]plit [e]dit [q]uit [?]";
+
+const HELP: &str = "  y  apply this proposal
+  n  do not apply it; you can say why, and the model is told
+  a  apply this one and all that follow in this run
+  s  split it: take or leave each operation and each change of a script
+  e  edit what is proposed in your editor ($VISUAL or $EDITOR), then decide on the result
+  v  view the whole card, where it was cut
+  q  quit: nothing more is applied in this run";
+
+/// Asks about one proposal until there is an answer.
+pub(super) fn ask(
+    engine: &mut Engine<'_>,
+    seq: Seq,
+    terminal: &Terminal,
+    session: &mut Session,
+) -> anyhow::Result<Flow> {
+    let Some(proposal) = proposal(engine, seq) else {
+        return Ok(Flow::Go);
+    };
+    if session.all.is_some() && confirm_twice(seq, terminal)? {
+        engine.approve(seq, Approver::Person, true)?;
+        return Ok(Flow::Go);
+    }
+    loop {
+        let Some(answer) = terminal.question(&format!("Apply proposal {seq}? {KEYS}"))? else {
+            return Ok(Flow::Quit);
+        };
+        let done = match answer.to_lowercase().as_str() {
+            "y" | "yes" => approve(engine, seq, &proposal, Approver::Person, terminal)?,
+            "n" | "no" => reject(engine, seq, terminal)?,
+            "a" | "all" => {
+                let done = approve(engine, seq, &proposal, Approver::PersonForAll, terminal)?;
+                if done {
+                    session.all = Some(Approver::PersonForAll);
+                }
+                done
+            }
+            "s" | "split" => split(engine, seq, &proposal, terminal, session)?,
+            "e" | "edit" => editor::edit(engine, seq, &proposal, terminal)?,
+            "v" | "view" => {
+                terminal.show(&card::render_whole(seq, &proposal, terminal.style()));
+                false
+            }
+            "q" | "quit" => return Ok(Flow::Quit),
+            _ => {
+                say(HELP);
+                false
+            }
+        };
+        if done {
+            return Ok(Flow::Go);
+        }
+    }
+}
+
+fn proposal(engine: &Engine<'_>, seq: Seq) -> Option<Proposal> {
+    let pending = engine.workflow()?.proposal(seq)?;
+    Some(pending.proposal.clone())
+}
+
+/// Says yes; asks a second time where that is needed. False where the second answer is no.
+fn approve(
+    engine: &mut Engine<'_>,
+    seq: Seq,
+    proposal: &Proposal,
+    by: Approver,
+    terminal: &Terminal,
+) -> anyhow::Result<bool> {
+    let twice = needs_second_confirmation(proposal);
+    if twice && !confirm_twice(seq, terminal)? {
+        return Ok(false);
+    }
+    engine.approve(seq, by, twice)?;
+    Ok(true)
+}
+
+fn confirm_twice(seq: Seq, terminal: &Terminal) -> anyhow::Result<bool> {
+    let text = format!(
+        "Proposal {seq} has a warning marked !!. Have you read it, and apply all the same? [y]es [N]o"
+    );
+    let answer = terminal.question(&text)?;
+    Ok(answer.is_some_and(|it| matches!(it.to_lowercase().as_str(), "y" | "yes")))
+}
+
+fn reject(engine: &mut Engine<'_>, seq: Seq, terminal: &Terminal) -> anyhow::Result<bool> {
+    let reason = terminal.question("Why not? (the model is told; Enter for no reason)")?;
+    let reason = reason.filter(|it| !it.is_empty());
+    engine.input(Input::Reject {
+        proposal: seq,
+        reason,
+    })?;
+    Ok(true)
+}
+
+/// Shows a refusal and goes on; anything else is an error.
+pub(super) fn refused<T>(outcome: Result<T, EngineError>) -> anyhow::Result<Option<T>> {
+    match outcome {
+        Ok(value) => Ok(Some(value)),
+        Err(EngineError::Refused(refusal)) => {
+            say(&refusal.0);
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Goes through the pieces one by one, and applies what was chosen.
+fn split(
+    engine: &mut Engine<'_>,
+    seq: Seq,
+    proposal: &Proposal,
+    terminal: &Terminal,
+    session: &mut Session,
+) -> anyhow::Result<bool> {
+    let pieces = units(proposal);
+    if pieces.len() < 2 {
+        say("There is only one piece; answer y or n.");
+        return Ok(false);
+    }
+    let Some(taken) = choose(proposal, &pieces, terminal)? else {
+        return Ok(false);
+    };
+    if taken.len() == pieces.len() {
+        return approve(engine, seq, proposal, Approver::Person, terminal);
+    }
+    if taken.is_empty() {
+        say("Nothing was chosen, so the answer is no.");
+        return reject(engine, seq, terminal);
+    }
+    let texts = texts(&pieces, &taken);
+    let keep = |at: usize| taken.contains(&position(&pieces, Unit::Command(at)));
+    let revised = engine.revise(seq, |draft| draft_again(draft, proposal, keep, &texts));
+    let Some(new) = refused(revised)? else {
+        return Ok(false);
+    };
+    let Some(chosen) = self::proposal(engine, new) else {
+        return Ok(true);
+    };
+    terminal.card(new, &chosen);
+    session.shown.insert(new);
+    // The person has just chosen each piece; only a warning is worth another question, and after a
+    // no to that the new proposal is asked about as any other.
+    approve(engine, new, &chosen, Approver::Person, terminal)?;
+    Ok(true)
+}
+
+/// Where a piece stands; behind all of them where it is none.
+fn position(pieces: &[Unit], piece: Unit) -> usize {
+    pieces
+        .iter()
+        .position(|it| *it == piece)
+        .unwrap_or(pieces.len())
+}
+
+/// The scripts of which not every hunk was taken.
+fn texts(pieces: &[Unit], taken: &BTreeSet<usize>) -> HashMap<usize, PartText> {
+    let mut hunks: HashMap<usize, Vec<bool>> = HashMap::new();
+    for (at, piece) in pieces.iter().enumerate() {
+        if let Unit::Hunk { script, .. } = piece {
+            hunks.entry(*script).or_default().push(taken.contains(&at));
+        }
+    }
+    hunks
+        .into_iter()
+        .filter(|(_, keep)| keep.contains(&false))
+        .map(|(script, keep)| (script, PartText::Hunks(keep)))
+        .collect()
+}
+
+/// Asks about each piece. None where the person goes back.
+fn choose(
+    proposal: &Proposal,
+    pieces: &[Unit],
+    terminal: &Terminal,
+) -> anyhow::Result<Option<BTreeSet<usize>>> {
+    let mut taken = BTreeSet::new();
+    let mut left_out: BTreeSet<String> = BTreeSet::new();
+    let mut at = 0;
+    while let Some(piece) = pieces.get(at) {
+        terminal.show(&shown(proposal, *piece, terminal.style()));
+        let command = match piece {
+            Unit::Command(command) => proposal.commands.get(*command),
+            Unit::Hunk { .. } => None,
+        };
+        if command.is_some_and(|it| needs(it).any(|id| left_out.contains(id))) {
+            say("  left out, with what it stands on");
+            left_out.extend(command.into_iter().flat_map(makes));
+            at += 1;
+            continue;
+        }
+        let place = format!("Take this ({} of {})?", at + 1, pieces.len());
+        let Some(answer) = terminal.question(&format!(
+            "{place} [y]es [n]o [a]ll the rest [d]one, the rest not [b]ack"
+        ))?
+        else {
+            return Ok(None);
+        };
+        match answer.to_lowercase().as_str() {
+            "y" | "yes" => {
+                taken.insert(at);
+            }
+            "n" | "no" => left_out.extend(command.into_iter().flat_map(makes)),
+            "a" | "all" => {
+                taken.extend(rest(proposal, &pieces[at..], at, &mut left_out));
+                break;
+            }
+            "d" | "done" => break,
+            "b" | "back" => return Ok(None),
+            _ => {
+                say(
+                    "  y takes it, n leaves it, a takes this and the rest, d leaves this and the rest, b goes back",
+                );
+                continue;
+            }
+        }
+        at += 1;
+    }
+    Ok(Some(taken))
+}
+
+/// The rest of the pieces, without those that stand on what was left out.
+fn rest(
+    proposal: &Proposal,
+    pieces: &[Unit],
+    from: usize,
+    left_out: &mut BTreeSet<String>,
+) -> Vec<usize> {
+    let mut taken = Vec::new();
+    for (at, piece) in pieces.iter().enumerate() {
+        if let Unit::Command(command) = piece
+            && let Some(command) = proposal.commands.get(*command)
+            && needs(command).any(|id| left_out.contains(id))
+        {
+            left_out.extend(makes(command));
+        } else {
+            taken.push(from + at);
+        }
+    }
+    taken
+}
+
+/// The ids of what a command makes.
+fn makes(command: &Command) -> Vec<String> {
+    let (id, count) = match command {
+        Command::Create { id, .. } => (id, 1),
+        Command::Clone { id, count, .. } | Command::Restore { id, count, .. } => (id, *count),
+        _ => return Vec::new(),
+    };
+    let first: u32 = match id.0.strip_prefix("new:").and_then(|k| k.parse().ok()) {
+        Some(first) => first,
+        None => return Vec::new(),
+    };
+    (first..first.saturating_add(count))
+        .map(|k| format!("new:{k}"))
+        .collect()
+}
+
+/// The ids of what a command cannot do without.
+fn needs(command: &Command) -> impl Iterator<Item = &str> {
+    let parent = match command {
+        Command::Move { parent, .. } | Command::Clone { parent, .. } => Some(parent.id.0.as_str()),
+        _ => None,
+    };
+    std::iter::once(command.target().id.0.as_str()).chain(parent)
+}
+
+fn shown(proposal: &Proposal, piece: Unit, style: Style) -> String {
+    match piece {
+        Unit::Command(command) => card::operation(proposal, command, style),
+        Unit::Hunk { script, hunk } => {
+            let Some(diff) = proposal.preview.scripts.get(script) else {
+                return String::new();
+            };
+            let path = style.paint(Paint::Bold, safe(&diff.path.to_string()));
+            let one = diff.hunks.get(hunk..=hunk).unwrap_or_default();
+            let lines = hunks::lines(one, style, true).join("\n");
+            format!("{path}\n{lines}\n")
+        }
+    }
+}

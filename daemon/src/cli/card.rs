@@ -1,0 +1,511 @@
+//! A proposal as a card: what a person reads before they say yes.
+//!
+//! It is made from the proposal alone, so that what is shown is what will be applied. Who is asked,
+//! and on which stream, is not known here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use scene_schemas::entry::Seq;
+use scene_schemas::proposal::{Change, Class, Proposal, Row, ScriptDiff};
+use scene_schemas::{Command, InstancePath, Value};
+
+use super::hunks;
+use super::style::{Paint, Style, count, safe, wrap};
+use super::tree::Mark;
+
+/// Rows of the table that a card shows.
+const ROWS: usize = 60;
+
+/// Lines of differences that a card shows.
+const LINES: usize = 200;
+
+/// The card of a proposal, cut where it is too long to read at once.
+pub(super) fn render(seq: Seq, proposal: &Proposal, style: Style) -> String {
+    card(seq, proposal, style, false)
+}
+
+/// The card with everything on it.
+pub(super) fn render_whole(seq: Seq, proposal: &Proposal, style: Style) -> String {
+    card(seq, proposal, style, true)
+}
+
+fn card(seq: Seq, proposal: &Proposal, style: Style, whole: bool) -> String {
+    let paint = class_paint(proposal.class);
+    let inner = Style {
+        width: style.width.saturating_sub(2),
+        ..style
+    };
+    let mut lines = Vec::new();
+    for line in wrap(&safe(&proposal.title), inner.width) {
+        lines.push(style.paint(Paint::Bold, line));
+    }
+    lines.extend(wrap(&safe(&reason(proposal)), inner.width));
+    lines.extend(warnings(proposal, inner));
+    let table = table(proposal, inner, whole);
+    if !table.is_empty() {
+        lines.push(String::new());
+        lines.extend(table);
+    }
+    lines.extend(texts(proposal, inner, whole));
+    let head = format!(
+        "{} {} {} {}",
+        style.paint(paint, "╭─"),
+        style.paint(Paint::Bold, format!("Proposal {seq}")),
+        style.paint(paint, format!("· {}", class_name(proposal.class))),
+        style.paint(
+            Paint::Dim,
+            format!("· {}", count(proposal.commands.len(), "operation"))
+        ),
+    );
+    let bar = style.paint(paint, "│");
+    let mut card = format!("{head}\n");
+    for line in lines {
+        card.push_str(format!("{bar} {line}").trim_end());
+        card.push('\n');
+    }
+    card.push_str(&style.paint(paint, "╰─"));
+    card.push('\n');
+    card
+}
+
+/// A class in a word.
+pub(super) fn class_name(class: Class) -> &'static str {
+    match class {
+        Class::Additive => "additive",
+        Class::Modifying => "modifying",
+        Class::Destructive => "destructive",
+    }
+}
+
+/// The colour of a class.
+pub(super) fn class_paint(class: Class) -> Paint {
+    match class {
+        Class::Additive => Paint::Added,
+        Class::Modifying => Paint::Changed,
+        Class::Destructive => Paint::Removed,
+    }
+}
+
+/// Why it is classed so: what it adds, changes and takes away, in a sentence.
+fn reason(proposal: &Proposal) -> String {
+    let tally = Tally::of(proposal);
+    let mut parts = Vec::new();
+    if proposal.class == Class::Destructive {
+        parts.extend(tally.deletes());
+        parts.extend(losses(proposal));
+    }
+    if proposal.class != Class::Additive {
+        parts.extend(tally.changes());
+    }
+    match (parts.is_empty(), tally.adds()) {
+        (true, Some(adds)) => format!("Nothing is lost: it only {adds}."),
+        (true, None) => "Nothing is lost: it only adds.".to_owned(),
+        (false, adds) => {
+            parts.extend(adds);
+            format!("It {}.", listed(&parts))
+        }
+    }
+}
+
+fn listed(parts: &[String]) -> String {
+    match parts {
+        [] => String::new(),
+        [one] => one.clone(),
+        [front @ .., last] => format!("{} and {last}", front.join(", ")),
+    }
+}
+
+#[derive(Default)]
+struct Tally {
+    made: usize,
+    deleted: usize,
+    moved: usize,
+    properties: usize,
+    changed: usize,
+    edited: usize,
+}
+
+impl Tally {
+    fn of(proposal: &Proposal) -> Self {
+        let mut tally = Self::default();
+        let (mut own, mut changed) = (BTreeSet::new(), BTreeSet::new());
+        for command in &proposal.commands {
+            let is_own = own.contains(&command.target().id);
+            match command {
+                Command::Create { id, .. } => {
+                    own.insert(id.clone());
+                    tally.made += 1;
+                }
+                Command::Clone { id, count, .. } | Command::Restore { id, count, .. } => {
+                    own.insert(id.clone());
+                    tally.made += *count as usize;
+                }
+                Command::Delete { count, .. } => tally.deleted += *count as usize,
+                _ if is_own => {}
+                Command::Set { target, props, .. } => {
+                    changed.insert(target.id.clone());
+                    tally.properties += props.len();
+                }
+                Command::Move { .. } => tally.moved += 1,
+                Command::EditScript { .. } => {}
+            }
+        }
+        tally.changed = changed.len();
+        tally.edited = edited(proposal).count();
+        tally
+    }
+
+    fn adds(&self) -> Option<String> {
+        (self.made > 0).then(|| format!("adds {}", count(self.made, "instance")))
+    }
+
+    fn deletes(&self) -> Option<String> {
+        (self.deleted > 0).then(|| format!("deletes {}", count(self.deleted, "instance")))
+    }
+
+    fn changes(&self) -> Vec<String> {
+        let mut parts = Vec::new();
+        if self.changed > 0 {
+            let (properties, instances) = (self.properties, self.changed);
+            let properties = match properties {
+                1 => "1 property".to_owned(),
+                n => format!("{n} properties"),
+            };
+            parts.push(format!(
+                "changes {properties} of {}",
+                count(instances, "instance")
+            ));
+        }
+        if self.moved > 0 {
+            parts.push(format!("moves {}", count(self.moved, "instance")));
+        }
+        if self.edited > 0 {
+            parts.push(format!(
+                "changes the text of {}",
+                count(self.edited, "script")
+            ));
+        }
+        parts
+    }
+}
+
+/// The scripts that were there before.
+fn edited(proposal: &Proposal) -> impl Iterator<Item = &ScriptDiff> {
+    let is_edit = |diff: &&ScriptDiff| {
+        let command = proposal.commands.get(diff.command as usize);
+        matches!(command, Some(Command::EditScript { .. }))
+    };
+    proposal.preview.scripts.iter().filter(is_edit)
+}
+
+/// What of scripts goes.
+fn losses(proposal: &Proposal) -> Vec<String> {
+    let loss = |diff: &ScriptDiff| {
+        let (path, removed, added) = (&diff.path, diff.removed, diff.added);
+        format!("removes {removed} and adds {added} lines in {path}")
+    };
+    let shrunk: Vec<&ScriptDiff> = edited(proposal)
+        .filter(|it| it.removed > it.added)
+        .collect();
+    match shrunk.as_slice() {
+        [] => edited(proposal)
+            .filter(|it| it.removed > 0)
+            .max_by_key(|it| it.removed)
+            .map(|it| format!("overwrites most of {}", it.path))
+            .filter(|_| Tally::of(proposal).deleted == 0)
+            .into_iter()
+            .collect(),
+        [a] => vec![loss(a)],
+        [a, rest @ ..] => vec![format!(
+            "{}, and the same in {}",
+            loss(a),
+            count(rest.len(), "other script")
+        )],
+    }
+}
+
+fn warnings(proposal: &Proposal, style: Style) -> Vec<String> {
+    let mut lines = Vec::new();
+    for warning in &proposal.warnings {
+        let twice = warning.kind.needs_second_confirmation();
+        let (front, paint) = if twice {
+            ("!! ", Paint::Removed)
+        } else {
+            ("!  ", Paint::Changed)
+        };
+        let mut text = safe(&warning.text).into_owned();
+        if twice {
+            text.push_str(" (asks twice)");
+        }
+        for (at, line) in wrap(&text, style.width.saturating_sub(3))
+            .iter()
+            .enumerate()
+        {
+            let front = if at == 0 { front } else { "   " };
+            lines.push(style.paint(paint, format!("{front}{line}")));
+        }
+    }
+    if !lines.is_empty() {
+        lines.insert(0, String::new());
+    }
+    lines
+}
+
+/// What happens to one instance.
+struct Group<'a> {
+    mark: Mark,
+    class: &'a str,
+    path: &'a InstancePath,
+    note: String,
+    props: Vec<(String, String)>,
+}
+
+/// The rows, gathered by instance in the order in which each first appears.
+fn groups<'a>(
+    proposal: &'a Proposal,
+    rows: impl Iterator<Item = &'a Row>,
+    whole: bool,
+) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    // By id, not by path: after `Wall[1]` is gone, `Wall[1]` is somebody else.
+    let mut known: BTreeMap<&str, usize> = BTreeMap::new();
+    for row in rows {
+        let id = proposal
+            .commands
+            .get(row.command as usize)
+            .map_or("", subject);
+        let at = *known.entry(id).or_insert_with(|| {
+            groups.push(Group {
+                mark: Mark::Changed,
+                class: &row.class,
+                path: &row.path,
+                note: String::new(),
+                props: Vec::new(),
+            });
+            groups.len() - 1
+        });
+        groups[at].tell(&row.change, whole);
+    }
+    groups
+}
+
+/// The id of what a command makes or changes.
+fn subject(command: &Command) -> &str {
+    match command {
+        Command::Create { id, .. } | Command::Clone { id, .. } | Command::Restore { id, .. } => {
+            &id.0
+        }
+        other => &other.target().id.0,
+    }
+}
+
+impl Group<'_> {
+    fn tell(&mut self, change: &Change, whole: bool) {
+        let note = match change {
+            Change::Created { props } => {
+                self.mark = Mark::Added;
+                let shown = props
+                    .iter()
+                    .map(|(name, it)| (name.clone(), text_of(it, whole)));
+                self.props.extend(shown);
+                String::new()
+            }
+            Change::Cloned { source, count: n } => {
+                self.mark = Mark::Added;
+                format!("a copy of {source}{}", in_all(*n))
+            }
+            Change::Restored { count: n } => {
+                self.mark = Mark::Added;
+                format!("comes back{}", in_all(*n))
+            }
+            Change::Set {
+                property,
+                before,
+                after,
+            } => {
+                let text = change_text(before.as_ref(), after.as_ref(), whole);
+                self.props.push((property.clone(), text));
+                String::new()
+            }
+            Change::Moved { to } => {
+                if self.mark == Mark::Changed {
+                    self.mark = Mark::Moved;
+                }
+                format!("moves into {to}")
+            }
+            Change::Deleted { count: n } => {
+                self.mark = Mark::Removed;
+                match n {
+                    1 => String::new(),
+                    n => format!("with everything below it, {n} instances"),
+                }
+            }
+        };
+        if !note.is_empty() {
+            let comma = if self.note.is_empty() { "" } else { ", " };
+            self.note = format!("{}{comma}{note}", self.note);
+        }
+    }
+
+    fn lines(&self, style: Style) -> Vec<String> {
+        let front = format!("{} {}", self.mark.sign(), safe(self.class));
+        let mut head = format!(
+            "{} {}",
+            style.paint(self.mark.paint(), front),
+            safe(&self.path.to_string())
+        );
+        if !self.note.is_empty() {
+            head.push_str(&style.paint(Paint::Dim, format!("  {}", safe(&self.note))));
+        }
+        if let ([(name, value)], Mark::Changed) = (self.props.as_slice(), self.mark) {
+            let name = style.paint(Paint::Dim, safe(name));
+            return vec![format!("{head}  {name}  {}", safe(value))];
+        }
+        let mut lines = vec![head];
+        let widest = self
+            .props
+            .iter()
+            .map(|(name, _)| name.chars().count())
+            .max();
+        let column = widest.unwrap_or(0).min(34);
+        for (name, value) in &self.props {
+            let name = style.paint(Paint::Dim, format!("{:<column$}", safe(name)));
+            lines.push(format!("    {name}  {}", safe(value)));
+        }
+        lines
+    }
+}
+
+fn in_all(count: u32) -> String {
+    match count {
+        1 => String::new(),
+        n => format!(", {n} instances in all"),
+    }
+}
+
+fn text_of(value: &Value, whole: bool) -> String {
+    match value {
+        Value::String(_) if whole => exact(value),
+        _ => value.brief(),
+    }
+}
+
+fn exact(value: &Value) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// `a → b`. Where the short forms are the same, the exact ones from where they differ.
+pub(super) fn change_text(before: Option<&Value>, after: Option<&Value>, whole: bool) -> String {
+    let (Some(old), Some(new)) = (before, after) else {
+        let text = |value: Option<&Value>| value.map_or("none".to_owned(), |it| text_of(it, whole));
+        return format!("{} → {}", text(before), text(after));
+    };
+    let (short, long) = (text_of(old, whole), text_of(new, whole));
+    if short != long {
+        return format!("{short} → {long}");
+    }
+    let (old, new) = (exact(old), exact(new));
+    let same = old
+        .chars()
+        .zip(new.chars())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let from = same.saturating_sub(12);
+    let part = |text: &str| {
+        let cut: String = text.chars().skip(from).take(60).collect();
+        let (head, tail) = (from > 0, text.chars().count() > from + 60);
+        format!(
+            "{}{cut}{}",
+            if head { "…" } else { "" },
+            if tail { "…" } else { "" }
+        )
+    };
+    format!("{} → {}", part(&old), part(&new))
+}
+
+fn table(proposal: &Proposal, style: Style, whole: bool) -> Vec<String> {
+    let groups = groups(proposal, proposal.preview.rows.iter(), whole);
+    let mut lines = Vec::new();
+    let mut shown = 0;
+    for group in &groups {
+        let next = group.lines(style);
+        if !whole && shown > 0 && lines.len() + next.len() > ROWS {
+            break;
+        }
+        lines.extend(next);
+        shown += 1;
+    }
+    let mut rest: BTreeMap<(char, &str), usize> = BTreeMap::new();
+    for group in &groups[shown..] {
+        *rest.entry((group.mark.sign(), group.class)).or_default() += 1;
+    }
+    let mut more: Vec<String> = rest
+        .iter()
+        .map(|((sign, class), n)| format!("{n} × {sign} {}", safe(class)))
+        .collect();
+    if proposal.preview.more_rows > 0 {
+        more.push(count(proposal.preview.more_rows as usize, "further row"));
+    }
+    if !more.is_empty() {
+        let text = format!("… and {}", more.join(", "));
+        lines.push(style.paint(Paint::Dim, text));
+    }
+    lines
+}
+
+fn texts(proposal: &Proposal, style: Style, whole: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut left = if whole { usize::MAX } else { LINES };
+    for script in &proposal.preview.scripts {
+        lines.push(String::new());
+        lines.push(script_head(script, style));
+        let mut diff = hunks::lines(&script.hunks, style, whole);
+        let all = diff.len();
+        // A line that stands for a few others saves nothing.
+        if all > left + 5 {
+            diff.truncate(left);
+            diff.push(style.paint(Paint::Dim, format!("… {} more lines", all - left)));
+        }
+        left = left.saturating_sub(all);
+        lines.extend(diff);
+    }
+    lines
+}
+
+/// The line above a script's difference.
+pub(super) fn script_head(script: &ScriptDiff, style: Style) -> String {
+    format!(
+        "{}  {} {}",
+        style.paint(Paint::Bold, safe(&script.path.to_string())),
+        style.paint(Paint::Added, format!("+{}", script.added)),
+        style.paint(Paint::Removed, format!("−{}", script.removed)),
+    )
+}
+
+/// The rows of one command, each line ended.
+pub(super) fn operation(proposal: &Proposal, command: usize, style: Style) -> String {
+    let rows = proposal.preview.rows.iter();
+    let rows = rows.filter(|row| row.command as usize == command);
+    let groups = groups(proposal, rows, true);
+    let mut lines: Vec<String> = groups.iter().flat_map(|group| group.lines(style)).collect();
+    let script = proposal
+        .preview
+        .scripts
+        .iter()
+        .find(|it| it.command as usize == command);
+    if let Some(script) = script {
+        lines.push(script_head(script, style));
+        lines.extend(hunks::lines(&script.hunks, style, true));
+    }
+    if lines.is_empty() {
+        // The preview lists only so many rows.
+        let exact = proposal.commands.get(command).map(serde_json::to_string);
+        lines.extend(exact.and_then(Result::ok).map(|it| safe(&it).into_owned()));
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+#[cfg(test)]
+#[path = "card_tests.rs"]
+mod tests;

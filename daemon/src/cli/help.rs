@@ -1,0 +1,47 @@
+//! `vector help`: the commands, and the language of the offline planner.
+
+use clap::Args;
+
+use super::Exit;
+use super::terminal::{print, say};
+use crate::core::refusal::did_you_mean;
+use crate::providers::offline;
+
+/// Explain a command, or the language of the offline planner.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  vector help               # all commands
+  vector help edit
+  vector help offline       # what --prompt understands without a model")]
+pub(super) struct Help {
+    /// A command, or `offline`
+    topic: Option<String>,
+}
+
+pub(super) fn run(args: &Help, mut cli: clap::Command) -> anyhow::Result<Exit> {
+    // Builds the commands' full names, which their usage lines show.
+    cli.build();
+    let Some(topic) = args.topic.as_deref() else {
+        print(&format!(
+            "{}\n`vector help offline` explains what --prompt understands without a model.\n",
+            cli.render_long_help()
+        ))?;
+        return Ok(Exit::Done);
+    };
+    if topic == "offline" {
+        print(&offline::help())?;
+        return Ok(Exit::Done);
+    }
+    if let Some(command) = cli.find_subcommand_mut(topic) {
+        print(&command.render_long_help().to_string())?;
+        return Ok(Exit::Done);
+    }
+    let names: Vec<&str> = cli.get_subcommands().map(clap::Command::get_name).collect();
+    say(&format!(
+        "error: there is no help on `{topic}`.{} There is help on {} and offline.",
+        did_you_mean(topic, names.iter().copied().chain(["offline"])),
+        names.join(", ")
+    ));
+    Ok(Exit::Usage)
+}

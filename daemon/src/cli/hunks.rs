@@ -1,0 +1,100 @@
+//! The change of a script's text, as lines with numbers.
+//!
+//! Changed lines are folded and never cut at the edge of the terminal: what is approved must have
+//! been there to read. Which script it is, and who asks, is not known here.
+
+use scene_schemas::proposal::{DiffLine, Hunk};
+
+use super::style::{Paint, Style, fold, safe};
+
+/// A line of this many folded rows is cut, unless everything is wanted.
+const LONGEST: usize = 8;
+
+/// The lines of all hunks. Between two of them stands a mark.
+pub(super) fn lines(hunks: &[Hunk], style: Style, whole: bool) -> Vec<String> {
+    let digits = hunks.iter().map(last_number).max().unwrap_or(1);
+    let digits = digits.to_string().len();
+    let mut lines = Vec::new();
+    for (at, hunk) in hunks.iter().enumerate() {
+        if at > 0 {
+            lines.push(style.paint(Paint::Dim, format!("{:>1$}", "⋯", 2 * digits + 1)));
+        }
+        hunk_lines(hunk, style, digits, whole, &mut lines);
+    }
+    lines
+}
+
+fn last_number(hunk: &Hunk) -> u32 {
+    hunk.old_start.max(hunk.new_start) + hunk.lines.len() as u32
+}
+
+fn hunk_lines(hunk: &Hunk, style: Style, digits: usize, whole: bool, lines: &mut Vec<String>) {
+    let (mut old, mut new) = (hunk.old_start, hunk.new_start);
+    let blank = String::new();
+    for line in &hunk.lines {
+        let (numbers, sign, text, paint) = match line {
+            DiffLine::Context(text) => ((old.to_string(), new.to_string()), ' ', text, Paint::Dim),
+            DiffLine::Added(text) => ((blank.clone(), new.to_string()), '+', text, Paint::Added),
+            DiffLine::Removed(text) => {
+                ((old.to_string(), blank.clone()), '-', text, Paint::Removed)
+            }
+        };
+        old += u32::from(!matches!(line, DiffLine::Added(_)));
+        new += u32::from(!matches!(line, DiffLine::Removed(_)));
+        let gutter = format!("{:>digits$} {:>digits$}", numbers.0, numbers.1);
+        let room = style.width.saturating_sub(gutter.len() + 4).max(20);
+        let mut pieces = fold(&safe(text), room);
+        let all = pieces.len();
+        if all > LONGEST && !whole {
+            pieces.truncate(LONGEST);
+            let rest = text.chars().count()
+                - pieces
+                    .iter()
+                    .map(|it| it.chars().count())
+                    .sum::<usize>()
+                    .min(text.chars().count());
+            pieces.push(format!("… {rest} more characters in this line"));
+        }
+        for (at, piece) in pieces.iter().enumerate() {
+            let gutter = if at == 0 {
+                gutter.clone()
+            } else {
+                " ".repeat(gutter.len())
+            };
+            let gutter = style.paint(Paint::Dim, gutter);
+            let text = style.paint(paint, format!("{sign} {piece}"));
+            lines.push(format!("{gutter} {}", text).trim_end().to_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_their_numbers_before_and_after() {
+        let hunks = crate::core::edit::hunks("a\nb\nc\nd\n", "a\nB\n\tc2\nc\nd\n", 1);
+        assert_eq!(
+            lines(&hunks, Style::plain(), false).join("\n"),
+            "\
+1 1   a
+2   - b
+  2 + B
+  3 +     c2
+3 4   c"
+        );
+    }
+
+    #[test]
+    fn a_long_line_is_folded_and_then_cut_with_a_count() {
+        let hunks = crate::core::edit::hunks("", &"x".repeat(2000), 3);
+        let shown = lines(&hunks, Style::plain(), false);
+        assert_eq!(shown.len(), 9, "{shown:#?}");
+        assert!(
+            shown[8].ends_with("more characters in this line"),
+            "{shown:#?}"
+        );
+        assert!(lines(&hunks, Style::plain(), true).len() > 20);
+    }
+}

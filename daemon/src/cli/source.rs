@@ -1,0 +1,40 @@
+//! `vector source`: a script's text, byte for byte, for other programs.
+
+use std::path::PathBuf;
+
+use anyhow::bail;
+use clap::Args;
+use scene_schemas::InstancePath;
+
+use super::Exit;
+use super::terminal::{Terminal, print};
+use crate::core::scene::reflection;
+use crate::targets::place;
+
+/// Print a script's text, exactly as it is in the file.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  vector source game.rbxl game.ServerScriptService.Main
+  vector source game.rbxl 'game.Workspace[\"My.Part\"].Script' > script.luau")]
+pub(super) struct Source {
+    /// The place or model
+    place: PathBuf,
+    /// The script's path
+    path: InstancePath,
+}
+
+pub(super) fn run(args: &Source) -> anyhow::Result<Exit> {
+    let terminal = Terminal::of(false);
+    let scene = terminal.busy("Reading the place", || place::load(&args.place))?;
+    let node = scene.resolve(&args.path)?;
+    let Some(text) = scene.source(node) else {
+        let (path, class) = (&args.path, scene.class(node));
+        if reflection::is_script(class) {
+            bail!("the text of {path} is not UTF-8, so it cannot be shown");
+        }
+        bail!("{path} is a {class}, not a script; `vector show` shows the tree");
+    };
+    print(text)?;
+    Ok(Exit::Done)
+}

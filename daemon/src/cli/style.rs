@@ -1,0 +1,177 @@
+//! How text looks on a terminal, and how text from elsewhere is made harmless there.
+//!
+//! Names, sources and titles come from places and models. Whatever of them is shown goes through
+//! [`safe`]: an escape sequence in a script must not move the cursor of the person who reads its
+//! card. It must not know what is shown.
+
+use std::borrow::Cow;
+use std::fmt::Display;
+
+use console::{Term, measure_text_width};
+
+/// The width where there is no terminal to ask.
+const WIDTH: usize = 100;
+
+/// Tabs are shown as so many spaces, so that columns are known.
+const TAB: &str = "    ";
+
+/// How text looks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Style {
+    /// Whether there are colours.
+    pub(super) colour: bool,
+    /// How many columns a line has.
+    pub(super) width: usize,
+}
+
+/// What a piece of text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Paint {
+    Dim,
+    Bold,
+    Added,
+    Removed,
+    Changed,
+    Moved,
+}
+
+impl Style {
+    /// The style of what nobody looks at on a terminal.
+    #[cfg(test)]
+    pub(super) fn plain() -> Self {
+        Self {
+            colour: false,
+            width: WIDTH,
+        }
+    }
+
+    /// The style of a stream: colours as console found that they are wanted.
+    pub(super) fn of(term: &Term, colour: bool) -> Self {
+        let width = term.size_checked().map_or(WIDTH, |(_, columns)| {
+            usize::from(columns).clamp(40, 2 * WIDTH)
+        });
+        Self { colour, width }
+    }
+
+    /// Paints a piece of text.
+    pub(super) fn paint(self, paint: Paint, text: impl Display) -> String {
+        let style = console::Style::new().force_styling(self.colour);
+        let style = match paint {
+            Paint::Dim => style.dim(),
+            Paint::Bold => style.bold(),
+            Paint::Added => style.green(),
+            Paint::Removed => style.red(),
+            Paint::Changed => style.yellow(),
+            Paint::Moved => style.cyan(),
+        };
+        style.apply_to(text).to_string()
+    }
+}
+
+/// One line without control characters, and without those that reorder or hide what is read.
+pub(super) fn safe(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_unsafe) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        match c {
+            '\t' => shown.push_str(TAB),
+            '\0'..='\x1f' => shown.extend(char::from_u32(0x2400 + c as u32)),
+            '\x7f' => shown.push('␡'),
+            c if is_unsafe(c) => shown.extend(c.escape_unicode()),
+            c => shown.push(c),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+fn is_unsafe(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+/// The same for a text of several lines.
+pub(super) fn safe_lines(text: &str) -> String {
+    let lines: Vec<Cow<'_, str>> = text.lines().map(safe).collect();
+    lines.join("\n")
+}
+
+/// A name as it stands in a tree: quoted where it would not be seen otherwise.
+pub(super) fn name(text: &str) -> Cow<'_, str> {
+    if text.trim() == text && !text.is_empty() {
+        safe(text)
+    } else {
+        Cow::Owned(format!("\"{}\"", safe(text)))
+    }
+}
+
+/// Breaks a safe text between words into lines of at most `width` columns.
+pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut used = 0;
+    for word in text.split(' ') {
+        let wide = measure_text_width(word);
+        if used > 0 && used + 1 + wide > width {
+            lines.push(String::new());
+            used = 0;
+        } else if used > 0 {
+            if let Some(line) = lines.last_mut() {
+                line.push(' ');
+            }
+            used += 1;
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push_str(word);
+        }
+        used += wide;
+    }
+    lines
+}
+
+/// Breaks a safe text anywhere into pieces of at most `width` columns; at least one.
+pub(super) fn fold(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(2);
+    let mut pieces = vec![String::new()];
+    let mut used = 0;
+    for c in text.chars() {
+        let wide = measure_text_width(c.encode_utf8(&mut [0; 4]));
+        if used + wide > width {
+            pieces.push(String::new());
+            used = 0;
+        }
+        if let Some(piece) = pieces.last_mut() {
+            piece.push(c);
+        }
+        used += wide;
+    }
+    pieces
+}
+
+/// "1 part", "3 parts".
+pub(super) fn count(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_shown() {
+        assert_eq!(safe("a\x1b[31mb\x07"), "a␛[31mb␇");
+        assert_eq!(safe("tab\there\r"), "tab    here␍");
+        assert_eq!(safe("\u{9b}2J"), "\\u{9b}2J");
+        assert_eq!(safe("a\u{202e}b"), "a\\u{202e}b");
+        assert_eq!(safe("Größe 部品"), "Größe 部品");
+        assert_eq!(safe_lines("a\nb\x1b"), "a\nb␛");
+        assert_eq!(name(" x"), "\" x\"");
+    }
+
+    #[test]
+    fn lines_are_broken_by_columns() {
+        assert_eq!(wrap("one two three", 8), ["one two", "three"]);
+        assert_eq!(fold("部品部品", 4), ["部品", "部品"]);
+        assert_eq!(fold("", 4), [""]);
+    }
+}

@@ -1,0 +1,146 @@
+//! The end of a run: what was applied as a picture, the file that holds it, and the way back.
+//!
+//! It reads the workflow alone. What failed is said where the exit code is made.
+
+use scene_schemas::Command;
+use scene_schemas::proposal::{Change, Proposal};
+
+use super::card::change_text;
+use super::style::{Paint, Style, count, safe, safe_lines};
+use super::tree::{Item, Mark, picture};
+use crate::core::workflow::{CALLS, Status, Workflow};
+
+/// Lines of the picture; a person sees no more of it at once.
+const LINES: usize = 120;
+
+/// The summary, each line ended; empty where there is nothing to say.
+pub(super) fn render(workflow: &Workflow, style: Style, dry_run: bool) -> String {
+    let mut text = String::new();
+    if let Some(summary) = &workflow.summary {
+        text.push_str(&safe_lines(summary));
+        text.push('\n');
+    }
+    if workflow.driver == CALLS {
+        for answer in workflow.answers() {
+            let shown = serde_json::to_string_pretty(answer).unwrap_or_default();
+            text.push_str(&safe_lines(&shown));
+            text.push('\n');
+        }
+    }
+    let applied: Vec<_> = workflow
+        .proposals()
+        .filter_map(|(seq, pending)| match &pending.status {
+            Status::Applied(ack) => Some((seq, &pending.proposal, ack)),
+            _ => None,
+        })
+        .collect();
+    let Some((_, _, last)) = applied.last() else {
+        text.push_str(&style.paint(Paint::Dim, "Nothing was changed."));
+        text.push('\n');
+        return text;
+    };
+    let items: Vec<Item> = applied.iter().flat_map(|(_, it, _)| items(it)).collect();
+    text.push('\n');
+    push_cut(&mut text, &picture(&items, style), style);
+    text.push('\n');
+    let what = count(applied.len(), "proposal");
+    if dry_run {
+        text.push_str(&format!("{what} would be applied.\n"));
+        return text;
+    }
+    text.push_str(&format!("Applied {what} to {}\n", safe(&last.file)));
+    let hints: Vec<String> = applied
+        .iter()
+        .rev()
+        .map(|(seq, ..)| seq.to_string())
+        .collect();
+    let hint = match hints.as_slice() {
+        [one] => format!("vector revert {one}"),
+        [last, rest @ ..] => format!("vector revert {last}, then {}", shortened(rest)),
+        [] => return text,
+    };
+    text.push_str(&format!(
+        "{} {hint}\n",
+        style.paint(Paint::Dim, "Take it back:")
+    ));
+    text
+}
+
+fn shortened(numbers: &[String]) -> String {
+    match numbers {
+        [first, _, _, .., last] => format!("{first} … {last}"),
+        few => few.join(", "),
+    }
+}
+
+fn push_cut(text: &mut String, picture: &str, style: Style) {
+    let all = picture.lines().count();
+    // A line that stands for a few others saves nothing.
+    if all <= LINES + 5 {
+        text.push_str(picture);
+        return;
+    }
+    for line in picture.lines().take(LINES) {
+        text.push_str(line);
+        text.push('\n');
+    }
+    let more = format!("… {} more lines", all - LINES);
+    text.push_str(&style.paint(Paint::Dim, more));
+    text.push('\n');
+}
+
+/// What a proposal does, as the tree shows it.
+fn items(proposal: &Proposal) -> Vec<Item> {
+    let rows = proposal.preview.rows.iter().map(|row| {
+        let (mark, note) = match &row.change {
+            Change::Created { .. } => (Mark::Added, None),
+            Change::Cloned { source, count: n } => (
+                Mark::Added,
+                Some(format!(
+                    "a copy of {source}, {}",
+                    count(*n as usize, "instance")
+                )),
+            ),
+            Change::Restored { count: n } => (
+                Mark::Added,
+                Some(format!("is back, {}", count(*n as usize, "instance"))),
+            ),
+            Change::Set {
+                property,
+                before,
+                after,
+            } => {
+                let change = change_text(before.as_ref(), after.as_ref(), false);
+                (Mark::Changed, Some(format!("{property}  {change}")))
+            }
+            Change::Moved { to } => (Mark::Moved, Some(format!("into {to}"))),
+            Change::Deleted { count: 1 } => (Mark::Removed, None),
+            Change::Deleted { count: n } => (Mark::Removed, Some(count(*n as usize, "instance"))),
+        };
+        Item {
+            path: row.path.clone(),
+            mark,
+            class: row.class.clone(),
+            notes: note.iter().map(|it| safe(it).into_owned()).collect(),
+        }
+    });
+    let scripts = proposal.preview.scripts.iter().map(|script| {
+        let command = proposal.commands.get(script.command as usize);
+        let is_new = !matches!(command, Some(Command::EditScript { .. }));
+        let (mark, note) = if is_new {
+            (Mark::Added, count(script.added as usize, "line"))
+        } else {
+            (
+                Mark::Changed,
+                format!("+{} −{} lines", script.added, script.removed),
+            )
+        };
+        Item {
+            path: script.path.clone(),
+            mark,
+            class: "script".to_owned(),
+            notes: vec![note],
+        }
+    });
+    rows.chain(scripts).collect()
+}

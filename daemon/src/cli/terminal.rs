@@ -1,0 +1,178 @@
+//! The person's terminal: where things are printed, whether anybody can be asked, and the spinner.
+//!
+//! Everything that is printed in passing goes through here, so that a closed pipe ends quietly and
+//! nothing from a place reaches the terminal raw. What is shown is made elsewhere.
+
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use console::Term;
+use indicatif::{ProgressBar, ProgressStyle};
+use scene_schemas::entry::{Seq, Step};
+use scene_schemas::proposal::Proposal;
+
+use super::style::{Paint, Style, safe, safe_lines, wrap};
+use super::{card, summary};
+use crate::core::workflow::Workflow;
+
+/// Work below this is not worth a spinner.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Steps of a plan that are shown.
+const STEPS: usize = 20;
+
+/// Where a command talks to a person.
+#[derive(Debug)]
+pub(super) struct Terminal {
+    json: bool,
+}
+
+impl Terminal {
+    /// The terminal of a command; with `json`, stdout is for the ledger's entries alone.
+    pub(super) fn of(json: bool) -> Self {
+        Self { json }
+    }
+
+    /// Whether somebody is there to answer.
+    pub(super) fn can_ask(&self) -> bool {
+        io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+
+    /// Whether cards go to stderr: where a person is asked and would not see stdout.
+    fn on_stderr(&self) -> bool {
+        self.can_ask() && (self.json || !io::stdout().is_terminal())
+    }
+
+    /// How text looks where cards are shown.
+    pub(super) fn style(&self) -> Style {
+        if self.on_stderr() {
+            Style::of(&Term::stderr(), console::colors_enabled_stderr())
+        } else {
+            stdout_style()
+        }
+    }
+
+    /// Does some work, and shows that it is being done where it takes long.
+    pub(super) fn busy<T>(&self, what: &str, work: impl FnOnce() -> T) -> T {
+        let in_the_way = self.json && io::stdout().is_terminal();
+        if in_the_way || !io::stderr().is_terminal() {
+            return work();
+        }
+        let (done, wait) = mpsc::channel::<()>();
+        thread::scope(|scope| {
+            scope.spawn(move || spin(what, &wait));
+            // Dropped when the work ends, however it ends.
+            let _done = done;
+            work()
+        })
+    }
+
+    /// Shows something where cards are shown; with `--json` and nobody to ask, nowhere.
+    pub(super) fn show(&self, text: &str) {
+        if self.on_stderr() {
+            let _ = io::stderr().write_all(text.as_bytes());
+        } else if !self.json {
+            print_quietly(text);
+        }
+    }
+
+    /// Shows a proposal.
+    pub(super) fn card(&self, seq: Seq, proposal: &Proposal) {
+        self.show(&card::render(seq, proposal, self.style()));
+    }
+
+    /// Shows the steps that a model has planned.
+    pub(super) fn plan(&self, steps: &[Step]) {
+        let style = self.style();
+        let mut text = String::new();
+        for (at, step) in steps.iter().enumerate().take(STEPS) {
+            text.push_str(&format!("{:>4}. {}\n", at + 1, safe(&step.text)));
+        }
+        if steps.len() > STEPS {
+            text.push_str(&format!("      … {} more\n", steps.len() - STEPS));
+        }
+        self.show(&style.paint(Paint::Dim, text));
+    }
+
+    /// Shows what a model says.
+    pub(super) fn said(&self, text: &str) {
+        let width = self.style().width;
+        let lines = text
+            .trim_end()
+            .lines()
+            .flat_map(|line| wrap(&safe(line), width));
+        self.show(&lines.fold(String::new(), |text, line| text + &line + "\n"));
+    }
+
+    /// Says how it ended: what was done, to which file, and the way back.
+    pub(super) fn summary(&self, workflow: &Workflow, dry_run: bool) {
+        if !self.json {
+            print_quietly(&summary::render(workflow, stdout_style(), dry_run));
+        }
+    }
+
+    /// Asks, and reads a line; none where stdin has ended.
+    pub(super) fn question(&self, text: &str) -> io::Result<Option<String>> {
+        let mut stderr = io::stderr();
+        write!(stderr, "{text} ")?;
+        stderr.flush()?;
+        let mut bytes = Vec::new();
+        io::BufRead::read_until(&mut io::stdin().lock(), b'\n', &mut bytes)?;
+        if bytes.is_empty() {
+            writeln!(stderr)?;
+            return Ok(None);
+        }
+        Ok(Some(String::from_utf8_lossy(&bytes).trim().to_owned()))
+    }
+}
+
+/// How text looks on stdout.
+pub(super) fn stdout_style() -> Style {
+    Style::of(&Term::stdout(), console::colors_enabled())
+}
+
+fn spin(what: &str, wait: &mpsc::Receiver<()>) {
+    if wait.recv_timeout(PATIENCE) != Err(mpsc::RecvTimeoutError::Timeout) {
+        return;
+    }
+    let bar = ProgressBar::new_spinner().with_message(what.to_owned());
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(100));
+    let _ = wait.recv();
+    bar.finish_and_clear();
+}
+
+/// Says something on stderr.
+pub(super) fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "{}", safe_lines(text));
+}
+
+/// Prints to stdout. A reader who has seen enough and closed the pipe is no error.
+pub(super) fn print(text: &str) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    let written = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush());
+    match written {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(anyhow::Error::new(error).context("stdout cannot be written"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Prints in passing: the work goes on whether or not anybody reads.
+fn print_quietly(text: &str) {
+    if let Err(error) = print(text) {
+        say(&format!("note: {error:#}"));
+    }
+}
+
+/// Prints a line to stdout.
+pub(super) fn print_line(line: &str) {
+    print_quietly(&format!("{line}\n"));
+}

@@ -1,0 +1,308 @@
+//! A picture of what is different, as a tree: what came, went, changed and moved, with its ancestors
+//! for orientation.
+//!
+//! Runs of siblings that look the same are cut after a dozen. Where the differences come from is not
+//! known here.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use scene_schemas::InstancePath;
+use scene_schemas::path::Segment;
+
+use super::style::{Paint, Style, name, safe};
+
+/// Siblings of one shape that are shown one by one.
+const RUN: usize = 12;
+
+/// One instance that is different.
+#[derive(Debug, Clone)]
+pub(super) struct Item {
+    pub(super) path: InstancePath,
+    pub(super) mark: Mark,
+    pub(super) class: String,
+    /// What else there is to say, a line each; already safe to show.
+    pub(super) notes: Vec<String>,
+}
+
+/// What happened to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Mark {
+    Added,
+    Removed,
+    Changed,
+    Moved,
+}
+
+impl Mark {
+    pub(super) fn sign(self) -> char {
+        match self {
+            Self::Added => '+',
+            Self::Removed => '-',
+            Self::Changed => '~',
+            Self::Moved => '→',
+        }
+    }
+
+    pub(super) fn paint(self) -> Paint {
+        match self {
+            Self::Added => Paint::Added,
+            Self::Removed => Paint::Removed,
+            Self::Changed => Paint::Changed,
+            Self::Moved => Paint::Moved,
+        }
+    }
+}
+
+/// Draws the tree, each line ended.
+pub(super) fn picture(items: &[Item], style: Style) -> String {
+    let tree = Tree::of(items);
+    let mut lines = vec![tree.label(0, style)];
+    tree.notes(0, "", style, &mut lines);
+    tree.draw(0, "", style, &mut lines);
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+struct Tree {
+    nodes: Vec<Node>,
+}
+
+#[derive(Default)]
+struct Node {
+    segment: Option<Segment>,
+    item: Option<(Mark, String)>,
+    notes: Vec<String>,
+    children: Vec<usize>,
+    shape: u64,
+}
+
+impl Tree {
+    fn of(items: &[Item]) -> Self {
+        let mut tree = Self {
+            nodes: vec![Node::default()],
+        };
+        // What is gone stands beside what has its name now, so the two have keys of their own.
+        let mut known: HashMap<(usize, Segment, bool), usize> = HashMap::new();
+        for item in items {
+            let mut at = 0;
+            let last = item.path.segments.len().saturating_sub(1);
+            for (depth, segment) in item.path.segments.iter().enumerate() {
+                let mut gone = depth == last && item.mark == Mark::Removed;
+                // What was context or changed so far goes itself; what is new is somebody else.
+                if gone
+                    && let Some(known) = known.get(&(at, segment.clone(), false))
+                    && !matches!(tree.nodes[*known].item, Some((Mark::Added, _)))
+                {
+                    gone = false;
+                    tree.nodes[*known].forget();
+                }
+                let next = tree.nodes.len();
+                at = *known.entry((at, segment.clone(), gone)).or_insert_with(|| {
+                    tree.nodes[at].children.push(next);
+                    tree.nodes.push(Node {
+                        segment: Some(segment.clone()),
+                        ..Node::default()
+                    });
+                    next
+                });
+            }
+            tree.nodes[at].tell(item);
+        }
+        // Children come after their parents, so a walk backwards knows their shapes.
+        for at in (0..tree.nodes.len()).rev() {
+            tree.nodes[at].shape = tree.shape(at);
+        }
+        tree
+    }
+
+    fn shape(&self, at: usize) -> u64 {
+        let node = &self.nodes[at];
+        let mut hasher = DefaultHasher::new();
+        (&node.item, &node.notes).hash(&mut hasher);
+        for child in &node.children {
+            self.nodes[*child].shape.hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
+    fn label(&self, at: usize, style: Style) -> String {
+        let node = &self.nodes[at];
+        let name = match &node.segment {
+            None => "game".to_owned(),
+            Some(segment) => {
+                let index = segment.index.map_or(String::new(), |n| format!("[{n}]"));
+                format!("{}{index}", name(&segment.name))
+            }
+        };
+        match &node.item {
+            None => style.paint(Paint::Dim, name),
+            Some((mark, class)) => {
+                let class = safe(class);
+                let front = style.paint(mark.paint(), format!("{} {class}", mark.sign()));
+                format!("{front} {}", style.paint(Paint::Bold, name))
+            }
+        }
+    }
+
+    fn notes(&self, at: usize, indent: &str, style: Style, lines: &mut Vec<String>) {
+        let node = &self.nodes[at];
+        let bar = if node.children.is_empty() { " " } else { "│" };
+        let front = style.paint(Paint::Dim, format!("{indent}{bar}   "));
+        lines.extend(node.notes.iter().map(|note| format!("{front}{note}")));
+    }
+
+    fn draw(&self, at: usize, indent: &str, style: Style, lines: &mut Vec<String>) {
+        let children = &self.nodes[at].children;
+        let mut done = 0;
+        while done < children.len() {
+            let shape = self.nodes[children[done]].shape;
+            let run = children[done..]
+                .iter()
+                .take_while(|child| self.nodes[**child].shape == shape)
+                .count();
+            // A line that stands for one other line saves nothing.
+            let shown = if run > RUN + 1 { RUN } else { run };
+            for child in &children[done..done + shown] {
+                let is_last = *child == children[children.len() - 1];
+                let (branch, below) = if is_last {
+                    ("└─ ", "   ")
+                } else {
+                    ("├─ ", "│  ")
+                };
+                let front = style.paint(Paint::Dim, format!("{indent}{branch}"));
+                lines.push(format!("{front}{}", self.label(*child, style)));
+                let indent = format!("{indent}{below}");
+                self.notes(*child, &indent, style, lines);
+                self.draw(*child, &indent, style, lines);
+            }
+            done += run;
+            if shown < run {
+                let branch = if done == children.len() {
+                    "└─ "
+                } else {
+                    "├─ "
+                };
+                let more = match &self.nodes[children[done - 1]].item {
+                    Some((mark, class)) => style.paint(
+                        mark.paint(),
+                        format!("… {} more {} {}", run - shown, mark.sign(), safe(class)),
+                    ),
+                    None => style.paint(Paint::Dim, format!("… {} more like these", run - shown)),
+                };
+                lines.push(format!(
+                    "{}{more}",
+                    style.paint(Paint::Dim, format!("{indent}{branch}"))
+                ));
+            }
+        }
+    }
+}
+
+impl Node {
+    /// It goes with all that was said of it and of what is below it.
+    fn forget(&mut self) {
+        self.item = None;
+        self.notes.clear();
+        self.children.clear();
+    }
+
+    fn tell(&mut self, item: &Item) {
+        match &mut self.item {
+            // What is new has all its values from the start.
+            Some((Mark::Added, _)) if item.mark == Mark::Changed => return,
+            Some((mark, _)) if *mark == Mark::Changed => *mark = item.mark,
+            Some(_) => {}
+            None => self.item = Some((item.mark, item.class.clone())),
+        }
+        self.notes.extend(item.notes.iter().cloned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(path: &str, mark: Mark, class: &str, notes: &[&str]) -> Item {
+        Item {
+            path: path.parse().unwrap(),
+            mark,
+            class: class.to_owned(),
+            notes: notes.iter().map(|note| (*note).to_owned()).collect(),
+        }
+    }
+
+    #[track_caller]
+    fn check(items: &[Item], picture: &str) {
+        assert_eq!(super::picture(items, Style::plain()), picture);
+    }
+
+    #[test]
+    fn what_differs_stands_below_its_ancestors() {
+        check(
+            &[
+                item("game.Workspace.A", Mark::Added, "Model", &[]),
+                item("game.Workspace.A.P", Mark::Added, "Part", &[]),
+                item(
+                    "game.Workspace.A.P",
+                    Mark::Changed,
+                    "Part",
+                    &["Size  1 → 2"],
+                ),
+                item("game.Workspace.B", Mark::Changed, "Part", &["Size  1 → 2"]),
+                item(
+                    "game.Lighting[\" x\"]",
+                    Mark::Removed,
+                    "Sky",
+                    &["3 instances"],
+                ),
+                item("game.Lighting[\" x\"]", Mark::Added, "Folder", &[]),
+            ],
+            "\
+game
+├─ Workspace
+│  ├─ + Model A
+│  │  └─ + Part P
+│  └─ ~ Part B
+│         Size  1 → 2
+└─ Lighting
+   ├─ - Sky \" x\"
+   │      3 instances
+   └─ + Folder \" x\"
+",
+        );
+    }
+
+    #[test]
+    fn what_goes_takes_along_what_was_said_of_it() {
+        check(
+            &[
+                item("game.W.A.P", Mark::Changed, "Part", &["Size  1 → 2"]),
+                item("game.W.A", Mark::Removed, "Model", &["2 instances"]),
+                item("game.W.B", Mark::Changed, "Part", &["Size  1 → 2"]),
+                item("game.W.B", Mark::Removed, "Part", &[]),
+            ],
+            "\
+game
+└─ W
+   ├─ - Model A
+   │      2 instances
+   └─ - Part B
+",
+        );
+    }
+
+    #[test]
+    fn a_long_run_of_equal_siblings_is_cut() {
+        let items: Vec<Item> = (0..100)
+            .map(|n| item(&format!("game.W.P{n}"), Mark::Added, "Part", &[]))
+            .chain([item("game.W.Z", Mark::Moved, "Folder", &[])])
+            .collect();
+        let picture = picture(&items, Style::plain());
+        assert_eq!(picture.lines().count(), 2 + 12 + 1 + 1);
+        assert!(
+            picture.contains("   ├─ … 88 more + Part\n   └─ → Folder Z\n"),
+            "{picture}"
+        );
+    }
+}
