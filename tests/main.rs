@@ -8,6 +8,7 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod engine;
 mod plugin_style;
 mod printed;
 mod samples;

@@ -1,5 +1,9 @@
 //! Vector: the daemon's library. The binary `vector` is its command line.
 
+// pub mod cli;
+pub mod config;
 pub mod core;
+pub mod engine;
 pub mod ledger;
 pub mod providers;
+pub mod targets;

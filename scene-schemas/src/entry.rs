@@ -224,6 +224,4 @@ pub enum Finish {
     NotApproved,
     /// Something went wrong.
     Failed,
-    /// It was shown and never meant to be written.
-    DryRun,
 }

@@ -5,6 +5,7 @@
 //! not known here.
 
 mod inverse;
+mod part;
 mod perform;
 
 use std::collections::BTreeSet;
@@ -21,6 +22,7 @@ use crate::core::scene::{Node, Scene, count};
 use crate::core::{edit, luau};
 
 pub use self::inverse::{Back, inverse};
+pub use self::part::{Text as PartText, Unit, draft_again, relocated, units};
 pub use self::perform::{Blobs, Done, perform, text_of};
 
 /// Rows that a preview lists; a person reads no more, and the commands hold the rest.

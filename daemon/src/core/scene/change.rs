@@ -3,10 +3,10 @@
 //! These are the hands of the commands: they check what would break the tree and nothing else. What
 //! may be created, set or moved is decided by who plans a command.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rbx_dom_weak::{Instance, InstanceBuilder, WeakDom, ustr};
-use rbx_types::{Ref, Variant};
+use rbx_types::{Ref, UniqueId, Variant};
 use scene_schemas::Value;
 use scene_schemas::entry::Seq;
 
@@ -101,13 +101,22 @@ impl Scene {
     /// Forgets how to take back what was done so far; what was deleted is gone.
     pub fn settle(&mut self) {
         self.journal.done.clear();
-        let gone = self.child_refs(self.limbo).to_vec();
-        for node in gone {
-            for below in self.subtree(Node(node)).collect::<Vec<_>>() {
-                self.order.remove(&below.0);
+        // All at once: the storage looks through all siblings for each one that goes.
+        self.destroy(self.limbo);
+        let limbo = InstanceBuilder::new("Folder");
+        self.limbo = self.dom.insert(Ref::none(), limbo);
+    }
+
+    /// Ends a subtree that is not linked, in the index as well.
+    fn destroy(&mut self, root: Ref) {
+        for below in self.subtree(Node(root)).collect::<Vec<_>>() {
+            self.order.remove(&below.0);
+            if let Some(instance) = self.dom.get_by_ref(below.0) {
+                let parent = instance.parent();
+                self.names.remove(parent, &instance.name, below.0);
             }
-            self.dom.destroy(node);
         }
+        self.dom.destroy(root);
     }
 
     fn take_back(&mut self, done: Done) {
@@ -123,12 +132,11 @@ impl Scene {
             Done::Inserted { node } => {
                 self.unlink(node);
                 for below in self.subtree(Node(node)).collect::<Vec<_>>() {
-                    self.order.remove(&below.0);
                     if let Some((scope, k)) = self.created.remove(&below.0) {
                         self.created_by_id.remove(&(scope, k));
                     }
                 }
-                self.dom.destroy(node);
+                self.destroy(node);
             }
             Done::Moved {
                 node,
@@ -224,11 +232,10 @@ impl Scene {
     }
 
     fn register(&mut self, root: Ref) {
-        let mut k = self.next_new();
-        for node in self.subtree(Node(root)).collect::<Vec<_>>() {
+        let nodes: Vec<_> = self.subtree(Node(root)).collect();
+        for (node, k) in nodes.into_iter().zip(self.next_new()..) {
             self.created.insert(node.0, (self.scope, k));
             self.created_by_id.insert((self.scope, k), node.0);
-            k += 1;
         }
     }
 
@@ -308,12 +315,35 @@ impl Scene {
         let Some(root) = from.root().children().first().copied() else {
             return parent;
         };
+        let ids = unique_ids(&from, root);
         from.transfer(root, &mut self.dom, self.limbo);
         self.dom.transfer_within(root, Ref::none());
+        self.keep_ids(ids);
         self.link(root, parent.0, index.map(|index| index as usize));
         self.journal.pointers = None;
         self.enter(root);
         Node(root)
+    }
+
+    /// Gives restored instances, which are not linked yet, the unique ids back that the storage
+    /// replaced by random ones because another instance has them. That other one may be what was
+    /// deleted; where it is a live one, the restored instance goes without, as a copy does.
+    fn keep_ids(&mut self, mut ids: HashMap<Ref, UniqueId>) {
+        ids.retain(|node, kept| {
+            let instance = self.dom.get_by_ref(*node);
+            instance.and_then(unique_id) != Some(*kept)
+        });
+        if ids.is_empty() {
+            return;
+        }
+        let taken: HashSet<UniqueId> = self
+            .descendants(self.root())
+            .filter_map(|node| unique_id(self.instance(node)))
+            .collect();
+        for (node, kept) in ids {
+            let kept = (!taken.contains(&kept)).then_some(Variant::UniqueId(kept));
+            self.put(node, UNIQUE[0], kept);
+        }
     }
 
     /// Renames an instance.
@@ -511,7 +541,7 @@ impl Scene {
         let root = self.dom.root_ref();
         let old = std::mem::replace(&mut self.dom, WeakDom::new(InstanceBuilder::empty()));
         let (_, mut instances) = old.into_raw();
-        let mut dom: Option<WeakDom> = None;
+        let (mut dom, mut ids): (Option<WeakDom>, _) = (None, Vec::new());
         let mut stack = vec![(Ref::none(), self.limbo), (Ref::none(), root)];
         while let Some((parent, node)) = stack.pop() {
             let Some(instance) = instances.remove(&node) else {
@@ -521,6 +551,7 @@ impl Scene {
                 .get(&node)
                 .map_or_else(|| instance.children(), Vec::as_slice);
             stack.extend(children.iter().rev().map(|child| (node, *child)));
+            ids.extend(unique_id(&instance).map(|id| (node, id)));
             let builder = InstanceBuilder::new(instance.class)
                 .with_referent(node)
                 .with_name(instance.name)
@@ -535,7 +566,25 @@ impl Scene {
         if let Some(dom) = dom {
             self.dom = dom;
         }
+        // What was restored may share its id with what waits in limbo; the storage replaces one.
+        for (node, id) in ids {
+            self.put(node, UNIQUE[0], Some(Variant::UniqueId(id)));
+        }
     }
+}
+
+fn unique_id(instance: &Instance) -> Option<UniqueId> {
+    match instance.properties.get(&ustr(UNIQUE[0])) {
+        Some(Variant::UniqueId(id)) => Some(*id),
+        _ => None,
+    }
+}
+
+/// The unique ids in a subtree.
+fn unique_ids(dom: &WeakDom, root: Ref) -> HashMap<Ref, UniqueId> {
+    dom.descendants_of(root)
+        .filter_map(|instance| Some((instance.referent(), unique_id(instance)?)))
+        .collect()
 }
 
 /// The children of an instance, in the scene's order.

@@ -46,7 +46,7 @@ pub const MAX_XML_DEPTH: usize = 20_000;
 const BINARY_MAGIC: &[u8] = b"<roblox!";
 
 /// Tells the format from the content; a file's name may say anything.
-pub fn detect(bytes: &[u8]) -> Result<Format, CodecError> {
+pub(super) fn detect(bytes: &[u8]) -> Result<Format, CodecError> {
     if bytes.starts_with(BINARY_MAGIC) {
         return Ok(Format::Binary);
     }

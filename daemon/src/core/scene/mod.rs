@@ -464,3 +464,6 @@ impl Iterator for Descendants<'_> {
         Some(node)
     }
 }
+
+#[cfg(test)]
+mod journal_tests;

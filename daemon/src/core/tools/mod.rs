@@ -31,6 +31,9 @@ mod write_script;
 mod args;
 mod print;
 
+#[cfg(test)]
+mod tests;
+
 use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Phase, Seq};
 use scene_schemas::proposal::Proposal;

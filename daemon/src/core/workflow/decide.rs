@@ -12,6 +12,9 @@ use crate::core::refusal::{Refusal, refuse};
 use crate::core::tools::update_plan::StepName;
 use crate::core::tools::{Plan, Talk};
 
+/// The driver of a list of calls that a person wrote down.
+pub const CALLS: &str = "calls";
+
 /// Something that reached the shell.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input {

@@ -18,7 +18,7 @@ use serde_json::{Value as Json, json};
 use crate::core::policy;
 use crate::core::prompt::{Outcome, Prompt, Turn};
 
-pub use self::decide::{Input, decide};
+pub use self::decide::{CALLS, Input, decide};
 
 /// Everything that was read from the ledger so far.
 #[derive(Debug, Default)]
@@ -195,6 +195,32 @@ impl Workflow {
             })
     }
 
+    /// Whether a person's choice or edit stands for a rejected proposal.
+    pub fn was_revised(&self, proposal: Seq) -> bool {
+        self.proposals
+            .values()
+            .any(|it| it.proposal.from == Some(proposal))
+    }
+
+    /// Whether a withdrawn proposal's call was planned again.
+    pub fn was_replanned(&self, proposal: Seq) -> bool {
+        let Some(pending) = self.proposals.get(&proposal) else {
+            return false;
+        };
+        let status = self.calls.get(&pending.call).map(|call| &call.status);
+        !matches!(status, Some(CallStatus::Proposed(now, _)) if *now == proposal)
+    }
+
+    /// How many calls there are.
+    pub fn calls(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Which of the calls it is, from 1.
+    pub fn call_number(&self, call: Seq) -> usize {
+        self.calls.range(..=call).count()
+    }
+
     fn read(&mut self, seq: Seq, entry: &Entry) {
         match entry {
             Entry::Started { .. } => {}
@@ -279,31 +305,31 @@ impl Workflow {
 
     /// The work that is due, most urgent first. Whoever does the first of it asks again.
     pub fn wants(&self) -> Option<Want> {
-        if self.finished.is_some() && self.proposals.values().all(|p| p.status == Status::Waiting) {
-            return None;
-        }
-        let open = self
-            .calls
-            .iter()
-            .find(|(_, call)| matches!(call.status, CallStatus::Open));
-        if let Some((seq, call)) = open {
-            let (tool, args) = (call.tool.clone(), call.args.clone());
-            return Some(Want::Plan {
-                call: *seq,
-                tool,
-                args,
-            });
-        }
-        let waiting = self
-            .proposals
-            .iter()
-            .find(|(_, p)| p.status == Status::Waiting);
-        if let Some((seq, pending)) = waiting {
-            return Some(if policy::lets_through(self.mode, &pending.proposal) {
-                Want::ApproveByMode(*seq)
-            } else {
-                Want::Ask(*seq)
-            });
+        if self.finished.is_none() {
+            let open = self
+                .calls
+                .iter()
+                .find(|(_, call)| matches!(call.status, CallStatus::Open));
+            if let Some((seq, call)) = open {
+                let (tool, args) = (call.tool.clone(), call.args.clone());
+                return Some(Want::Plan {
+                    call: *seq,
+                    tool,
+                    args,
+                });
+            }
+            let waiting = self
+                .proposals
+                .iter()
+                .find(|(_, p)| p.status == Status::Waiting);
+            if let Some((seq, pending)) = waiting {
+                let by_mode = policy::lets_through(self.mode, &pending.proposal);
+                return Some(if by_mode {
+                    Want::ApproveByMode(*seq)
+                } else {
+                    Want::Ask(*seq)
+                });
+            }
         }
         let approved: Vec<Seq> = self
             .proposals

@@ -74,18 +74,19 @@ fn check_property(class: Option<&str>, test: &PropertyTest, scene: &Scene) -> Re
     {
         return Ok(());
     }
-    let mut misfit = None;
+    let mut misfits = Vec::new();
     for candidate in candidates(class) {
         let Some(access) = reflection::access(candidate.name, name) else {
             continue;
         };
         match fits(&access, &test.value) {
             Ok(()) => return Ok(()),
-            // The order of classes is not fixed; the first in the alphabet speaks.
-            Err(why) => misfit = misfit.min(Some(why.clone())).or(Some(why)),
+            Err(why) => misfits.push(why),
         }
     }
-    if let Some(why) = misfit {
+    // The order of classes is not fixed; the first in the alphabet speaks, of those whose property
+    // could be compared with something else.
+    if let Some((_, why)) = misfits.into_iter().min() {
         return refuse!("`[{name} = {}]` can never match: {why}", test.value);
     }
     let is_stored = |node| scene.instance(node).properties.contains_key(&name.into());
@@ -111,30 +112,28 @@ fn check_property(class: Option<&str>, test: &PropertyTest, scene: &Scene) -> Re
     )
 }
 
-/// Whether a property can ever have a value; a sentence where it cannot.
-fn fits(access: &Access, value: &Literal) -> Result<(), String> {
+/// Whether a property can ever have a value; where it cannot, whether it can have none at all, and a
+/// sentence.
+fn fits(access: &Access, value: &Literal) -> Result<(), (bool, String)> {
     let ty = match access {
         Access::Stored(found) => found.ty,
         Access::Migrated(migrated) => migrated.ty,
         Access::Derived(Derived::Enabled) => &DataType::Value(VariantType::Bool),
         Access::Derived(_) => &DataType::Value(VariantType::Vector3),
     };
-    match ty {
+    let number = || value.number::<f64>().map(|_| ());
+    let fits = match ty {
         DataType::Enum(name) if enum_number(name, value).is_some() => Ok(()),
-        DataType::Enum(name) => match reflection::enum_value(name, value.item(name)) {
-            Ok(_) => Ok(()),
-            Err(refusal) => Err(refusal.0),
-        },
+        DataType::Enum(name) => {
+            reflection::enum_value(name, value.item(name)).map_or_else(|it| Err(it.0), |_| Ok(()))
+        }
         DataType::Value(VariantType::Bool) => value
             .boolean()
             .map(|_| ())
             .ok_or_else(|| "it is true or false, without quotes.".to_owned()),
         DataType::Value(
             VariantType::Float32 | VariantType::Float64 | VariantType::Int32 | VariantType::Int64,
-        ) => value
-            .number::<f64>()
-            .map(|_| ())
-            .ok_or_else(|| "it is a number, without quotes.".to_owned()),
+        ) => number().ok_or_else(|| "it is a number, without quotes.".to_owned()),
         DataType::Value(VariantType::BrickColor) => brick_color(value)
             .map(|_| ())
             .ok_or_else(|| "it is the name or number of a BrickColor.".to_owned()),
@@ -144,9 +143,13 @@ fn fits(access: &Access, value: &Literal) -> Result<(), String> {
             | VariantType::ContentId
             | VariantType::Content,
         ) => Ok(()),
-        other => Err(format!(
-            "it is a {}, and a selector compares only booleans, numbers, strings and enum items.",
-            reflection::type_name(other)
-        )),
-    }
+        other => {
+            let why = format!(
+                "it is a {}, and a selector compares only booleans, numbers, strings and enum items.",
+                reflection::type_name(other)
+            );
+            return Err((true, why));
+        }
+    };
+    fits.map_err(|why| (false, why))
 }

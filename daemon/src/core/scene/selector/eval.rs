@@ -27,6 +27,9 @@ pub(super) struct Search<'a> {
     probes: Vec<Vec<OnceCell<Probe>>>,
     /// For each `:not` and `:has`, what its list matches, where it had to be found for all.
     nested: Vec<OnceCell<Vec<bool>>>,
+    tags: Ustr,
+    attributes: Ustr,
+    disabled: Ustr,
 }
 
 /// Where a property of a class is, and what it is compared with.
@@ -76,6 +79,9 @@ impl<'a> Search<'a> {
             nested: (0..slots.nested).map(|_| OnceCell::new()).collect(),
             classes,
             class_of,
+            tags: ustr("Tags"),
+            attributes: ustr("Attributes"),
+            disabled: ustr("Disabled"),
         }
     }
 
@@ -171,19 +177,26 @@ impl<'a> Search<'a> {
                 table[self.class_of[at] as usize]
             }
             Test::Name(name) => instance.name == *name,
-            Test::Tag(tag) => match instance.properties.get(&ustr("Tags")) {
+            Test::Tag(tag) => match instance.properties.get(&self.tags) {
                 Some(Variant::Tags(tags)) => tags.iter().any(|it| it == tag),
                 _ => false,
             },
-            Test::HasAttribute(key) => attribute(instance, key).is_some(),
-            Test::Attribute(key, value) => {
-                attribute(instance, key).is_some_and(|stored| equals(stored, value))
-            }
+            Test::HasAttribute(key) => self.attribute(instance, key).is_some(),
+            Test::Attribute(key, value) => self
+                .attribute(instance, key)
+                .is_some_and(|stored| equals(stored, value)),
             Test::Property(test) => self.has_value(test, at),
             Test::Not(nested) => !self.any(nested, at),
             Test::Has(nested) => {
                 self.nested[nested.slot].get_or_init(|| self.having(&nested.any_of))[at]
             }
+        }
+    }
+
+    fn attribute<'b>(&self, instance: &'b Instance, key: &str) -> Option<&'b Variant> {
+        match instance.properties.get(&self.attributes) {
+            Some(Variant::Attributes(all)) => all.get(key),
+            _ => None,
         }
     }
 
@@ -207,7 +220,7 @@ impl<'a> Search<'a> {
             Probe::Class => instance.class.as_str() == test.value.text,
             Probe::Nowhere => false,
             Probe::NotDisabled => {
-                let disabled = instance.properties.get(&ustr("Disabled"));
+                let disabled = instance.properties.get(&self.disabled);
                 let enabled = !matches!(disabled, Some(Variant::Bool(true)));
                 test.value.boolean() == Some(enabled)
             }
@@ -216,10 +229,9 @@ impl<'a> Search<'a> {
                 default,
                 wanted,
             } => match (instance.properties.get(key).or(*default), wanted) {
-                (None, _) => false,
                 (Some(stored), Wanted::Written) => equals(stored, &test.value),
                 (Some(Variant::Enum(item)), Wanted::Item(number)) => Some(item.to_u32()) == *number,
-                (Some(_), Wanted::Item(_)) => false,
+                (None, _) | (Some(_), Wanted::Item(_)) => false,
                 (Some(stored), Wanted::Migrated(value)) => {
                     value.as_ref().is_some_and(|value| same(stored, value))
                 }
@@ -299,13 +311,6 @@ fn same(stored: &Variant, wanted: &Variant) -> bool {
         (Variant::Color3uint8(a), Variant::Color3(b)) => *a == Color3uint8::from(*b),
         (Variant::Color3(a), Variant::Color3uint8(b)) => Color3uint8::from(*a) == *b,
         _ => stored == wanted,
-    }
-}
-
-fn attribute<'a>(instance: &'a Instance, key: &str) -> Option<&'a Variant> {
-    match instance.properties.get(&ustr("Attributes")) {
-        Some(Variant::Attributes(all)) => all.get(key),
-        _ => None,
     }
 }
 

@@ -92,7 +92,8 @@ const WEDGE: &str = "O.Tree[2][\"My Part\"]";
 
 #[test]
 fn simple_selectors() {
-    check("Model", &["O", A, B]);
+    // Workspace is a Model too.
+    check("Model", &["W", "O", A, B]);
     check("BasePart", &[TRUNK, LEAF, RED, WEDGE, "W.Trunk"]);
     check(".Apple", &[A]);
     check("#Trunk", &[TRUNK, "W.Trunk"]);
@@ -126,12 +127,12 @@ fn properties_are_compared_in_their_own_type() {
 fn steps_are_taken_from_the_root() {
     check("> Instance", &["W", "ServerStorage"]);
     check(">> Folder", &["ServerStorage.Empty"]);
-    check("Model > Part", &[TRUNK, RED]);
+    check("Model.Apple > Part", &[TRUNK, RED]);
     check("Model >> Texture", &["O.Tree[1].Leaf[1].Skin"]);
     check("Workspace > Model > Model", &[A, B]);
-    check("> Model", &[]);
-    check("Model > Model >> Model", &[]);
-    check("Model>Model>>BasePart", &[TRUNK, LEAF, RED, WEDGE]);
+    check("> Folder", &[]);
+    check("Model > Model >> Model", &[A, B]);
+    check("Model>Model>Model>>BasePart", &[TRUNK, LEAF, RED, WEDGE]);
     let scene = build(PLACE);
     let orchard = scene
         .resolve(&"game.Workspace.Orchard".parse().unwrap())
@@ -146,22 +147,22 @@ fn steps_are_taken_from_the_root() {
 
 #[test]
 fn not_and_has() {
-    check("Model:not(.Apple, [$OnFire])", &["O"]);
+    check("Model:not(.Apple, [$OnFire], Workspace)", &["O"]);
     check(
         "BasePart:not(Model.Apple > Part)",
         &[LEAF, WEDGE, "W.Trunk"],
     );
-    check("Model:has(Texture)", &["O", A]);
-    check("Model:has(> Part)", &[A]);
+    check("Model:has(Texture)", &["W", "O", A]);
+    check("Model:has(> Part)", &["W", A]);
     check("Model:has(> Model > WedgePart)", &["O"]);
-    check("Model:has(> Model >> Texture)", &["O"]);
+    check("Model:has(> Model >> Texture)", &["W", "O"]);
     check("MeshPart:has(> :not(SurfaceAppearance, Texture))", &[]);
     check("MeshPart:has(> :not(Decal))", &[]);
     check("MeshPart:not(:has(> :not(Texture)))", &[LEAF]);
     check("Model:has(WedgePart):not(:has(Model))", &[B]);
     check(
         "Model:has(> BasePart:has(Texture), WedgePart)",
-        &["O", A, B],
+        &["W", "O", A, B],
     );
     check(":not(Instance)", &[]);
 }
@@ -233,9 +234,9 @@ fn what_does_not_exist_is_refused_with_what_is_near() {
     refuse("Part[Anchord = true]", "Did you mean `Anchored`");
     refuse("[Anchord = true]", "Did you mean `Anchored`");
     refuse("Part[Material = Noen]", "Did you mean `Neon`");
-    refuse("[Anchored = 3]", "true or false");
-    refuse("[Transparency = high]", "a number");
-    refuse("[Size = 3]", "compares only booleans");
+    refuse("Part[Anchored = 3]", "true or false");
+    refuse("Part[Transparency = high]", "a number");
+    refuse("Part[Size = 3]", "compares only booleans");
     refuse("Humanoid[Health = 3]", "computed while the game runs");
     refuse("Part[Position = 3]", "Vector3");
 }

@@ -1,0 +1,320 @@
+//! `vector edit`: the whole way from a request to a changed file.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use scene_schemas::entry::{Approver, Finish, Record, Seq};
+use serde_json::{Value as Json, json};
+
+use super::ask::{self, Flow};
+use super::terminal::Terminal;
+use super::{Decide, Exit};
+use crate::core::policy::needs_second_confirmation;
+use crate::core::prompt::Call;
+use crate::core::workflow::{CALLS, Input, Status, Workflow};
+use crate::engine::{Driver, Due, Engine, Listener, recover};
+use crate::ledger::Ledger;
+use crate::providers::Provider;
+use crate::targets::place::PlaceFile;
+
+/// Edit a place or model file: tool calls become proposals, you decide, the file is written.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Edit {
+    /// The place or model: .rbxl, .rbxlx, .rbxm or .rbxmx
+    place: PathBuf,
+    /// Tool calls as JSON lines, {"tool": NAME, "args": {...}}; - reads stdin
+    #[arg(
+        long,
+        value_name = "FILE",
+        required_unless_present = "prompt",
+        conflicts_with = "prompt"
+    )]
+    ops: Option<PathBuf>,
+    /// What you want, in words; the offline planner answers where no model is set up
+    #[arg(long, value_name = "TEXT")]
+    prompt: Option<String>,
+    /// Write to this file and leave the place as it is
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Make each line of --ops a proposal of its own, and go on after a refusal
+    #[arg(long, requires = "ops")]
+    keep_going: bool,
+    /// Show what would be done on a copy that is thrown away; nothing is written or recorded
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    decide: Decide,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  vector edit game.rbxlx --prompt \"grid 3x3 of neon parts\"
+  vector edit game.rbxl --ops changes.jsonl --yes --out game-new.rbxl
+  echo '{\"tool\":\"set_properties\",\"args\":{\"selector\":\"Part\",\"props\":{\"Anchored\":true}}}' \\
+    | vector edit game.rbxl --ops - --dry-run
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 not approved.";
+
+pub(super) fn run(args: &Edit, home: &Path) -> anyhow::Result<Exit> {
+    let calls = args.ops.as_deref().map(read_calls).transpose()?;
+    if !args.dry_run {
+        let ledger = Ledger::open(home)?;
+        for notice in recover(&ledger, args.out.as_deref().unwrap_or(&args.place))? {
+            eprintln!("note: {notice}");
+        }
+        return edit(args, calls, &ledger, args.out.as_deref());
+    }
+    let scratch = tempfile::tempdir().context("no temporary folder for the dry run")?;
+    let ledger = Ledger::open(&scratch.path().join("home"))?;
+    let exit = edit(args, calls, &ledger, Some(&scratch.path().join("place")))?;
+    eprintln!("This was a dry run: nothing was written or recorded.");
+    Ok(exit)
+}
+
+fn edit(
+    args: &Edit,
+    calls: Option<Vec<(usize, Call)>>,
+    ledger: &Ledger,
+    out: Option<&Path>,
+) -> anyhow::Result<Exit> {
+    let terminal = Terminal::of(args.decide.json);
+    let opened = terminal.busy("Reading the place", || PlaceFile::open(&args.place, out))?;
+    let driver = match &calls {
+        Some(_) => Driver::Calls,
+        None => Driver::Provider(Provider::Offline),
+    };
+    let goal = goal(args);
+    let mut engine = Engine::start(
+        ledger,
+        opened,
+        &goal,
+        driver,
+        args.decide.mode(),
+        listener(args.decide.json),
+    )?;
+    if let Some(calls) = calls {
+        engine.call(if args.keep_going {
+            calls.into_iter().map(|(_, call)| call).collect()
+        } else {
+            vec![as_one(calls, &goal)]
+        })?;
+    }
+    decide_all(&mut engine, &args.decide, &terminal, args.dry_run)
+}
+
+fn goal(args: &Edit) -> String {
+    match (&args.prompt, &args.ops) {
+        (Some(prompt), _) => prompt.clone(),
+        (None, Some(ops)) => format!("The calls of {}", ops.display()),
+        (None, None) => String::new(),
+    }
+}
+
+/// With `--json`, stdout is the ledger's entries and nothing else.
+pub(super) fn listener(json: bool) -> Listener<'static> {
+    if !json {
+        return Box::new(|_| {});
+    }
+    Box::new(|record: &Record| {
+        if let Ok(line) = serde_json::to_string(record) {
+            super::terminal::print_line(&line);
+        }
+    })
+}
+
+/// Reads calls, one a line. Empty lines do not count.
+fn read_calls(file: &Path) -> anyhow::Result<Vec<(usize, Call)>> {
+    let name = if file == Path::new("-") {
+        "stdin".to_owned()
+    } else {
+        file.display().to_string()
+    };
+    let mut bytes = Vec::new();
+    if file == Path::new("-") {
+        std::io::stdin()
+            .read_to_end(&mut bytes)
+            .context("stdin cannot be read")?;
+    } else {
+        bytes = fs::read(file).with_context(|| format!("{name} cannot be read"))?;
+    }
+    let text = String::from_utf8(bytes)
+        .ok()
+        .with_context(|| format!("{name} is not UTF-8 text"))?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let mut calls = Vec::new();
+    for (at, line) in text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty())
+    {
+        let call = read_call(line).with_context(|| format!("{name}, line {}", at + 1))?;
+        calls.push((at + 1, call));
+    }
+    if calls.is_empty() {
+        bail!("{name} holds no calls; each line is {{\"tool\": NAME, \"args\": {{...}}}}");
+    }
+    Ok(calls)
+}
+
+fn read_call(line: &str) -> anyhow::Result<Call> {
+    let json: Json = serde_json::from_str(line).context("it is not JSON")?;
+    let Json::Object(mut map) = json else {
+        bail!("a call is an object: {EXAMPLE}")
+    };
+    let Some(Json::String(tool)) = map.remove("tool") else {
+        bail!("`tool` is missing or no string: {EXAMPLE}")
+    };
+    let args = map.remove("args").unwrap_or_else(|| json!({}));
+    if let Some(unknown) = map.keys().next() {
+        bail!("`{unknown}` is not known here; a call is {EXAMPLE}");
+    }
+    Ok(Call { tool, args })
+}
+
+const EXAMPLE: &str = r#"{"tool": "set_properties", "args": {...}}"#;
+
+/// A list of calls as one proposal: all or nothing.
+fn as_one(calls: Vec<(usize, Call)>, title: &str) -> Call {
+    let changes: Vec<Json> = calls
+        .into_iter()
+        .map(|(line, call)| json!({ "tool": call.tool, "args": call.args, "line": line }))
+        .collect();
+    Call {
+        tool: "propose_changes".to_owned(),
+        args: json!({ "title": title, "changes": changes }),
+    }
+}
+
+/// Works until nothing is left, asking whoever decides.
+pub(super) fn decide_all(
+    engine: &mut Engine<'_>,
+    decide: &Decide,
+    terminal: &Terminal,
+    dry_run: bool,
+) -> anyhow::Result<Exit> {
+    let mut shown = Vec::new();
+    let mut session = Session {
+        all: decide.yes || dry_run,
+        force: decide.force || dry_run,
+    };
+    loop {
+        let due = terminal.busy("Working", || engine.run());
+        show_new(engine, terminal, &mut shown);
+        match due? {
+            Due::Nothing => break,
+            Due::Decision(proposal) => {
+                if !decide_one(engine, proposal, terminal, &mut session)? {
+                    engine.input(Input::Finish {
+                        outcome: Finish::NotApproved,
+                    })?;
+                }
+            }
+        }
+    }
+    Ok(engine
+        .workflow()
+        .map_or(Exit::Failed, |workflow| conclude(workflow, terminal)))
+}
+
+/// What a person has said for all cards of this run.
+#[derive(Debug)]
+pub(super) struct Session {
+    /// Yes to every card.
+    pub(super) all: bool,
+    /// Also to those that need a second confirmation.
+    pub(super) force: bool,
+}
+
+/// Prints the cards that have not been seen.
+fn show_new(engine: &Engine<'_>, terminal: &Terminal, shown: &mut Vec<Seq>) {
+    let Some(workflow) = engine.workflow() else {
+        return;
+    };
+    for (seq, pending) in workflow.proposals() {
+        if !shown.contains(&seq) {
+            shown.push(seq);
+            terminal.card(seq, &pending.proposal);
+        }
+    }
+}
+
+/// Gets a decision on one proposal; false where the run is over.
+fn decide_one(
+    engine: &mut Engine<'_>,
+    proposal: Seq,
+    terminal: &Terminal,
+    session: &mut Session,
+) -> anyhow::Result<bool> {
+    if session.all {
+        let twice = engine
+            .workflow()
+            .and_then(|workflow| workflow.proposal(proposal))
+            .is_some_and(|pending| needs_second_confirmation(&pending.proposal));
+        if twice && !session.force {
+            eprintln!(
+                "Proposal {proposal} has a warning that needs a second confirmation. Read it, and run \
+                 again with --force as well if you want it."
+            );
+            return Ok(false);
+        }
+        engine.approve(proposal, Approver::Yes, twice)?;
+        return Ok(true);
+    }
+    if !terminal.can_ask() {
+        eprintln!(
+            "Not approved: there is no terminal to ask on. --yes approves every card; --mode auto \
+             approves what only adds and has no warnings."
+        );
+        return Ok(false);
+    }
+    Ok(ask::ask(engine, proposal, terminal, session)? == Flow::Go)
+}
+
+/// Says how it ended, and what the exit code is.
+fn conclude(workflow: &Workflow, terminal: &Terminal) -> Exit {
+    let mut counts = Counts::default();
+    for (seq, pending) in workflow.proposals() {
+        match &pending.status {
+            Status::Applied(_) => counts.applied += 1,
+            Status::Failed(reason) => {
+                counts.failed += 1;
+                eprintln!("error: proposal {seq} was not applied: {reason}");
+            }
+            Status::Rejected(_) if workflow.was_revised(seq) => {}
+            Status::Rejected(_) => counts.rejected += 1,
+            Status::Withdrawn(_) if workflow.was_replanned(seq) => {}
+            Status::Withdrawn(_) => counts.rejected += 1,
+            Status::Waiting | Status::Approved | Status::Applying(_) => counts.failed += 1,
+        }
+    }
+    let is_list = workflow.driver == CALLS;
+    for (call, reason) in workflow.refusals() {
+        if is_list {
+            counts.failed += 1;
+            let place = match workflow.calls() {
+                1 => String::new(),
+                _ => format!("call {}: ", workflow.call_number(call)),
+            };
+            eprintln!("error: {place}{reason}");
+        }
+    }
+    terminal.summary(workflow);
+    if counts.rejected > 0 {
+        Exit::NotApproved
+    } else if counts.failed > 0 || workflow.finished == Some(Finish::Failed) {
+        Exit::Failed
+    } else {
+        Exit::Done
+    }
+}
+
+#[derive(Default)]
+struct Counts {
+    applied: usize,
+    rejected: usize,
+    failed: usize,
+}

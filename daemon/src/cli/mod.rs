@@ -1,0 +1,135 @@
+//! The command line: what a person types, and where the exit code is decided.
+//!
+//! Results go to stdout, everything else to stderr; with `--json` only JSON lines go to stdout.
+
+mod ask;
+mod card;
+mod diff;
+mod edit;
+mod help;
+mod log;
+mod revert;
+mod show;
+mod source;
+mod terminal;
+mod tools;
+mod tree;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use scene_schemas::proposal::Mode;
+
+use crate::config;
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Done.
+    Done = 0,
+    /// Something went wrong.
+    Failed = 1,
+    /// The command line makes no sense.
+    Usage = 2,
+    /// A person, or nobody, did not approve.
+    NotApproved = 3,
+}
+
+/// A companion for Roblox Studio: any language model works on your place, and you decide.
+#[derive(Debug, Parser)]
+#[command(name = "vector", version, about, max_term_width = 100, subcommand_required = true)]
+#[command(arg_required_else_help = true, disable_help_subcommand = true)]
+struct Cli {
+    /// The folder of the ledger [default: the user's data directory]
+    #[arg(long, global = true, env = "VECTOR_HOME", value_name = "DIR")]
+    home: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Edit a place or model file: tool calls become proposals, you decide, the file is written
+    Edit(edit::Edit),
+    /// Show the tree of a place, or one instance
+    Show(show::Show),
+    /// Print a script's text
+    Source(source::Source),
+    /// Compare two places: instances, properties, scripts
+    Diff(diff::Diff),
+    /// List what was asked, proposed, decided and done
+    Log(log::Log),
+    /// Take an applied proposal back
+    Revert(revert::Revert),
+    /// List the tools that a model can call
+    Tools(tools::Tools),
+    /// Explain a command, or the language of the offline planner (`vector help offline`)
+    Help(help::Help),
+}
+
+/// How proposals are decided upon.
+#[derive(Debug, Args)]
+struct Decide {
+    /// Which proposals go without your yes
+    #[arg(long, value_enum, default_value_t = ModeName::Confirm)]
+    mode: ModeName,
+    /// Say yes to every card
+    #[arg(long, short)]
+    yes: bool,
+    /// With --yes: also to cards that need a second confirmation
+    #[arg(long, requires = "yes")]
+    force: bool,
+    /// Print the ledger's entries as JSON lines on stdout, and nothing else there
+    #[arg(long)]
+    json: bool,
+}
+
+impl Decide {
+    fn mode(&self) -> Mode {
+        match self.mode {
+            ModeName::Confirm => Mode::Confirm,
+            ModeName::Auto => Mode::Auto,
+            ModeName::Dangerous => Mode::Dangerous,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ModeName {
+    /// Everything waits for you
+    Confirm,
+    /// What only adds and has no warnings goes at once
+    Auto,
+    /// Everything goes, but for what needs a second confirmation
+    Dangerous,
+}
+
+/// Runs the command line.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(error.exit_code() as u8);
+        }
+    };
+    let home = || config::home(cli.home.clone());
+    let ended = match cli.command {
+        Command::Edit(args) => home().and_then(|home| edit::run(&args, &home)),
+        Command::Revert(args) => home().and_then(|home| revert::run(&args, &home)),
+        Command::Log(args) => home().and_then(|home| log::run(&args, &home)),
+        Command::Show(args) => show::run(&args),
+        Command::Source(args) => source::run(&args),
+        Command::Diff(args) => diff::run(&args),
+        Command::Tools(args) => tools::run(&args),
+        Command::Help(args) => help::run(&args, <Cli as clap::CommandFactory>::command()),
+    };
+    match ended {
+        Ok(exit) => ExitCode::from(exit as u8),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(Exit::Failed as u8)
+        }
+    }
+}

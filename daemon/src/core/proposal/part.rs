@@ -1,0 +1,325 @@
+//! A part of a proposal, a changed form of it, or the same in another epoch: the commands again, with
+//! their instances called anew.
+
+use std::collections::HashMap;
+
+use scene_schemas::command::Props;
+use scene_schemas::proposal::Proposal;
+use scene_schemas::value::Content;
+use scene_schemas::{Command, InstanceId, Target, Value};
+
+use super::{CONTEXT, Draft};
+use crate::core::edit;
+use crate::core::refusal::{Refusal, refuse};
+use crate::core::scene::Scene;
+
+/// A piece of a proposal that a person can take or leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// A command that is no edit of a script's text.
+    Command(usize),
+    /// A hunk of a script that was there before.
+    Hunk {
+        /// The script, as the preview counts them.
+        script: usize,
+        /// The hunk, as the script's diff counts them.
+        hunk: usize,
+    },
+}
+
+/// The pieces of a proposal, in order.
+pub fn units(proposal: &Proposal) -> Vec<Unit> {
+    let is_edit = |command: &Command| matches!(command, Command::EditScript { .. });
+    let commands = proposal
+        .commands
+        .iter()
+        .enumerate()
+        .filter(|(_, command)| !is_edit(command))
+        .map(|(at, _)| Unit::Command(at));
+    let hunks = proposal
+        .preview
+        .scripts
+        .iter()
+        .enumerate()
+        .flat_map(|(script, diff)| {
+            let count = match proposal.commands.get(diff.command as usize) {
+                Some(command) if is_edit(command) => diff.hunks.len(),
+                _ => 0,
+            };
+            (0..count).map(move |hunk| Unit::Hunk { script, hunk })
+        });
+    commands.chain(hunks).collect()
+}
+
+/// What is done with the edits of a script when a proposal is drafted again.
+#[derive(Debug)]
+pub enum Text {
+    /// Only these hunks are taken.
+    Hunks(Vec<bool>),
+    /// This is the whole text now.
+    Whole(String),
+}
+
+/// Drafts a proposal again: the commands that are kept, and of each script what is said here (all
+/// where nothing is said). Scripts are called as the preview counts them.
+///
+/// # Errors
+/// Something that is kept stands on something that is not.
+pub fn draft_again(
+    draft: &mut Draft<'_>,
+    proposal: &Proposal,
+    keep: impl Fn(usize) -> bool,
+    texts: &HashMap<usize, Text>,
+) -> Result<(), Refusal> {
+    let mut ids: HashMap<InstanceId, InstanceId> = HashMap::new();
+    let mut edited = Vec::new();
+    for (at, command) in proposal.commands.iter().enumerate() {
+        let is_edit = matches!(command, Command::EditScript { .. });
+        if !is_edit && !keep(at) {
+            continue;
+        }
+        let renamed = with_targets(command.clone(), &mut |target| called(&ids, target))?;
+        if !is_edit {
+            let renamed = renumbered(draft, renamed, &mut ids);
+            draft.push(renamed)?;
+            continue;
+        }
+        let path = &command.target().path;
+        let script = proposal
+            .preview
+            .scripts
+            .iter()
+            .position(|diff| diff.path == *path);
+        match script.and_then(|script| Some((script, texts.get(&script)?))) {
+            None => drop(draft.push(renamed)?),
+            Some((script, _)) if edited.contains(&script) => {}
+            Some((script, text)) => {
+                edited.push(script);
+                edit_again(draft, proposal, &renamed, text)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Drafts all edits of a script at once.
+fn edit_again(
+    draft: &mut Draft<'_>,
+    proposal: &Proposal,
+    first: &Command,
+    text: &Text,
+) -> Result<(), Refusal> {
+    let target = first.target();
+    let node = draft.scene().locate(target)?;
+    let before = super::text_of(draft.scene(), node, &target.path)?.to_owned();
+    let after = match text {
+        Text::Whole(text) => text.clone(),
+        Text::Hunks(keep) => {
+            let mut after = before.clone();
+            for command in &proposal.commands {
+                if let Command::EditScript {
+                    target: other,
+                    edits,
+                    ..
+                } = command
+                    && other.path == target.path
+                {
+                    after = edit::apply(&after, edits).map_err(Refusal::new)?;
+                }
+            }
+            edit::pick_hunks(&before, &after, CONTEXT, keep)
+        }
+    };
+    let edits = edit::whole(&before, &after);
+    if edits.is_empty() {
+        Ok(())
+    } else {
+        draft.edit_script(node, edits)
+    }
+}
+
+/// Gives what a command makes the next free ids of the draft, and remembers the old ones.
+fn renumbered(
+    draft: &Draft<'_>,
+    mut command: Command,
+    ids: &mut HashMap<InstanceId, InstanceId>,
+) -> Command {
+    let (id, count) = match &mut command {
+        Command::Create { id, .. } => (id, 1),
+        Command::Clone { id, count, .. } | Command::Restore { id, count, .. } => (id, *count),
+        _ => return command,
+    };
+    let old: Option<u32> = id.0.strip_prefix("new:").and_then(|k| k.parse().ok());
+    let new = draft.scene().next_new();
+    if let Some(old) = old {
+        for k in 0..count {
+            ids.insert(
+                InstanceId::new_in_proposal(old + k),
+                InstanceId::new_in_proposal(new + k),
+            );
+        }
+    }
+    *id = InstanceId::new_in_proposal(new);
+    command
+}
+
+fn called(ids: &HashMap<InstanceId, InstanceId>, target: Target) -> Result<Target, Refusal> {
+    if !is_own(&target.id) {
+        return Ok(target);
+    }
+    match ids.get(&target.id) {
+        Some(id) => Ok(Target {
+            id: id.clone(),
+            path: target.path,
+        }),
+        None => refuse!("{} is made by a part that was left out.", target.path),
+    }
+}
+
+/// Whether an id is of an instance that the proposal itself makes.
+fn is_own(id: &InstanceId) -> bool {
+    id.0.strip_prefix("new:").is_some_and(|k| !k.contains('.'))
+}
+
+/// A command of another epoch, with its instances found by their paths. What the command expects of
+/// them is still checked when it is performed.
+///
+/// # Errors
+/// A path does not lead to exactly one instance.
+pub fn relocated(scene: &Scene, command: Command) -> Result<Command, Refusal> {
+    with_targets(command, &mut |target| {
+        if is_own(&target.id) {
+            Ok(target)
+        } else {
+            scene.target_by_path(&target.path)
+        }
+    })
+}
+
+/// Changes every instance that a command names.
+fn with_targets(
+    command: Command,
+    change: &mut dyn FnMut(Target) -> Result<Target, Refusal>,
+) -> Result<Command, Refusal> {
+    Ok(match command {
+        Command::Create {
+            id,
+            parent,
+            class,
+            name,
+            props,
+            expect,
+        } => {
+            let (parent, props) = (change(parent)?, in_props(props, change)?);
+            Command::Create {
+                id,
+                parent,
+                class,
+                name,
+                props,
+                expect,
+            }
+        }
+        Command::Clone {
+            id,
+            source,
+            parent,
+            name,
+            count,
+            expect,
+        } => {
+            let (source, parent) = (change(source)?, change(parent)?);
+            Command::Clone {
+                id,
+                source,
+                parent,
+                name,
+                count,
+                expect,
+            }
+        }
+        Command::Set {
+            target,
+            props,
+            expect,
+        } => {
+            let (target, props) = (change(target)?, in_props(props, change)?);
+            Command::Set {
+                target,
+                props,
+                expect,
+            }
+        }
+        Command::Move {
+            target,
+            parent,
+            index,
+            expect,
+        } => {
+            let (target, parent) = (change(target)?, change(parent)?);
+            Command::Move {
+                target,
+                parent,
+                index,
+                expect,
+            }
+        }
+        Command::Delete {
+            target,
+            count,
+            expect,
+        } => Command::Delete {
+            target: change(target)?,
+            count,
+            expect,
+        },
+        Command::Restore {
+            id,
+            blob,
+            parent,
+            index,
+            class,
+            name,
+            count,
+        } => {
+            let parent = change(parent)?;
+            Command::Restore {
+                id,
+                blob,
+                parent,
+                index,
+                class,
+                name,
+                count,
+            }
+        }
+        Command::EditScript {
+            target,
+            edits,
+            expect,
+        } => Command::EditScript {
+            target: change(target)?,
+            edits,
+            expect,
+        },
+    })
+}
+
+fn in_props(
+    props: Props,
+    change: &mut dyn FnMut(Target) -> Result<Target, Refusal>,
+) -> Result<Props, Refusal> {
+    props
+        .into_iter()
+        .map(|(name, value)| {
+            let value = match value {
+                Some(Value::Ref(Some(to))) => Some(Value::Ref(Some(change(to)?))),
+                Some(Value::Content(Content::Object(Some(to)))) => {
+                    Some(Value::Content(Content::Object(Some(change(to)?))))
+                }
+                other => other,
+            };
+            Ok((name, value))
+        })
+        .collect()
+}

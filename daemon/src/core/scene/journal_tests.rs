@@ -1,0 +1,246 @@
+//! Random edits of a scene: whatever was done can be taken back, paths lead back to where they came
+//! from, and files keep the order of siblings.
+
+use super::diff::diff;
+use super::*;
+use rbx_types::UniqueId;
+
+/// A small generator of random numbers, the same on every machine.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % sides as u64) as usize
+    }
+}
+
+const NAMES: [&str; 5] = ["A", "B", "C", "My Part", ""];
+const CLASSES: [&str; 4] = ["Folder", "Part", "Model", "Script"];
+
+fn some(scene: &Scene, dice: &mut Dice) -> Option<Node> {
+    let all = scene.preorder();
+    (!all.is_empty()).then(|| Node(all[dice.roll(all.len())]))
+}
+
+fn parent(scene: &Scene, dice: &mut Dice) -> Node {
+    if dice.roll(4) == 0 {
+        return scene.root();
+    }
+    some(scene, dice).unwrap_or(scene.root())
+}
+
+fn edit(scene: &mut Scene, dice: &mut Dice) {
+    let name = NAMES[dice.roll(NAMES.len())];
+    let below = parent(scene, dice);
+    let index = (dice.roll(2) == 0).then(|| dice.roll(6) as u32);
+    let Some(node) = some(scene, dice) else {
+        scene.create(below, "Folder", name);
+        return;
+    };
+    match dice.roll(10) {
+        0..=2 => {
+            scene.create(below, CLASSES[dice.roll(CLASSES.len())], name);
+        }
+        3 => scene.delete(node),
+        4 => scene.rename(node, name),
+        5 | 6 => drop(scene.move_to(node, below, index)),
+        7 => set(scene, node, dice),
+        8 if scene.subtree(node).count() < 20 => {
+            scene.copy(node, below, name);
+        }
+        8 => scene.set_source(node, name.to_owned()),
+        _ => {
+            let bytes = scene.encode_subtree(node).unwrap();
+            if dice.roll(2) == 0 {
+                scene.delete(node);
+            }
+            if scene.is_live(below) {
+                scene.restore(Subtree::decode(&bytes).unwrap(), below, index);
+            }
+        }
+    }
+}
+
+fn set(scene: &mut Scene, node: Node, dice: &mut Dice) {
+    let target = scene.target(some(scene, dice).unwrap_or(node));
+    let number = dice.roll(3) as f32;
+    let (property, value) = match dice.roll(5) {
+        0 => ("Transparency", Value::Float32(number)),
+        1 => ("@Speed", Value::Float32(number)),
+        2 => ("Tags", Value::Tags(vec![number.to_string()])),
+        3 => ("Points", Value::Ref(Some(target))),
+        _ => ("Name", Value::String("Set".to_owned())),
+    };
+    let value = (dice.roll(4) > 0 || property == "Name").then_some(value);
+    scene.set(node, property, value.as_ref()).unwrap();
+}
+
+/// A scene after some edits that cannot be taken back any more, with unique ids.
+fn start(dice: &mut Dice) -> Scene {
+    let mut scene = Scene::empty(Format::Binary);
+    // Sometimes more siblings of one name than the index keeps in a plain list.
+    for _ in 0..dice.roll(2) * 40 {
+        scene.create(scene.root(), "Part", "A");
+    }
+    for _ in 0..40 {
+        edit(&mut scene, dice);
+    }
+    for (n, node) in scene.preorder().into_iter().enumerate() {
+        if n % 2 == 0 {
+            let id = UniqueId::new(n as u32 + 1, 1, 1);
+            scene
+                .set(Node(node), "UniqueId", Some(&Value::UniqueId(id)))
+                .unwrap();
+        }
+    }
+    scene.settle();
+    Scene::decode(&scene.encode().unwrap()).unwrap()
+}
+
+/// Everything that can be asked of the tree, by instance.
+fn picture(scene: &Scene) -> Vec<(Node, String, InstanceId)> {
+    scene
+        .subtree(scene.root())
+        .map(|node| (node, scene.path(node).to_string(), scene.id(node)))
+        .collect()
+}
+
+#[track_caller]
+fn paths_lead_back(scene: &Scene) {
+    for node in scene.subtree(scene.root()) {
+        let path = scene.path(node);
+        assert_eq!(scene.resolve(&path), Ok(node), "{path}");
+        assert_eq!(scene.locate(&scene.target(node)), Ok(node), "{path}");
+    }
+}
+
+#[test]
+fn whatever_was_done_can_be_taken_back() {
+    for seed in 1..=200 {
+        let mut dice = Dice(u64::wrapping_mul(seed, 0x9e37_79b9_7f4a_7c15));
+        let mut scene = start(&mut dice);
+        let bytes = scene.encode().unwrap();
+        let original = Scene::decode(&bytes).unwrap();
+        let before = picture(&scene);
+        let mark = scene.mark();
+        for step in 0..dice.roll(40) {
+            edit(&mut scene, &mut dice);
+            paths_lead_back(&scene);
+            if step % 7 == 0 {
+                // Writing in between must not get in the way of taking back.
+                scene.encode().unwrap();
+            }
+        }
+        let edited = picture(&scene);
+        let halfway = scene.mark();
+        edit(&mut scene, &mut dice);
+        scene.rollback(halfway);
+        assert_eq!(picture(&scene), edited, "seed {seed}");
+        scene.rollback(mark);
+        assert_eq!(picture(&scene), before, "seed {seed}");
+        assert_eq!(diff(&original, &scene), [], "seed {seed}");
+        assert_eq!(scene.encode().unwrap(), bytes, "seed {seed}");
+        paths_lead_back(&scene);
+        for _ in 0..10 {
+            edit(&mut scene, &mut dice);
+        }
+        let after = picture(&scene);
+        scene.settle();
+        assert_eq!(picture(&scene), after, "seed {seed}");
+        paths_lead_back(&scene);
+    }
+}
+
+#[test]
+fn files_keep_the_order_of_siblings() {
+    for seed in 1..=100 {
+        for format in [Format::Binary, Format::Xml] {
+            let mut dice = Dice(u64::wrapping_mul(seed, 0x9e37_79b9_7f4a_7c15));
+            let mut scene = start(&mut dice);
+            scene.format = format;
+            for _ in 0..30 {
+                edit(&mut scene, &mut dice);
+            }
+            let paths = |scene: &Scene| -> Vec<String> {
+                scene
+                    .descendants(scene.root())
+                    .map(|node| format!("{} {}", scene.class(node), scene.path(node)))
+                    .collect()
+            };
+            let before = paths(&scene);
+            let read = Scene::decode(&scene.encode().unwrap()).unwrap();
+            assert_eq!(paths(&scene), before);
+            assert_eq!(paths(&read), before, "seed {seed}");
+            assert_eq!(diff(&scene, &read), [], "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn what_is_restored_is_what_was_deleted() {
+    let mut scene = Scene::empty(Format::Binary);
+    let folder = scene.create(scene.root(), "Folder", "F");
+    let part = scene.create(folder, "Part", "P");
+    let id = Value::UniqueId(UniqueId::new(7, 1, 1));
+    scene.set(part, "UniqueId", Some(&id)).unwrap();
+    let file = scene.encode().unwrap();
+    let mut original = Scene::decode(&file).unwrap();
+    let mut scene = Scene::decode(&file).unwrap();
+    let folder = scene.resolve(&"game.F".parse().unwrap()).unwrap();
+    let bytes = scene.encode_subtree(folder).unwrap();
+    let mark = scene.mark();
+    // A second one beside the first cannot have its unique id.
+    let twin = scene.restore(Subtree::decode(&bytes).unwrap(), scene.root(), None);
+    let ids = |scene: &Scene, node| -> Vec<_> {
+        scene
+            .subtree(node)
+            .map(|node| scene.stored(node, "UniqueId"))
+            .collect()
+    };
+    assert_eq!(ids(&scene, twin), [None, None]);
+    scene.rollback(mark);
+    scene.delete(folder);
+    scene.restore(Subtree::decode(&bytes).unwrap(), scene.root(), None);
+    let inner = scene.mark();
+    assert_eq!(diff(&original, &scene), []);
+    // Another order of siblings makes the storage build itself anew.
+    let other = scene.create(scene.root(), "Folder", "Other");
+    scene.move_to(other, scene.root(), Some(0)).unwrap();
+    scene.encode().unwrap();
+    scene.rollback(inner);
+    assert_eq!(scene.encode().unwrap(), original.encode().unwrap());
+    scene.rollback(mark);
+    assert_eq!(diff(&original, &scene), []);
+    assert_eq!(scene.encode().unwrap(), original.encode().unwrap());
+}
+
+#[test]
+fn thousands_of_siblings_change_one_by_one() {
+    // Quadratic work in the index would make this last for minutes.
+    let mut scene = Scene::empty(Format::Binary);
+    let nodes: Vec<_> = (0..10_000)
+        .map(|n| scene.create(scene.root(), "Part", &format!("P{n}")))
+        .collect();
+    let before = picture(&scene);
+    let mark = scene.mark();
+    for node in &nodes {
+        scene.rename(*node, "Wall");
+    }
+    let walls = picture(&scene);
+    let renamed = scene.mark();
+    for node in &nodes {
+        scene.delete(*node);
+    }
+    scene.rollback(renamed);
+    assert_eq!(picture(&scene), walls);
+    for node in nodes.iter().rev() {
+        scene.rename(*node, "Fence");
+    }
+    scene.rollback(renamed);
+    assert_eq!(picture(&scene), walls);
+    scene.rollback(mark);
+    assert_eq!(picture(&scene), before);
+}

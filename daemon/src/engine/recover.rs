@@ -1,0 +1,157 @@
+//! What a stopped process left behind in a place: finished where it was approved, and said.
+
+use std::path::Path;
+
+use scene_schemas::Fingerprint;
+use scene_schemas::entry::{Entry, Finish, Seq};
+
+use super::{Engine, EngineError, Listener};
+use crate::core::workflow::{Input, State, Status, Workflow};
+use crate::ledger::{Lease, Ledger};
+use crate::targets::place::{self, PlaceFile};
+
+/// Settles the workflows that a stopped process left unfinished in a place file. A replacement of the
+/// file that had happened is noted; what was approved and not done is done, while the file is what it
+/// was; what nobody decided is withdrawn. Answers a sentence for each that mattered.
+pub fn recover(ledger: &Ledger, file: &Path) -> Result<Vec<String>, EngineError> {
+    let mut notices = Vec::new();
+    let Ok(file) = place::real(file) else {
+        return Ok(notices);
+    };
+    let name = file.display().to_string();
+    for record in ledger.unfinished()? {
+        let Entry::Started { place, .. } = &record.entry else {
+            continue;
+        };
+        if *place.out.as_ref().unwrap_or(&place.file) != name && place.file != name {
+            continue;
+        }
+        let Some(lease) = ledger.lease(record.seq)? else {
+            continue;
+        };
+        notices.extend(settle(ledger, lease)?);
+    }
+    Ok(notices)
+}
+
+fn settle(ledger: &Ledger, lease: Lease) -> Result<Vec<String>, EngineError> {
+    let seq = lease.workflow();
+    let mut state = State::default();
+    for record in ledger.workflow(seq)? {
+        state.apply(&record);
+    }
+    let Some(workflow) = state.workflow(seq) else {
+        return Ok(Vec::new());
+    };
+    let input = Path::new(&workflow.place.file).to_owned();
+    let out = workflow
+        .place
+        .out
+        .as_ref()
+        .map(|out| Path::new(out).to_owned());
+    let (base, started_with) = (last_hash(workflow), workflow.place.hash.clone());
+    let had_written = workflow
+        .proposals()
+        .any(|(_, it)| matches!(it.status, Status::Applied(_)));
+    let source = if had_written {
+        out.as_deref().unwrap_or(&input)
+    } else {
+        &input
+    };
+    let opened = match PlaceFile::open(source, out.as_deref()) {
+        Ok((file, scene)) => (file.addressed_by_path(base != started_with), scene),
+        Err(error) => {
+            return Ok(vec![format!(
+                "Workflow {seq} was stopped and cannot go on: {error}."
+            )]);
+        }
+    };
+    let listener: Listener<'_> = Box::new(|_| {});
+    let mut engine = Engine::resume(ledger, lease, state, opened, listener);
+    let mut notices = engine.settle_replaced()?;
+    notices.extend(engine.settle_approved(&base)?);
+    engine.input(Input::Finish {
+        outcome: Finish::Failed,
+    })?;
+    Ok(notices)
+}
+
+/// The hash that the workflow last saw or left.
+fn last_hash(workflow: &Workflow) -> Fingerprint {
+    let written = workflow
+        .proposals()
+        .filter_map(|(_, pending)| match &pending.status {
+            Status::Applied(ack) => Some(ack.after.clone()),
+            _ => None,
+        });
+    written
+        .last()
+        .unwrap_or_else(|| workflow.place.hash.clone())
+}
+
+impl Engine<'_> {
+    /// Notes what had been done when the process stopped: the file is what it was to become.
+    fn settle_replaced(&mut self) -> Result<Vec<String>, EngineError> {
+        let now = place::read(self.file.output()).ok().map(|(_, hash)| hash);
+        let done: Vec<Seq> = self.pending(|status| match status {
+            Status::Applying(ack) => Some(&ack.after) == now.as_ref(),
+            _ => false,
+        });
+        if done.is_empty() {
+            return Ok(Vec::new());
+        }
+        let say = |seq: &Seq| format!("Proposal {seq} had been applied when Vector was stopped.");
+        let notices = done.iter().map(say).collect();
+        self.input(Input::Applied(done))?;
+        Ok(notices)
+    }
+
+    /// Does what was approved, while the file is what it was.
+    fn settle_approved(&mut self, base: &Fingerprint) -> Result<Vec<String>, EngineError> {
+        let approved: Vec<Seq> =
+            self.pending(|status| matches!(status, Status::Approved | Status::Applying(_)));
+        if approved.is_empty() {
+            return Ok(Vec::new());
+        }
+        if self.file.hash() != base {
+            let reason =
+                "The file was changed after this was approved; ask for it again.".to_owned();
+            self.input(Input::Failed {
+                proposals: approved.clone(),
+                reason: reason.clone(),
+            })?;
+            return Ok(approved
+                .iter()
+                .map(|seq| format!("Proposal {seq}: {reason}"))
+                .collect());
+        }
+        self.apply(&approved)?;
+        let say = |seq: &Seq| {
+            let status = self
+                .workflow()
+                .and_then(|it| it.proposal(*seq))
+                .map(|it| &it.status);
+            match status {
+                Some(Status::Applied(_)) => {
+                    format!(
+                        "Proposal {seq} was approved before Vector was stopped; it is applied now."
+                    )
+                }
+                Some(Status::Failed(reason)) => format!("Proposal {seq} was not applied: {reason}"),
+                _ => format!("Proposal {seq} is not settled."),
+            }
+        };
+        Ok(approved.iter().map(say).collect())
+    }
+
+    fn pending(&self, wanted: impl Fn(&Status) -> bool) -> Vec<Seq> {
+        let Some(workflow) = self.workflow() else {
+            return Vec::new();
+        };
+        workflow
+            .proposals()
+            .filter(|(_, it)| wanted(&it.status))
+            .map(|(seq, _)| seq)
+            .collect()
+    }
+}

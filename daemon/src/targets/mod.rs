@@ -1,0 +1,4 @@
+//! Who performs an approved proposal. A target decides nothing: it does what was approved, whole or
+//! not at all, and says what it did.
+
+pub mod place;

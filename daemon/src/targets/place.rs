@@ -1,0 +1,453 @@
+//! Place and model files: `.rbxl`, `.rbxlx`, `.rbxm` and `.rbxmx`.
+//!
+//! A file is never changed in place. What is approved is performed on the scene, written to a
+//! temporary file beside the target, synced, and renamed over it; so a reader sees the old file or
+//! the new one, and a crash leaves one of them. Links stay links, permissions stay.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use scene_schemas::entry::{Place, Seq};
+use scene_schemas::proposal::{Ack, Outcome, Proposal};
+use scene_schemas::{Command, Fingerprint, InstanceId};
+use tempfile::NamedTempFile;
+
+use crate::core::Refusal;
+use crate::core::proposal::{Back, Blobs, inverse, perform, relocated};
+use crate::core::scene::{CodecError, Node, Scene};
+
+/// What can go wrong with a place file.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    /// It cannot be read.
+    #[error("{file} cannot be read: {why}")]
+    Read {
+        /// The file.
+        file: String,
+        /// Why.
+        why: io::Error,
+    },
+    /// Its content is not a place.
+    #[error("{file} cannot be opened: {why}")]
+    Open {
+        /// The file.
+        file: String,
+        /// Why.
+        why: CodecError,
+    },
+    /// It is marked as read-only.
+    #[error("{file} is read-only; make it writable, or write elsewhere with --out")]
+    ReadOnly {
+        /// The file.
+        file: String,
+    },
+    /// Somebody else changed it meanwhile.
+    #[error(
+        "{file} was changed by somebody else since it was read; nothing was written. Run it again"
+    )]
+    Changed {
+        /// The file.
+        file: String,
+    },
+    /// The new content cannot be made.
+    #[error("{file} was not written: {why}")]
+    Encode {
+        /// The file.
+        file: String,
+        /// Why.
+        why: CodecError,
+    },
+    /// The new content cannot be stored.
+    #[error("{file} was not written and is as it was: {why}{hint}")]
+    Write {
+        /// The file.
+        file: String,
+        /// Why.
+        why: io::Error,
+        /// What to do.
+        hint: &'static str,
+    },
+}
+
+/// A place file that is open for an edit.
+#[derive(Debug)]
+pub struct PlaceFile {
+    input: PathBuf,
+    output: PathBuf,
+    /// The hash of what the scene stands for.
+    hash: Fingerprint,
+    /// The hash of the file that is replaced; none where there is none yet.
+    replaces: Option<Fingerprint>,
+    /// Whether commands were planned in another epoch, so that only their paths count.
+    by_path: bool,
+}
+
+/// Reads a file and its hash.
+pub fn read(file: &Path) -> Result<(Vec<u8>, Fingerprint), PlaceError> {
+    let bytes = fs::read(file).map_err(|why| PlaceError::Read {
+        file: show(file),
+        why,
+    })?;
+    let hash = Fingerprint::of(&bytes);
+    Ok((bytes, hash))
+}
+
+/// Reads a place, to look at it.
+pub fn load(file: &Path) -> Result<Scene, PlaceError> {
+    let (bytes, _) = read(file)?;
+    Scene::decode(&bytes).map_err(|why| PlaceError::Open {
+        file: show(file),
+        why,
+    })
+}
+
+fn show(file: &Path) -> String {
+    file.display().to_string()
+}
+
+/// The file behind links, by which the ledger names it; what does not exist yet is named by its folder's real name.
+pub fn real(file: &Path) -> Result<PathBuf, PlaceError> {
+    let failed = |why| PlaceError::Read {
+        file: show(file),
+        why,
+    };
+    if let Ok(found) = canonical(file) {
+        return Ok(found);
+    }
+    let folder = match file.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let name = file
+        .file_name()
+        .ok_or_else(|| failed(io::ErrorKind::IsADirectory.into()))?;
+    Ok(canonical(folder).map_err(failed)?.join(name))
+}
+
+/// The canonical path; on Windows without the `\\?\` that other programs do not read.
+fn canonical(file: &Path) -> io::Result<PathBuf> {
+    let path = fs::canonicalize(file)?;
+    let plain = path.to_str().and_then(|text| text.strip_prefix(r"\\?\"));
+    match plain.filter(|rest| !rest.starts_with("UNC")) {
+        Some(plain) => Ok(PathBuf::from(plain)),
+        None => Ok(path),
+    }
+}
+
+impl PlaceFile {
+    /// Opens a place for an edit that is written to `out`, or to the place itself.
+    ///
+    /// # Errors
+    /// It cannot be read, is not a place, or could not be written.
+    pub fn open(input: &Path, out: Option<&Path>) -> Result<(Self, Scene), PlaceError> {
+        let (bytes, hash) = read(input)?;
+        let scene = Scene::decode(&bytes).map_err(|why| PlaceError::Open {
+            file: show(input),
+            why,
+        })?;
+        let input = real(input)?;
+        let output = out.map_or_else(|| Ok(input.clone()), real)?;
+        let replaces = match fs::metadata(&output) {
+            Ok(metadata) if metadata.permissions().readonly() => {
+                return Err(PlaceError::ReadOnly {
+                    file: show(&output),
+                });
+            }
+            Ok(_) if output == input => Some(hash.clone()),
+            Ok(_) => Some(read(&output)?.1),
+            Err(_) => None,
+        };
+        Ok((
+            Self {
+                input,
+                output,
+                hash,
+                replaces,
+                by_path: false,
+            },
+            scene,
+        ))
+    }
+
+    /// Finds the instances of commands by their paths: for commands of another epoch.
+    #[must_use]
+    pub fn addressed_by_path(self, by_path: bool) -> Self {
+        Self { by_path, ..self }
+    }
+
+    /// How the ledger names the place.
+    pub fn place(&self) -> Place {
+        Place {
+            file: show(&self.input),
+            out: (self.output != self.input).then(|| show(&self.output)),
+            hash: self.hash.clone(),
+        }
+    }
+
+    /// The hash of what the scene stands for.
+    pub fn hash(&self) -> &Fingerprint {
+        &self.hash
+    }
+
+    /// The file that is written.
+    pub fn output(&self) -> &Path {
+        &self.output
+    }
+
+    /// Performs proposals on the scene, which stands for the file, and stores the result in a synced
+    /// temporary file. Where a proposal cannot be performed it is left out, and so are those that
+    /// stand on it.
+    ///
+    /// # Errors
+    /// Nothing was stored, and the scene is as it was.
+    pub fn prepare(
+        &self,
+        scene: &mut Scene,
+        proposals: &[(Seq, Seq, &Proposal)],
+        blobs: &Blobs,
+    ) -> Result<Prepared, PlaceError> {
+        self.check_unchanged()?;
+        let start = scene.mark();
+        let prepared = self
+            .perform_all(scene, proposals, blobs)
+            .and_then(|performed| {
+                let stored = match performed.done.is_empty() {
+                    true => None,
+                    false => Some(self.store(scene, performed.done)?),
+                };
+                Ok(Prepared {
+                    stored,
+                    refused: performed.refused,
+                })
+            });
+        if prepared.is_err() {
+            scene.rollback(start);
+        }
+        prepared
+    }
+
+    fn perform_all(
+        &self,
+        scene: &mut Scene,
+        proposals: &[(Seq, Seq, &Proposal)],
+        blobs: &Blobs,
+    ) -> Result<Performed, PlaceError> {
+        let mut performed = Performed {
+            done: Vec::new(),
+            refused: Vec::new(),
+        };
+        for (seq, call, proposal) in proposals {
+            let missing = proposal.after.iter().find(|before| {
+                performed
+                    .refused
+                    .iter()
+                    .any(|(refused, _): &(Seq, String)| refused == *before)
+            });
+            if let Some(missing) = missing {
+                let reason = format!("It stands on proposal {missing}, which was not applied.");
+                performed.refused.push((*seq, reason));
+                continue;
+            }
+            scene.begin(*call);
+            let mark = scene.mark();
+            match self.perform_one(scene, &proposal.commands, blobs) {
+                Ok((nodes, backs)) => performed.done.push((*seq, nodes, backs)),
+                Err(refusal) => {
+                    scene.rollback(mark);
+                    performed.refused.push((*seq, refusal.0));
+                }
+            }
+        }
+        Ok(performed)
+    }
+
+    fn perform_one(
+        &self,
+        scene: &mut Scene,
+        commands: &[Command],
+        blobs: &Blobs,
+    ) -> Result<(Vec<Node>, Vec<Back>), Refusal> {
+        let (mut nodes, mut backs) = (Vec::new(), Vec::new());
+        for command in commands {
+            let done = if self.by_path {
+                perform(scene, &relocated(scene, command.clone())?, blobs)?
+            } else {
+                perform(scene, command, blobs)?
+            };
+            nodes.push(done.node);
+            backs.push(done.back);
+        }
+        Ok((nodes, backs))
+    }
+
+    fn store(&self, scene: &mut Scene, done: Vec<DoneOne>) -> Result<Stored, PlaceError> {
+        let file = show(&self.output);
+        let bytes = scene.encode().map_err(|why| PlaceError::Encode {
+            file: file.clone(),
+            why,
+        })?;
+        let after = Fingerprint::of(&bytes);
+        let numbering = scene.numbering();
+        let mut stored = Stored {
+            temporary: self.write_beside(&bytes)?,
+            after,
+            acks: Vec::new(),
+            blobs: Vec::new(),
+        };
+        for (seq, nodes, backs) in done {
+            let outcomes = nodes
+                .into_iter()
+                .map(|node| outcome(scene, &numbering, node))
+                .collect();
+            let (inverse, blobs) =
+                inverse(scene, &numbering, backs).map_err(|refusal| PlaceError::Encode {
+                    file: file.clone(),
+                    why: CodecError::Write(refusal.0),
+                })?;
+            stored.blobs.extend(blobs.into_values());
+            let ack = Ack {
+                file: file.clone(),
+                before: self.replaces.clone(),
+                after: stored.after.clone(),
+                outcomes,
+                inverse,
+            };
+            stored.acks.push((seq, ack));
+        }
+        Ok(stored)
+    }
+
+    /// Writes a new file beside the target, with the target's permissions, down to the disk.
+    fn write_beside(&self, bytes: &[u8]) -> Result<NamedTempFile, PlaceError> {
+        let folder = self.output.parent().unwrap_or(Path::new("."));
+        let write = || {
+            let permissions = fs::metadata(&self.output).map(|it| it.permissions()).ok();
+            let mut builder = tempfile::Builder::new();
+            builder.prefix(".vector-").suffix(".tmp");
+            let new = new_file_permissions();
+            if let Some(new) = &new {
+                builder.permissions(new.clone());
+            }
+            let mut file = builder.tempfile_in(folder)?;
+            file.write_all(bytes)?;
+            if let Some(permissions) = permissions {
+                file.as_file().set_permissions(permissions)?;
+            }
+            file.as_file().sync_all()?;
+            Ok(file)
+        };
+        write().map_err(|why| self.not_written(why))
+    }
+
+    fn not_written(&self, why: io::Error) -> PlaceError {
+        let hint = match why.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                ". Free some space and run it again"
+            }
+            io::ErrorKind::PermissionDenied => {
+                ". Allow writing there, or choose another place with --out"
+            }
+            _ => "",
+        };
+        PlaceError::Write {
+            file: show(&self.output),
+            why,
+            hint,
+        }
+    }
+
+    /// Whether the files still are what was read.
+    fn check_unchanged(&self) -> Result<(), PlaceError> {
+        let now = match read(&self.output) {
+            Ok((_, hash)) => Some(hash),
+            Err(PlaceError::Read { why, .. }) if why.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        if now == self.replaces {
+            return Ok(());
+        }
+        Err(PlaceError::Changed {
+            file: show(&self.output),
+        })
+    }
+
+    /// Puts the new file in the place of the old one. The last moment at which a change by somebody
+    /// else is noticed.
+    ///
+    /// # Errors
+    /// The old file is as it was.
+    pub fn commit(&mut self, stored: Stored) -> Result<(), PlaceError> {
+        self.check_unchanged()?;
+        stored
+            .temporary
+            .persist(&self.output)
+            .map_err(|error| self.not_written(error.error))?;
+        sync_folder(&self.output);
+        self.hash.clone_from(&stored.after);
+        self.replaces = Some(stored.after);
+        Ok(())
+    }
+}
+
+/// A new file is readable as the user's other files are; a temporary one would be private.
+#[cfg(unix)]
+fn new_file_permissions() -> Option<Permissions> {
+    use std::os::unix::fs::PermissionsExt;
+    Some(Permissions::from_mode(0o666))
+}
+
+/// A new file takes the permissions of its folder.
+#[cfg(not(unix))]
+fn new_file_permissions() -> Option<Permissions> {
+    None
+}
+
+/// A rename is on the disk when its folder is. Systems that cannot sync a folder do without.
+fn sync_folder(file: &Path) {
+    if let Some(folder) = file.parent()
+        && let Ok(folder) = File::open(folder)
+    {
+        let _ = folder.sync_all();
+    }
+}
+
+type DoneOne = (Seq, Vec<Node>, Vec<Back>);
+
+struct Performed {
+    done: Vec<DoneOne>,
+    refused: Vec<(Seq, String)>,
+}
+
+/// What is ready to take the place of the old file.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The new file; none where no proposal could be performed.
+    pub stored: Option<Stored>,
+    /// The proposals that could not be performed, and why.
+    pub refused: Vec<(Seq, String)>,
+}
+
+/// A new file on the disk that does not have its name yet.
+#[derive(Debug)]
+pub struct Stored {
+    temporary: NamedTempFile,
+    after: Fingerprint,
+    /// What will be said of each proposal.
+    pub acks: Vec<(Seq, Ack)>,
+    /// What the inverse commands need.
+    pub blobs: Vec<Vec<u8>>,
+}
+
+fn outcome(scene: &Scene, numbering: &std::collections::HashMap<Node, u32>, node: Node) -> Outcome {
+    match numbering.get(&node) {
+        Some(number) => Outcome {
+            id: Some(InstanceId(format!("ref:{number}"))),
+            fingerprint: Some(scene.fingerprint(node, [])),
+        },
+        None => Outcome {
+            id: None,
+            fingerprint: None,
+        },
+    }
+}
