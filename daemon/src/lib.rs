@@ -1,6 +1,6 @@
 //! Vector: the daemon's library. The binary `vector` is its command line.
 
-// pub mod cli;
+pub mod cli;
 pub mod config;
 pub mod core;
 pub mod engine;

@@ -1,1 +1,27 @@
-fn main() {}
+//! The command line's entry: the allocator, and a thread whose stack is large enough for deeply
+//! nested places and scripts.
+
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// rbx_xml and full_moon descend by recursion: 20,000 nested items and 1,000 nested blocks fit.
+const STACK: usize = 512 << 20;
+
+fn main() -> ExitCode {
+    let work = std::thread::Builder::new()
+        .stack_size(STACK)
+        .spawn(vector_daemon::cli::main);
+    match work.map(std::thread::JoinHandle::join) {
+        Ok(Ok(code)) => code,
+        Ok(Err(_)) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!(
+                "error: no thread with a stack of {} MB: {error}",
+                STACK >> 20
+            );
+            ExitCode::FAILURE
+        }
+    }
+}
