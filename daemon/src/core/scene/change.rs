@@ -538,7 +538,8 @@ impl Scene {
         // A change that was taken back and done again leaves the order that the storage has anyway.
         let dom = &self.dom;
         self.order.retain(|parent, order| {
-            dom.get_by_ref(*parent).is_some_and(|parent| parent.children() != order)
+            dom.get_by_ref(*parent)
+                .is_some_and(|parent| parent.children() != order)
         });
         if self.order.is_empty() {
             return;
