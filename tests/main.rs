@@ -2,11 +2,7 @@
 //!
 //! A file of tests is one `mod` line here; `tidy` refuses a file that has none.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test that cannot go on has failed"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 mod engine;
 mod plugin_style;

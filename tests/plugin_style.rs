@@ -90,10 +90,8 @@ fn luau_passes_the_lints() {
 fn the_lints_find_something() {
     let text = "local a = 1\nprint(b)\nprint(Enum.Material.Neon, Enum.Material.Cheese)\n";
     let problems = on_a_large_stack(|| lint(&checker(), "a.luau", text));
-    let found: Vec<_> = problems
-        .iter()
-        .map(|it| it.split(": ").take(2).collect::<Vec<_>>())
-        .collect();
+    let found: Vec<_> =
+        problems.iter().map(|it| it.split(": ").take(2).collect::<Vec<_>>()).collect();
     let expected = [
         ["a.luau:3", "incorrect_standard_library_use"],
         ["a.luau:2", "undefined_variable"],
@@ -145,10 +143,7 @@ fn lint(checker: &Checker<toml::Value>, path: &str, text: &str) -> Vec<String> {
         .map(|it| {
             let start = it.diagnostic.primary_label.range.0 as usize;
             let line = text[..start].matches('\n').count() + 1;
-            format!(
-                "{path}:{line}: {}: {}",
-                it.diagnostic.code, it.diagnostic.message
-            )
+            format!("{path}:{line}: {}: {}", it.diagnostic.code, it.diagnostic.message)
         })
         .collect()
 }
@@ -158,8 +153,5 @@ fn rojo_finds_the_plugin() {
     let project: Json = serde_json::from_str(&repository::read("rojo.json")).unwrap();
     assert_eq!(project["name"], "Vector");
     let path = project["tree"]["$path"].as_str().unwrap();
-    assert!(
-        repository::root().join(path).join("Schema.luau").is_file(),
-        "{path}"
-    );
+    assert!(repository::root().join(path).join("Schema.luau").is_file(), "{path}");
 }

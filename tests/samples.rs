@@ -17,11 +17,7 @@ fn obby() -> Scene {
 fn the_sample_is_a_small_game() {
     let scene = obby();
     let all: Vec<_> = scene.descendants(scene.root()).collect();
-    let of = |class: &str| {
-        all.iter()
-            .filter(|node| scene.class(**node) == class)
-            .count()
-    };
+    let of = |class: &str| all.iter().filter(|node| scene.class(**node) == class).count();
     let tagged = |tag: &str| {
         let has = |node: &&_| scene.tags(**node).any(|it| it == tag);
         all.iter().filter(has).count()

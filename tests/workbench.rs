@@ -46,11 +46,7 @@ fn generated_paths_are_those_of_the_scene() {
     let dom = generated::generated(3_000);
     let scene = Scene::decode(&places::encode(&dom, Format::Rbxl)).unwrap();
     let paths = generated::paths(&dom, "Part");
-    assert!(
-        paths
-            .iter()
-            .any(|path| path.segments.iter().any(|it| it.index.is_some()))
-    );
+    assert!(paths.iter().any(|path| path.segments.iter().any(|it| it.index.is_some())));
     let mut met = BTreeSet::new();
     for path in paths {
         let node = scene.resolve(&path).unwrap();
@@ -69,14 +65,7 @@ fn the_benchmarks_operations_can_be_planned() {
     for (call, line) in list.lines().enumerate() {
         let op: Json = serde_json::from_str(line).unwrap();
         let tool = op["tool"].as_str().unwrap();
-        let plan = tools::plan(
-            Seq(call as u64),
-            tool,
-            &op["args"],
-            &mut scene,
-            &base,
-            &blobs,
-        );
+        let plan = tools::plan(Seq(call as u64), tool, &op["args"], &mut scene, &base, &blobs);
         assert!(matches!(plan, Ok(Plan::Propose(..))), "{line}: {plan:?}");
     }
 }

@@ -54,11 +54,7 @@ fn main() -> ExitCode {
     for format in [Format::Rbxl, Format::Rbxlx] {
         complete &= compare(format, &encode(&place, format), &ops, runs);
     }
-    if complete {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if complete { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn option<'a>(args: &'a [String], name: &str) -> Option<&'a str> {
@@ -129,10 +125,7 @@ fn measure(mut command: Command, out: &Path) -> Option<Run> {
     let _ = fs::remove_file(out);
     let log = tempfile::NamedTempFile::new().expect("a temporary file can be made");
     let stderr = log.reopen().expect("a temporary file can be opened");
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(stderr);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
     let start = Instant::now();
     let mut child = command.spawn().expect("the command starts");
     let (status, peak) = wait(&mut child);
@@ -141,10 +134,7 @@ fn measure(mut command: Command, out: &Path) -> Option<Run> {
         return Some(Run { wall, peak });
     }
     let said = fs::read_to_string(log.path()).unwrap_or_default();
-    println!(
-        "  failed: {}",
-        said.lines().next().unwrap_or("no output file")
-    );
+    println!("  failed: {}", said.lines().next().unwrap_or("no output file"));
     None
 }
 
@@ -185,10 +175,7 @@ impl Median {
         let mut peaks: Vec<_> = runs.iter().filter_map(|run| run.peak).collect();
         walls.sort_unstable();
         peaks.sort_unstable();
-        Some(Run {
-            wall: *walls.get(walls.len() / 2)?,
-            peak: peaks.get(peaks.len() / 2).copied(),
-        })
+        Some(Run { wall: *walls.get(walls.len() / 2)?, peak: peaks.get(peaks.len() / 2).copied() })
     }
 }
 
@@ -196,10 +183,9 @@ fn print(name: &str, run: Option<Run>) {
     let Some(run) = run else {
         return println!("  {name}: failed");
     };
-    let peak = run.peak.map_or_else(
-        || "unknown".to_owned(),
-        |bytes| format!("{:.0} MB", bytes as f64 / 1e6),
-    );
+    let peak = run
+        .peak
+        .map_or_else(|| "unknown".to_owned(), |bytes| format!("{:.0} MB", bytes as f64 / 1e6));
     println!("  {name}: {:.3} s, {peak} at most", run.wall.as_secs_f64());
 }
 

@@ -26,31 +26,17 @@ fn place(format: Format) -> Vec<u8> {
     let server = scene.create(game, "ServerScriptService", "ServerScriptService");
     for n in 0..20 {
         let part = scene.create(workspace, "Part", "Wall");
-        scene
-            .set(part, "@Number", Some(&Value::Float64(f64::from(n))))
-            .unwrap();
+        scene.set(part, "@Number", Some(&Value::Float64(f64::from(n)))).unwrap();
     }
     let house = scene.create(workspace, "Model", "House");
     let door = scene.create(house, "Part", "Door");
-    scene
-        .set(
-            door,
-            "Tags",
-            Some(&Value::Tags(vec!["Openable".to_owned()])),
-        )
-        .unwrap();
+    scene.set(door, "Tags", Some(&Value::Tags(vec!["Openable".to_owned()]))).unwrap();
     let hinge = scene.create(house, "ObjectValue", "Hinge");
     let pointer = scene.create(workspace, "ObjectValue", "Pointer");
-    let (to_door, to_wall) = (
-        scene.target(door),
-        scene.target(scene.child(workspace, "Wall").unwrap()),
-    );
-    scene
-        .set(pointer, "Value", Some(&Value::Ref(Some(to_door))))
-        .unwrap();
-    scene
-        .set(hinge, "Value", Some(&Value::Ref(Some(to_wall))))
-        .unwrap();
+    let (to_door, to_wall) =
+        (scene.target(door), scene.target(scene.child(workspace, "Wall").unwrap()));
+    scene.set(pointer, "Value", Some(&Value::Ref(Some(to_door)))).unwrap();
+    scene.set(hinge, "Value", Some(&Value::Ref(Some(to_wall)))).unwrap();
     let main = scene.create(server, "Script", "Main");
     scene.set_source(main, "local speed = 10\r\nprint(speed)\r\n".to_owned());
     scene.encode().unwrap()
@@ -80,22 +66,13 @@ fn edits() -> Vec<(&'static str, Json)> {
             "reference",
             json!([["set_properties", { "path": "game.Workspace.Pointer", "props": { "Value": wall(5) } }]]),
         ),
-        (
-            "rename",
-            json!([["rename_instance", { "path": wall(7), "newName": "Gate" }]]),
-        ),
+        ("rename", json!([["rename_instance", { "path": wall(7), "newName": "Gate" }]])),
         (
             "move",
             json!([["move_instance", { "path": wall(2), "parentPath": "game.Workspace.House" }]]),
         ),
-        (
-            "delete",
-            json!([["delete_instance", { "path": "game.Workspace.House" }]]),
-        ),
-        (
-            "delete several",
-            json!([["delete_instance", { "paths": [wall(1), wall(4), wall(20)] }]]),
-        ),
+        ("delete", json!([["delete_instance", { "path": "game.Workspace.House" }]])),
+        ("delete several", json!([["delete_instance", { "paths": [wall(1), wall(4), wall(20)] }]])),
         (
             "edit",
             json!([["replace_text", { "path": "game.ServerScriptService.Main", "search": "10", "replace": "20" }]]),
@@ -136,15 +113,7 @@ impl Bench {
     fn engine(&self, file: &Path) -> Engine<'_> {
         let opened = PlaceFile::open(file, None).unwrap();
         let listener = Box::new(|_: &_| {});
-        Engine::start(
-            &self.ledger,
-            opened,
-            "test",
-            Driver::Calls,
-            Mode::Confirm,
-            listener,
-        )
-        .unwrap()
+        Engine::start(&self.ledger, opened, "test", Driver::Calls, Mode::Confirm, listener).unwrap()
     }
 
     /// Makes these calls, says yes to all that comes of them, and answers the applied proposals.
@@ -162,13 +131,7 @@ impl Bench {
 
     fn revert(&self, file: &Path, proposal: Seq) -> Vec<Seq> {
         let args = json!({ "proposal": proposal });
-        self.edit(
-            file,
-            vec![Call {
-                tool: REVERT.to_owned(),
-                args,
-            }],
-        )
+        self.edit(file, vec![Call { tool: REVERT.to_owned(), args }])
     }
 }
 
@@ -182,17 +145,12 @@ fn as_one(calls: &Json) -> Vec<Call> {
     let change = |pair: &Json| json!({ "tool": pair[0], "args": pair[1] });
     let changes: Vec<_> = calls.as_array().unwrap().iter().map(change).collect();
     let args = json!({ "title": "test", "changes": changes });
-    vec![Call {
-        tool: "propose_changes".to_owned(),
-        args,
-    }]
+    vec![Call { tool: "propose_changes".to_owned(), args }]
 }
 
 fn one_by_one(calls: &Json) -> Vec<Call> {
-    let call = |pair: &Json| Call {
-        tool: pair[0].as_str().unwrap().to_owned(),
-        args: pair[1].clone(),
-    };
+    let call =
+        |pair: &Json| Call { tool: pair[0].as_str().unwrap().to_owned(), args: pair[1].clone() };
     calls.as_array().unwrap().iter().map(call).collect()
 }
 
@@ -208,22 +166,11 @@ fn there_and_back(bytes: &[u8], name: &str, calls: &Json) {
     let file = bench.file(bytes);
     let applied = bench.edit(&file, as_one(calls));
     let after = load(&file).unwrap();
-    assert!(
-        !diff(&Scene::decode(bytes).unwrap(), &after).is_empty(),
-        "{name} changed nothing"
-    );
+    assert!(!diff(&Scene::decode(bytes).unwrap(), &after).is_empty(), "{name} changed nothing");
     let back = bench.revert(&file, applied[0]);
-    same(
-        &Scene::decode(bytes).unwrap(),
-        &load(&file).unwrap(),
-        &format!("{name}, taken back"),
-    );
+    same(&Scene::decode(bytes).unwrap(), &load(&file).unwrap(), &format!("{name}, taken back"));
     bench.revert(&file, back[0]);
-    same(
-        &after,
-        &load(&file).unwrap(),
-        &format!("{name}, taken back twice"),
-    );
+    same(&after, &load(&file).unwrap(), &format!("{name}, taken back twice"));
 }
 
 #[test]
@@ -275,27 +222,13 @@ fn a_rejection_plans_again_what_stood_on_it() {
             ["rename_instance", { "path": "game.Workspace.A", "newName": "B" }],
         ])))
         .unwrap();
-    let Due::Decision(first) = engine.run().unwrap() else {
-        panic!("nothing to decide")
-    };
-    engine
-        .input(Input::Reject {
-            proposal: first,
-            reason: Some("no".to_owned()),
-        })
-        .unwrap();
+    let Due::Decision(first) = engine.run().unwrap() else { panic!("nothing to decide") };
+    engine.input(Input::Reject { proposal: first, reason: Some("no".to_owned()) }).unwrap();
     approve_all(&mut engine);
     let workflow = engine.workflow().unwrap();
-    let reasons: Vec<_> = workflow
-        .refusals()
-        .map(|(_, reason)| reason.to_owned())
-        .collect();
+    let reasons: Vec<_> = workflow.refusals().map(|(_, reason)| reason.to_owned()).collect();
     assert_eq!(reasons.len(), 2, "{reasons:?}");
-    assert!(
-        reasons[0].contains("game.ReplicatedStorage"),
-        "{}",
-        reasons[0]
-    );
+    assert!(reasons[0].contains("game.ReplicatedStorage"), "{}", reasons[0]);
     assert!(reasons[1].contains("game.Workspace.A"), "{}", reasons[1]);
     let mut ends: HashMap<&str, usize> = HashMap::new();
     for (_, pending) in workflow.proposals() {
@@ -307,10 +240,7 @@ fn a_rejection_plans_again_what_stood_on_it() {
         };
         *ends.entry(end).or_default() += 1;
     }
-    assert_eq!(
-        ends,
-        HashMap::from([("applied", 1), ("rejected", 1), ("withdrawn", 2)])
-    );
+    assert_eq!(ends, HashMap::from([("applied", 1), ("rejected", 1), ("withdrawn", 2)]));
 }
 
 #[test]
@@ -324,11 +254,7 @@ fn a_revert_goes_on_where_others_edited_and_refuses_where_they_touched_the_same(
     bench.edit(&file, as_one(&other));
     bench.revert(&file, first[0]);
     let scene = load(&file).unwrap();
-    assert!(
-        scene
-            .resolve(&"game.Workspace.House".parse().unwrap())
-            .is_ok()
-    );
+    assert!(scene.resolve(&"game.Workspace.House".parse().unwrap()).is_ok());
 
     let coloured = json!([["set_properties", { "path": "game.Workspace.Wall[2]", "props": { "Color": "#ff0000" } }]]);
     let second = bench.edit(&file, as_one(&coloured));
@@ -336,20 +262,8 @@ fn a_revert_goes_on_where_others_edited_and_refuses_where_they_touched_the_same(
     bench.edit(&file, as_one(&again));
     let mut engine = bench.engine(&file);
     let args = json!({ "proposal": second[0] });
-    engine
-        .call(vec![Call {
-            tool: REVERT.to_owned(),
-            args,
-        }])
-        .unwrap();
+    engine.call(vec![Call { tool: REVERT.to_owned(), args }]).unwrap();
     assert_eq!(engine.run().unwrap(), Due::Nothing);
-    let reason = engine
-        .workflow()
-        .unwrap()
-        .refusals()
-        .next()
-        .unwrap()
-        .1
-        .to_owned();
+    let reason = engine.workflow().unwrap().refusals().next().unwrap().1.to_owned();
     assert!(reason.contains("has changed since"), "{reason}");
 }

@@ -13,14 +13,7 @@ fn with_entries(records: &[Record]) -> Bench {
     for record in records {
         let workflow = (record.seq != record.workflow).then_some(record.workflow);
         let entries = vec![record.entry.clone()];
-        bench
-            .ledger
-            .append(Append {
-                workflow,
-                entries,
-                blobs: Vec::new(),
-            })
-            .unwrap();
+        bench.ledger.append(Append { workflow, entries, blobs: Vec::new() }).unwrap();
     }
     bench
 }
@@ -40,16 +33,12 @@ fn whatever_stands_in_the_ledger_is_finished_or_nothing_happened() {
             let file = bench.file(&before);
             bench.edit(&file, calls);
             let after = std::fs::read(&file).unwrap();
-            let records = bench
-                .ledger
-                .read(scene_schemas::entry::Seq(0), 1_000)
-                .unwrap();
+            let records = bench.ledger.read(scene_schemas::entry::Seq(0), 1_000).unwrap();
             for stop in 1..=records.len() {
                 // A file is replaced between `applying` and `applied`: stopped there, it may be either.
                 let last = &records[stop - 1].entry;
-                let replaced = records[..stop]
-                    .iter()
-                    .any(|it| matches!(it.entry, Entry::Applied { .. }));
+                let replaced =
+                    records[..stop].iter().any(|it| matches!(it.entry, Entry::Applied { .. }));
                 let files: &[&[u8]] = match last {
                     Entry::Applying { .. } => &[&before, &after],
                     _ if replaced => &[&after],
@@ -77,14 +66,8 @@ fn stop_and_recover(
     let old = std::fs::canonicalize(file).unwrap();
     let (from, to) = (old.display().to_string(), copy.display().to_string());
     let bench = with_entries(&about(records, &from, &to));
-    let approved = records
-        .iter()
-        .filter(|it| matches!(it.entry, Entry::Approved { .. }))
-        .count();
-    let proposed = records
-        .iter()
-        .filter(|it| matches!(it.entry, Entry::Proposed { .. }))
-        .count();
+    let approved = records.iter().filter(|it| matches!(it.entry, Entry::Approved { .. })).count();
+    let proposed = records.iter().filter(|it| matches!(it.entry, Entry::Proposed { .. })).count();
     recover(&bench.ledger, &copy).unwrap();
     let now = std::fs::read(&copy).unwrap();
     if approved == proposed && approved > 0 && records_are_whole(records) {
@@ -92,31 +75,15 @@ fn stop_and_recover(
     } else if approved == 0 {
         assert!(now == before, "{what}: nothing was approved");
     }
-    assert!(
-        bench.ledger.unfinished().unwrap().is_empty(),
-        "{what}: the workflow is over"
-    );
-    assert_eq!(
-        recover(&bench.ledger, &copy).unwrap(),
-        Vec::<String>::new(),
-        "{what}"
-    );
-    assert!(
-        std::fs::read(&copy).unwrap() == now,
-        "{what}: a second recovery does nothing"
-    );
+    assert!(bench.ledger.unfinished().unwrap().is_empty(), "{what}: the workflow is over");
+    assert_eq!(recover(&bench.ledger, &copy).unwrap(), Vec::<String>::new(), "{what}");
+    assert!(std::fs::read(&copy).unwrap() == now, "{what}: a second recovery does nothing");
 }
 
 /// Whether all calls were planned, so that what was approved is everything.
 fn records_are_whole(records: &[Record]) -> bool {
-    let calls = records
-        .iter()
-        .filter(|it| matches!(it.entry, Entry::Called { .. }))
-        .count();
-    let planned = records
-        .iter()
-        .filter(|it| matches!(it.entry, Entry::Proposed { .. }))
-        .count();
+    let calls = records.iter().filter(|it| matches!(it.entry, Entry::Called { .. })).count();
+    let planned = records.iter().filter(|it| matches!(it.entry, Entry::Proposed { .. })).count();
     calls == planned
 }
 
@@ -125,21 +92,12 @@ fn what_was_approved_is_not_applied_to_a_file_that_changed() {
     let bench = Bench::new();
     let file = bench.file(&place(Format::Binary));
     bench.edit(&file, as_one(&edits()[0].1));
-    let records = bench
-        .ledger
-        .read(scene_schemas::entry::Seq(0), 1_000)
-        .unwrap();
-    let stop = records
-        .iter()
-        .position(|it| matches!(it.entry, Entry::Approved { .. }))
-        .unwrap();
+    let records = bench.ledger.read(scene_schemas::entry::Seq(0), 1_000).unwrap();
+    let stop = records.iter().position(|it| matches!(it.entry, Entry::Approved { .. })).unwrap();
     let other = place(Format::Xml);
     std::fs::write(&file, &other).unwrap();
     let crashed = with_entries(&records[..=stop]);
     let notices = recover(&crashed.ledger, &file).unwrap();
-    assert!(
-        notices[0].contains("was changed after this was approved"),
-        "{notices:?}"
-    );
+    assert!(notices[0].contains("was changed after this was approved"), "{notices:?}");
     assert!(std::fs::read(&file).unwrap() == other);
 }

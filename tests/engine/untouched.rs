@@ -42,11 +42,7 @@ fn walk(dom: &WeakDom) -> (Vec<Ref>, HashMap<Ref, usize>) {
         order.push(node);
         stack.extend(dom.get_by_ref(node).unwrap().children().iter().rev());
     }
-    let places = order
-        .iter()
-        .enumerate()
-        .map(|(at, node)| (*node, at))
-        .collect();
+    let places = order.iter().enumerate().map(|(at, node)| (*node, at)).collect();
     (order, places)
 }
 
@@ -57,21 +53,14 @@ fn hold(left: &[u8], right: &[u8], touched: (usize, &str), what: &str) {
     assert_eq!(left_order.len(), right_order.len(), "{what}");
     for (at, (a, b)) in left_order.iter().zip(&right_order).enumerate() {
         let (a, b) = (left.get_by_ref(*a).unwrap(), right.get_by_ref(*b).unwrap());
-        assert_eq!(
-            (a.class, a.children().len()),
-            (b.class, b.children().len()),
-            "{what}"
-        );
+        assert_eq!((a.class, a.children().len()), (b.class, b.children().len()), "{what}");
         if (at, "Name") != touched {
             assert_eq!(a.name, b.name, "{what}");
         }
         let mut names: Vec<_> = a.properties.keys().chain(b.properties.keys()).collect();
         names.sort_unstable();
         names.dedup();
-        for name in names
-            .into_iter()
-            .filter(|name| (at, name.as_str()) != touched)
-        {
+        for name in names.into_iter().filter(|name| (at, name.as_str()) != touched) {
             let (x, y) = (a.properties.get(name), b.properties.get(name));
             let equal = match (x, y) {
                 (Some(Variant::Ref(x)), Some(Variant::Ref(y))) => {
@@ -90,10 +79,7 @@ fn hold(left: &[u8], right: &[u8], touched: (usize, &str), what: &str) {
 }
 
 fn first(scene: &Scene, wanted: impl Fn(Node) -> bool) -> Option<(usize, String)> {
-    let found = scene
-        .descendants(scene.root())
-        .enumerate()
-        .find(|(_, node)| wanted(*node));
+    let found = scene.descendants(scene.root()).enumerate().find(|(_, node)| wanted(*node));
     // The walk of a file begins with its root.
     found.map(|(at, node)| (at + 1, scene.path(node).to_string()))
 }
@@ -104,11 +90,7 @@ fn simple_edits(scene: &Scene) -> Vec<(&'static str, Json, (usize, &'static str)
     let of = |class: &'static str| move |node: Node| reflection::is_a(scene.class(node), class);
     if let Some((at, path)) = first(scene, of("BasePart")) {
         let args = json!({ "path": path, "props": { "Transparency": 0.625 } });
-        edits.push((
-            "set",
-            json!([["set_properties", args]]),
-            (at, "Transparency"),
-        ));
+        edits.push(("set", json!([["set_properties", args]]), (at, "Transparency")));
     }
     if let Some((at, path)) = first(scene, of("LuaSourceContainer")) {
         let args = json!({ "path": path, "source": "return 'another text'\n" });
@@ -137,9 +119,7 @@ fn deep_edits(scene: &Scene) -> Vec<(&'static str, Json)> {
     let big = |node: Node| is_free(node) && scene.children(node).len() > 1;
     for (name, found) in [("leaf", first(scene, is_free)), ("tree", first(scene, big))] {
         let Some((_, path)) = found else { continue };
-        let delete = ["delete_instance"]
-            .into_iter()
-            .map(|tool| json!([[tool, { "path": path }]]));
+        let delete = ["delete_instance"].into_iter().map(|tool| json!([[tool, { "path": path }]]));
         edits.extend(delete.map(|calls| (name, calls)));
         let clone = json!({ "path": path, "name": "A copy" });
         edits.push((name, json!([["clone_instance", clone]])));
@@ -154,12 +134,7 @@ fn check(bytes: &[u8], name: &str) {
         let bench = Bench::new();
         let file = bench.file(bytes);
         bench.edit(&file, as_one(&calls));
-        hold(
-            &bare,
-            &std::fs::read(&file).unwrap(),
-            touched,
-            &format!("{name}: {edit}"),
-        );
+        hold(&bare, &std::fs::read(&file).unwrap(), touched, &format!("{name}: {edit}"));
     }
     for (edit, calls) in deep_edits(&scene) {
         let bench = Bench::new();
@@ -167,17 +142,8 @@ fn check(bytes: &[u8], name: &str) {
         let applied = bench.edit(&file, as_one(&calls));
         bench.revert(&file, applied[0]);
         let after = Scene::decode(&std::fs::read(&file).unwrap()).unwrap();
-        same(
-            &scene,
-            &after,
-            &format!("{name}: {edit} {calls}, taken back"),
-        );
-        hold(
-            &bare,
-            &std::fs::read(&file).unwrap(),
-            (0, ""),
-            &format!("{name}: {edit} {calls}"),
-        );
+        same(&scene, &after, &format!("{name}: {edit} {calls}, taken back"));
+        hold(&bare, &std::fs::read(&file).unwrap(), (0, ""), &format!("{name}: {edit} {calls}"));
     }
 }
 
@@ -197,14 +163,8 @@ fn real_places() {
     let mut seen = 0;
     for entry in std::fs::read_dir(Path::new(&cases).join("places")).unwrap() {
         let file = entry.unwrap().path();
-        if file
-            .extension()
-            .is_some_and(|it| it.to_string_lossy().starts_with("rbx"))
-        {
-            check(
-                &std::fs::read(&file).unwrap(),
-                &file.file_name().unwrap().to_string_lossy(),
-            );
+        if file.extension().is_some_and(|it| it.to_string_lossy().starts_with("rbx")) {
+            check(&std::fs::read(&file).unwrap(), &file.file_name().unwrap().to_string_lossy());
             seen += 1;
         }
     }

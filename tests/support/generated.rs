@@ -27,13 +27,8 @@ pub fn generated(n: usize) -> WeakDom {
     let server = service("ServerScriptService");
     service("ReplicatedStorage");
     service("Lighting");
-    let mut city = City {
-        left: n.saturating_sub(4),
-        dice: Dice(2_463_534_242),
-        added: 0,
-        scripts: 0,
-        dom,
-    };
+    let mut city =
+        City { left: n.saturating_sub(4), dice: Dice(2_463_534_242), added: 0, scripts: 0, dom };
     while city.left > 0 {
         city.district(workspace, server);
     }

@@ -20,10 +20,7 @@ struct Places {
 
 impl Places {
     fn of(place: &WeakDom) -> Self {
-        Self {
-            models: paths(place, "Model"),
-            scripts: paths(place, "ModuleScript"),
-        }
+        Self { models: paths(place, "Model"), scripts: paths(place, "ModuleScript") }
     }
 
     /// A wall of the `n`th model: one of several by that name.
@@ -62,10 +59,7 @@ const KINDS: [(usize, Make); 7] = [
 pub fn operations(place: &WeakDom) -> String {
     let places = Places::of(place);
     let (models, scripts) = (places.models.len(), places.scripts.len());
-    assert!(
-        models >= 1_000 && scripts >= 60,
-        "{models} models and {scripts} modules are too few"
-    );
+    assert!(models >= 1_000 && scripts >= 60, "{models} models and {scripts} modules are too few");
     let mut order: Vec<_> = KINDS
         .iter()
         .flat_map(|(count, make)| (0..*count).map(move |nth| (nth * 1_000 / count, nth, *make)))
@@ -89,10 +83,7 @@ fn set(places: &Places, n: usize, nth: usize) -> Json {
         1 => json!({ "Color": "#ff8800", "@Checked": true }),
         _ => json!({ "Anchored": false, "Size": [4, 1, 2] }),
     };
-    op(
-        "set_properties",
-        json!({ "path": places.wall(n), "props": props }),
-    )
+    op("set_properties", json!({ "path": places.wall(n), "props": props }))
 }
 
 fn create(places: &Places, n: usize, nth: usize) -> Json {
@@ -111,17 +102,11 @@ fn create(places: &Places, n: usize, nth: usize) -> Json {
 }
 
 fn rename(places: &Places, n: usize, nth: usize) -> Json {
-    op(
-        "rename_instance",
-        json!({ "path": places.wall(n), "newName": format!("Renamed {nth}") }),
-    )
+    op("rename_instance", json!({ "path": places.wall(n), "newName": format!("Renamed {nth}") }))
 }
 
 fn move_away(places: &Places, n: usize, _: usize) -> Json {
-    op(
-        "move_instance",
-        json!({ "path": places.wall(n), "parentPath": "game.ReplicatedStorage" }),
-    )
+    op("move_instance", json!({ "path": places.wall(n), "parentPath": "game.ReplicatedStorage" }))
 }
 
 fn delete(places: &Places, n: usize, _: usize) -> Json {
@@ -129,10 +114,7 @@ fn delete(places: &Places, n: usize, _: usize) -> Json {
 }
 
 fn clone(places: &Places, n: usize, nth: usize) -> Json {
-    op(
-        "clone_instance",
-        json!({ "path": places.wall(n), "name": format!("Copy {nth}") }),
-    )
+    op("clone_instance", json!({ "path": places.wall(n), "name": format!("Copy {nth}") }))
 }
 
 /// Half of them by text, half by ranges.

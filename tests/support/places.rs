@@ -12,10 +12,7 @@ use rbx_xml::{DecodeOptions, DecodePropertyBehavior, EncodeOptions, EncodeProper
 
 /// The four formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(
-    missing_docs,
-    reason = "the variants carry the names of the extensions"
-)]
+#[expect(missing_docs, reason = "the variants carry the names of the extensions")]
 pub enum Format {
     Rbxl,
     Rbxlx,
@@ -53,11 +50,7 @@ pub fn sample(format: Format) -> Vec<u8> {
 
 /// Writes a place down. As a model it is what stands in the Workspace, without the terrain.
 pub fn encode(dom: &WeakDom, format: Format) -> Vec<u8> {
-    let roots = if format.is_model() {
-        model_roots(dom)
-    } else {
-        dom.root().children().to_vec()
-    };
+    let roots = if format.is_model() { model_roots(dom) } else { dom.root().children().to_vec() };
     write(dom, &roots, format.is_xml())
 }
 
@@ -110,15 +103,15 @@ pub fn sample_place() -> WeakDom {
         .with_child(lamp())
         .with_children([mesh("Rock", 1.0), mesh("Rock", 2.0)])
         .with_child(
-            InstanceBuilder::new("ObjectValue")
-                .with_name("Pointer")
-                .with_property("Value", target),
+            InstanceBuilder::new("ObjectValue").with_name("Pointer").with_property("Value", target),
         )
         .with_child(unknown());
     let storage = InstanceBuilder::new("ReplicatedStorage").with_child(
-        InstanceBuilder::new("Folder")
-            .with_name("My.Folder/1")
-            .with_child(script("ModuleScript", "Größe", MODULE)),
+        InstanceBuilder::new("Folder").with_name("My.Folder/1").with_child(script(
+            "ModuleScript",
+            "Größe",
+            MODULE,
+        )),
     );
     let server = InstanceBuilder::new("ServerScriptService")
         .with_child(script("Script", "Main", MAIN))
@@ -151,9 +144,7 @@ return Size
 ";
 
 fn script(class: &str, name: &str, source: &str) -> InstanceBuilder {
-    InstanceBuilder::new(class)
-        .with_name(name)
-        .with_property("Source", source)
+    InstanceBuilder::new(class).with_name(name).with_property("Source", source)
 }
 
 fn part(name: &str, size: [f32; 3], position: [f32; 3]) -> InstanceBuilder {

@@ -37,12 +37,7 @@ fn first_difference(committed: &str, printed: &str) -> Option<String> {
         .chain(std::iter::repeat(None))
         .zip(printed.split('\n').map(Some).chain(std::iter::repeat(None)));
     let at = pairs.position(|(a, b)| a != b)?;
-    let line = |text: &str| {
-        text.split('\n')
-            .nth(at)
-            .unwrap_or("(the file ends)")
-            .to_owned()
-    };
+    let line = |text: &str| text.split('\n').nth(at).unwrap_or("(the file ends)").to_owned();
     Some(format!(
         "line {}:\n  committed: {}\n  printed:   {}",
         at + 1,

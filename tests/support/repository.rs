@@ -6,10 +6,7 @@ use std::path::{Path, PathBuf};
 /// The repository's root.
 pub fn root() -> PathBuf {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
-    tests
-        .parent()
-        .expect("tests/ lies in the repository")
-        .to_owned()
+    tests.parent().expect("tests/ lies in the repository").to_owned()
 }
 
 /// The text of a file, by its path below the root.
@@ -29,9 +26,7 @@ pub fn files(folder: &str, extension: &str) -> Vec<String> {
             if path.is_dir() {
                 open.push(path);
             } else if path.extension().is_some_and(|it| it == extension) {
-                let below = path
-                    .strip_prefix(&root)
-                    .expect("it was found below the root");
+                let below = path.strip_prefix(&root).expect("it was found below the root");
                 found.push(below.to_string_lossy().replace('\\', "/"));
             }
         }

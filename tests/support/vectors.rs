@@ -180,11 +180,7 @@ pub const REFUSED_PATHS: &[&str] = &[
 pub const TEXTS: &[&str] = &["", "print(1)\n", "print(1)\r\n", "-- Größe 😀"];
 
 /// One instance of the small scene: its path and class, and what is set on it.
-type Given = (
-    &'static str,
-    &'static str,
-    &'static [(&'static str, &'static str)],
-);
+type Given = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
 const SCENE: [Given; 7] = [
     ("game.Workspace", "Workspace", &[]),
@@ -203,17 +199,10 @@ const SCENE: [Given; 7] = [
     (
         "game.Workspace.Tower.Wall[2]",
         "Part",
-        &[(
-            "Material",
-            r#"{"__t":"EnumItem","enum":"Material","name":"Neon"}"#,
-        )],
+        &[("Material", r#"{"__t":"EnumItem","enum":"Material","name":"Neon"}"#)],
     ),
     (r#"game.Workspace["My.Folder \"ä\""]"#, "Folder", &[]),
-    (
-        "game.Workspace.Main",
-        "Script",
-        &[("Source", r#""print(1)\n""#)],
-    ),
+    ("game.Workspace.Main", "Script", &[("Source", r#""print(1)\n""#)]),
 ];
 
 /// An instance of the scene, and the properties that its fingerprint is over.
@@ -244,9 +233,7 @@ fn made() -> Scene {
         let node = scene.create(parent, class, path.name());
         for (name, value) in props {
             let value = Value::from_json(parse(value)).expect("it is a value");
-            scene
-                .set(node, name, Some(&value))
-                .unwrap_or_else(|refusal| panic!("{refusal}"));
+            scene.set(node, name, Some(&value)).unwrap_or_else(|refusal| panic!("{refusal}"));
         }
     }
     // A reference needs the id that its target has in this scene.
@@ -259,9 +246,7 @@ fn made() -> Scene {
 }
 
 fn locate(scene: &Scene, path: &InstancePath) -> Node {
-    scene
-        .resolve(path)
-        .unwrap_or_else(|refusal| panic!("{refusal}"))
+    scene.resolve(path).unwrap_or_else(|refusal| panic!("{refusal}"))
 }
 
 fn node(scene: &Scene, path: &str) -> Node {
@@ -272,10 +257,8 @@ fn node(scene: &Scene, path: &str) -> Node {
 fn fingerprints() -> (Vec<Json>, Vec<Json>) {
     let scene = scene();
     let given = SCENE.map(|(path, class, props)| {
-        let mut props: BTreeMap<_, _> = props
-            .iter()
-            .map(|(name, value)| (*name, parse(value)))
-            .collect();
+        let mut props: BTreeMap<_, _> =
+            props.iter().map(|(name, value)| (*name, parse(value))).collect();
         if path == "game.Workspace.Tower" {
             let wall = scene.target(node(&scene, "game.Workspace.Tower.Wall[2]"));
             props.insert("PrimaryPart", Value::Ref(Some(wall)).to_json());
@@ -311,17 +294,10 @@ pub fn commands() -> Vec<Command> {
         Some(scene.fingerprint(node(&scene, path), over.iter().copied()))
     };
     let new = InstanceId::new_in_proposal;
-    let made = Target {
-        id: new(0),
-        path: "game.Workspace.Tower.Roof".parse().expect("it is a path"),
-    };
-    let neon = Value::from_json(parse(
-        r#"{"__t":"EnumItem","enum":"Material","name":"Neon"}"#,
-    ));
-    let props = Props::from([
-        ("Material".to_owned(), neon.ok()),
-        ("@Speed".to_owned(), None),
-    ]);
+    let made =
+        Target { id: new(0), path: "game.Workspace.Tower.Roof".parse().expect("it is a path") };
+    let neon = Value::from_json(parse(r#"{"__t":"EnumItem","enum":"Material","name":"Neon"}"#));
+    let props = Props::from([("Material".to_owned(), neon.ok()), ("@Speed".to_owned(), None)]);
     vec![
         Command::Create {
             id: new(0),
@@ -372,11 +348,7 @@ fn edit(target: Target) -> Command {
     let at = |line, character| Position { line, character };
     Command::EditScript {
         target,
-        edits: vec![TextEdit {
-            start: at(0, 6),
-            end: at(0, 7),
-            text: "2".to_owned(),
-        }],
+        edits: vec![TextEdit { start: at(0, 6), end: at(0, 7), text: "2".to_owned() }],
         expect: Fingerprint::of(b"print(1)\n"),
     }
 }

@@ -17,38 +17,18 @@ const ARROWS: [(&str, &[&str]); 18] = [
     ("core::policy", &[]),
     ("core::prompt", &[]),
     ("core::scene", &["core::refusal"]),
-    (
-        "core::proposal",
-        &["core::scene", "core::edit", "core::luau", "core::refusal"],
-    ),
+    ("core::proposal", &["core::scene", "core::edit", "core::luau", "core::refusal"]),
     (
         "core::tools",
-        &[
-            "core::proposal",
-            "core::scene",
-            "core::edit",
-            "core::luau",
-            "core::refusal",
-        ],
+        &["core::proposal", "core::scene", "core::edit", "core::luau", "core::refusal"],
     ),
-    (
-        "core::workflow",
-        &[
-            "core::tools",
-            "core::policy",
-            "core::prompt",
-            "core::refusal",
-        ],
-    ),
+    ("core::workflow", &["core::tools", "core::policy", "core::prompt", "core::refusal"]),
     ("providers", &["core"]),
     ("targets", &["core"]),
     ("ledger", &["core"]),
     ("server", &["core"]),
     ("config", &["core"]),
-    (
-        "engine",
-        &["core", "providers", "targets", "ledger", "config"],
-    ),
+    ("engine", &["core", "providers", "targets", "ledger", "config"]),
     ("cli", &["*"]),
     ("main", &["*"]),
 ];
@@ -77,11 +57,7 @@ pub(super) fn arrows(source: &Source, exports: &Exports) -> Vec<Violation> {
         rule: "arrows",
         what,
     };
-    let named = if source.test {
-        vec![]
-    } else {
-        paths(&source.code)
-    };
+    let named = if source.test { vec![] } else { paths(&source.code) };
     if source.path.starts_with("scene-schemas/") {
         return named
             .iter()
@@ -97,11 +73,7 @@ pub(super) fn arrows(source: &Source, exports: &Exports) -> Vec<Violation> {
     let room = room(&module, exports);
     let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == room) else {
         let unknown = format!("the room `{room}` has no row in tests/tidy/arrows.rs");
-        return if room == "lib" {
-            vec![]
-        } else {
-            vec![violation(0, unknown)]
-        };
+        return if room == "lib" { vec![] } else { vec![violation(0, unknown)] };
     };
     named
         .iter()
@@ -177,54 +149,22 @@ mod tests {
         check(scene, "use crate::core::refusal::refuse;", &[]);
         check(scene, "use crate::core::{Refusal, scene::Node};", &[]);
         check(scene, "use super::Scene;", &[]);
-        check(
-            scene,
-            "use crate::core::{\n    edit, tools::Tool};",
-            &["2: arrows", "2: arrows"],
-        );
+        check(scene, "use crate::core::{\n    edit, tools::Tool};", &["2: arrows", "2: arrows"]);
         check(scene, "use super::super::tools::TOOLS;", &["1: arrows"]);
-        check(
-            scene,
-            "\nfn f(x: crate::core::policy::Mode) {}",
-            &["2: arrows"],
-        );
+        check(scene, "\nfn f(x: crate::core::policy::Mode) {}", &["2: arrows"]);
         check(scene, "use crate::core::*;", &["1: arrows"]);
         check(scene, "use crate::core;", &["1: arrows"]);
         check(scene, "use crate::ledger::Ledger;", &["1: arrows"]);
-        check(
-            "daemon/src/core/workflow/mod.rs",
-            "use crate::core::scene::Scene;",
-            &["1: arrows"],
-        );
+        check("daemon/src/core/workflow/mod.rs", "use crate::core::scene::Scene;", &["1: arrows"]);
     }
 
     #[test]
     fn the_rooms_of_the_shell_do_not_know_each_other() {
-        check(
-            "daemon/src/ledger/mod.rs",
-            "use crate::core::workflow::State;",
-            &[],
-        );
-        check(
-            "daemon/src/ledger/mod.rs",
-            "use crate::targets::place;",
-            &["1: arrows"],
-        );
-        check(
-            "daemon/src/providers/mod.rs",
-            "use crate::engine;",
-            &["1: arrows"],
-        );
-        check(
-            "daemon/src/engine/mod.rs",
-            "use crate::{ledger, providers, targets};",
-            &[],
-        );
-        check(
-            "daemon/src/engine/mod.rs",
-            "use crate::server::serve;",
-            &["1: arrows"],
-        );
+        check("daemon/src/ledger/mod.rs", "use crate::core::workflow::State;", &[]);
+        check("daemon/src/ledger/mod.rs", "use crate::targets::place;", &["1: arrows"]);
+        check("daemon/src/providers/mod.rs", "use crate::engine;", &["1: arrows"]);
+        check("daemon/src/engine/mod.rs", "use crate::{ledger, providers, targets};", &[]);
+        check("daemon/src/engine/mod.rs", "use crate::server::serve;", &["1: arrows"]);
         check("daemon/src/cli/edit.rs", "use crate::engine::run;", &[]);
         check("daemon/src/main.rs", "use vector_daemon::cli;", &[]);
         check("daemon/src/attic.rs", "", &["1: arrows"]);

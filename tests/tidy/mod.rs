@@ -27,12 +27,7 @@ struct Violation {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            path,
-            line,
-            rule,
-            what,
-        } = self;
+        let Self { path, line, rule, what } = self;
         write!(f, "{path}:{line}: {rule}: {what}")
     }
 }
@@ -84,9 +79,6 @@ fn the_sources_keep_the_rules_of_the_house() {
 #[cfg(test)]
 #[track_caller]
 fn expect(violations: &[Violation], expected: &[&str]) {
-    let found: Vec<_> = violations
-        .iter()
-        .map(|it| format!("{}: {}", it.line, it.rule))
-        .collect();
+    let found: Vec<_> = violations.iter().map(|it| format!("{}: {}", it.line, it.rule)).collect();
     assert_eq!(found, expected, "{violations:#?}");
 }

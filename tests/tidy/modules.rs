@@ -14,19 +14,13 @@ pub(super) fn reach(
     read: impl Fn(&str) -> Option<String>,
 ) -> (Vec<Source>, Vec<Violation>) {
     let (mut reached, mut violations) = (Vec::new(), Vec::new());
-    let mut open: Vec<_> = roots
-        .into_iter()
-        .map(|(path, test)| (path, test, true))
-        .collect();
+    let mut open: Vec<_> = roots.into_iter().map(|(path, test)| (path, test, true)).collect();
     while let Some((path, test, root)) = open.pop() {
         let source = Source::new(&path, &read(&path).unwrap_or_default(), test);
         let folder = folder(&path, root);
         for module in declared(&source) {
             let name = &module.name;
-            let candidates = [
-                format!("{folder}{name}.rs"),
-                format!("{folder}{name}/mod.rs"),
-            ];
+            let candidates = [format!("{folder}{name}.rs"), format!("{folder}{name}/mod.rs")];
             let Some(file) = candidates.into_iter().find(|file| read(file).is_some()) else {
                 violations.push(Violation {
                     path: path.clone(),
@@ -67,10 +61,7 @@ fn declared(source: &Source) -> Vec<Module> {
         .filter(|three| three[0].1 == "mod" && three[2].1 == ";")
         .map(|three| {
             // Between the attribute and the `mod` there may be another attribute or a `pub`.
-            let before = code[..three[0].0]
-                .rsplit([';', '}'])
-                .next()
-                .unwrap_or_default();
+            let before = code[..three[0].0].rsplit([';', '}']).next().unwrap_or_default();
             Module {
                 name: three[1].1.to_owned(),
                 line: line_of(code, three[0].0),
@@ -114,10 +105,8 @@ mod tests {
     fn every_file_is_reached_or_reported() {
         let (reached, violations) = reach(vec![("t/main.rs".to_owned(), false)], read);
         expect(&violations[..1], &["5: modules"]);
-        let mut found: Vec<_> = reached
-            .iter()
-            .map(|source| format!("{} {}", source.path, source.test))
-            .collect();
+        let mut found: Vec<_> =
+            reached.iter().map(|source| format!("{} {}", source.path, source.test)).collect();
         found.sort();
         let expected = [
             "t/a.rs false",

@@ -12,8 +12,7 @@ pub(super) fn tokens(code: &str) -> Vec<(usize, &str)> {
     while let Some(c) = code[at..].chars().next() {
         let rest = &code[at..];
         let length = if c.is_alphanumeric() || c == '_' {
-            rest.find(|c: char| !(c.is_alphanumeric() || c == '_'))
-                .unwrap_or(rest.len())
+            rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len())
         } else if rest.starts_with("::") {
             2
         } else {
@@ -33,11 +32,7 @@ fn is_word(token: &str) -> bool {
 
 /// All paths of two or more segments, and what a `use` names.
 pub(super) fn paths(code: &str) -> Vec<Path<'_>> {
-    let mut reader = Reader {
-        tokens: tokens(code),
-        at: 0,
-        found: Vec::new(),
-    };
+    let mut reader = Reader { tokens: tokens(code), at: 0, found: Vec::new() };
     let mut in_use = false;
     while let Some((_, token)) = reader.peek() {
         match token {
@@ -113,10 +108,7 @@ mod tests {
 
     #[track_caller]
     fn check(code: &str, expected: &[&str]) {
-        let found: Vec<_> = paths(code)
-            .iter()
-            .map(|(_, segments)| segments.join("::"))
-            .collect();
+        let found: Vec<_> = paths(code).iter().map(|(_, segments)| segments.join("::")).collect();
         assert_eq!(found, expected);
     }
 
@@ -128,10 +120,7 @@ mod tests {
             "use a::{self, b, c::{d, e as f}, g::*};",
             &["a", "a::b", "a::c::d", "a::c::e", "a::g::*"],
         );
-        check(
-            "pub(crate) fn f(x: a::B) -> Vec<c::D> { self.x + E::<u8>::f() }",
-            &["a::B", "c::D"],
-        );
+        check("pub(crate) fn f(x: a::B) -> Vec<c::D> { self.x + E::<u8>::f() }", &["a::B", "c::D"]);
         check("impl T for U { fn f() { super::g(); } }", &["super::g"]);
     }
 }

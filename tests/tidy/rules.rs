@@ -37,12 +37,7 @@ pub(super) fn all(source: &Source) -> Vec<Violation> {
 }
 
 fn violation(source: &Source, at: usize, rule: &'static str, what: String) -> Violation {
-    Violation {
-        path: source.path.clone(),
-        line: line_of(&source.text, at),
-        rule,
-        what,
-    }
+    Violation { path: source.path.clone(), line: line_of(&source.text, at), rule, what }
 }
 
 /// Every file says at its top why it exists.
@@ -71,21 +66,11 @@ fn pure(source: &Source) -> Vec<Violation> {
         let path = segments.join("::");
         let path = path.strip_suffix("::*").unwrap_or(&path);
         if IMPURE.iter().any(|impure| meets(path, impure)) {
-            found.push(violation(
-                source,
-                at,
-                "pure",
-                format!("core names `{path}`"),
-            ));
+            found.push(violation(source, at, "pure", format!("core names `{path}`")));
         }
     }
     for (at, name) in macros(&source.code, &PRINTING) {
-        found.push(violation(
-            source,
-            at,
-            "pure",
-            format!("core prints: `{name}!`"),
-        ));
+        found.push(violation(source, at, "pure", format!("core prints: `{name}!`")));
     }
     found
 }
@@ -93,9 +78,7 @@ fn pure(source: &Source) -> Vec<Violation> {
 /// Whether a path leads into an impure module, or imports the module around it as a whole.
 fn meets(path: &str, impure: &str) -> bool {
     let within = |inner: &str, outer: &str| {
-        inner
-            .strip_prefix(outer)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+        inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
     };
     within(path, impure) || path != "std::io" && within(impure, path)
 }
@@ -103,9 +86,7 @@ fn meets(path: &str, impure: &str) -> bool {
 /// Where one of these macros is called.
 fn macros<'a>(code: &'a str, names: &[&str]) -> Vec<(usize, &'a str)> {
     let tokens = tokens(code);
-    let called = tokens
-        .windows(2)
-        .filter(|two| two[1].1 == "!" && names.contains(&two[0].1));
+    let called = tokens.windows(2).filter(|two| two[1].1 == "!" && names.contains(&two[0].1));
     called.map(|two| two[0]).collect()
 }
 
@@ -153,9 +134,7 @@ pub(super) fn luau_marks(path: &str, text: &str) -> Vec<Violation> {
 }
 
 fn marks_in(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    tokens(text)
-        .into_iter()
-        .filter(|(_, word)| MARKS.contains(word))
+    tokens(text).into_iter().filter(|(_, word)| MARKS.contains(word))
 }
 
 #[cfg(test)]
@@ -181,29 +160,18 @@ mod tests {
     fn a_file_is_one_subject() {
         let long = format!("//! d\n{}", "fn f() {}\n".repeat(600));
         check(SHELL, &long, &["1: short"]);
-        let tests = format!(
-            "//! d\n#[cfg(test)]\nmod tests {{\n{}}}\n",
-            "\n".repeat(600)
-        );
+        let tests = format!("//! d\n#[cfg(test)]\nmod tests {{\n{}}}\n", "\n".repeat(600));
         check(SHELL, &tests, &[]);
     }
 
     #[test]
     fn the_core_touches_nothing() {
-        check(
-            CORE,
-            "//! d\nuse std::time::Duration;\nuse std::io::Read;\n",
-            &[],
-        );
+        check(CORE, "//! d\nuse std::time::Duration;\nuse std::io::Read;\n", &[]);
         check(CORE, "//! d\nuse std::{fmt, fs};\n", &["2: pure"]);
         check(CORE, "//! d\nuse std::time;\n", &["2: pure"]);
         check(CORE, "//! d\nuse std::time::*;\n", &["2: pure"]);
         check(CORE, "//! d\nuse tokio;\n", &["2: pure"]);
-        check(
-            CORE,
-            "//! d\nfn f() {\n    std::env::var(\"A\");\n}\n",
-            &["3: pure"],
-        );
+        check(CORE, "//! d\nfn f() {\n    std::env::var(\"A\");\n}\n", &["3: pure"]);
         check(CORE, "//! d\nfn f() {\n    println!();\n}\n", &["3: pure"]);
         check(SHELL, "//! d\nuse std::fs;\n", &[]);
         check(CORE, "//! d\n#[cfg(test)]\nuse std::fs;\n", &[]);
@@ -211,50 +179,19 @@ mod tests {
 
     #[test]
     fn nothing_is_unwrapped() {
-        check(
-            SHELL,
-            "//! d\nfn f() {\n    g().unwrap();\n}\n",
-            &["3: fallible"],
-        );
-        check(
-            SHELL,
-            "//! d\nfn f() {\n    g()\n        .expect(\"x\");\n}\n",
-            &["4: fallible"],
-        );
-        check(
-            SHELL,
-            "//! d\n#[expect(unused)]\nfn f() {\n    self.expect(1);\n}\n",
-            &[],
-        );
-        check(
-            SHELL,
-            "//! d\nfn f() {\n    g().unwrap_or(\".unwrap()\");\n}\n",
-            &[],
-        );
-        check(
-            SHELL,
-            "//! d\n#[cfg(test)]\nmod tests {\n    fn f() { g().unwrap() }\n}\n",
-            &[],
-        );
+        check(SHELL, "//! d\nfn f() {\n    g().unwrap();\n}\n", &["3: fallible"]);
+        check(SHELL, "//! d\nfn f() {\n    g()\n        .expect(\"x\");\n}\n", &["4: fallible"]);
+        check(SHELL, "//! d\n#[expect(unused)]\nfn f() {\n    self.expect(1);\n}\n", &[]);
+        check(SHELL, "//! d\nfn f() {\n    g().unwrap_or(\".unwrap()\");\n}\n", &[]);
+        check(SHELL, "//! d\n#[cfg(test)]\nmod tests {\n    fn f() { g().unwrap() }\n}\n", &[]);
     }
 
     #[test]
     fn nothing_is_left_unfinished() {
         check(SHELL, "//! d\nfn f() {\n    todo!()\n}\n", &["3: finished"]);
-        check(
-            SHELL,
-            "//! d\n#[cfg(test)]\nfn f() {\n    dbg!(1)\n}\n",
-            &["4: finished"],
-        );
+        check(SHELL, "//! d\n#[cfg(test)]\nfn f() {\n    dbg!(1)\n}\n", &["4: finished"]);
         check(SHELL, "//! d\n// TODO: later\n", &["2: finished"]);
-        check(
-            SHELL,
-            "//! d\nconst A: &str = \"TODO\";\nfn todo() {}\n",
-            &[],
-        );
-        expect(
-            &luau_marks("a.luau", "local a = 1\n-- FIXME\n"),
-            &["2: finished"],
-        );
+        check(SHELL, "//! d\nconst A: &str = \"TODO\";\nfn todo() {}\n", &[]);
+        expect(&luau_marks("a.luau", "local a = 1\n-- FIXME\n"), &["2: finished"]);
     }
 }

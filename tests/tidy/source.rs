@@ -29,15 +29,7 @@ impl Source {
             lines = lines.saturating_sub(all_code[range.clone()].lines().count());
             code.replace_range(range.clone(), &blank(&all_code[range]));
         }
-        Self {
-            path: path.to_owned(),
-            text: text.to_owned(),
-            code,
-            all_code,
-            comments,
-            test,
-            lines,
-        }
+        Self { path: path.to_owned(), text: text.to_owned(), code, all_code, comments, test, lines }
     }
 }
 
@@ -65,11 +57,7 @@ fn masks(text: &str) -> (String, String) {
             Kind::Comment => code.push_str(&blank(lexeme)),
             Kind::Quoted => code.push_str(&hollow(lexeme)),
         }
-        comments.push_str(&if kind == Kind::Comment {
-            lexeme.to_owned()
-        } else {
-            blank(lexeme)
-        });
+        comments.push_str(&if kind == Kind::Comment { lexeme.to_owned() } else { blank(lexeme) });
         rest = behind;
     }
     (code, comments)
@@ -77,9 +65,7 @@ fn masks(text: &str) -> (String, String) {
 
 /// As many bytes and lines, and nothing on them.
 fn blank(text: &str) -> String {
-    text.bytes()
-        .map(|byte| if byte == b'\n' { '\n' } else { ' ' })
-        .collect()
+    text.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }).collect()
 }
 
 /// A string without its contents.
@@ -146,9 +132,7 @@ fn character(text: &str) -> (Kind, usize) {
 
 /// A word, or the string that it is the prefix of.
 fn word(text: &str) -> (Kind, usize) {
-    let end = text
-        .find(|c: char| !(c.is_alphanumeric() || c == '_'))
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len());
     let (word, behind) = text.split_at(end);
     let hashes = behind.bytes().take_while(|byte| *byte == b'#').count();
     let is_string = behind[hashes..].starts_with('"');
@@ -157,9 +141,7 @@ fn word(text: &str) -> (Kind, usize) {
         "r" | "br" | "cr" if is_string => {
             let close = format!("\"{}", "#".repeat(hashes));
             let opened = end + hashes + 1;
-            let length = text[opened..]
-                .find(&close)
-                .map(|at| opened + at + close.len());
+            let length = text[opened..].find(&close).map(|at| opened + at + close.len());
             (Kind::Quoted, length.unwrap_or(text.len()))
         }
         "b" | "c" if behind.starts_with('"') => (Kind::Quoted, end + quoted(behind, '"')),
@@ -218,11 +200,7 @@ mod tests {
         check("/* /* x */ */y", "             y", "/* /* x */ */ ");
         check(r#"f("a\"//")"#, r#"f("     ")"#, "          ");
         check("r#\"a\"b\"# c", "\"      \" c", "          ");
-        check(
-            "<'a>('\"', b'\\'')",
-            "<'a>(\" \", \"   \")",
-            "                ",
-        );
+        check("<'a>('\"', b'\\'')", "<'a>(\" \", \"   \")", "                ");
     }
 
     #[test]

@@ -42,13 +42,7 @@ pub enum Exit {
 
 /// A companion for Roblox Studio: any language model works on your place, and you decide.
 #[derive(Debug, Parser)]
-#[command(
-    name = "vector",
-    version,
-    about,
-    max_term_width = 100,
-    subcommand_required = true
-)]
+#[command(name = "vector", version, about, max_term_width = 100, subcommand_required = true)]
 #[command(arg_required_else_help = true, disable_help_subcommand = true)]
 struct Cli {
     /// The folder of the ledger [default: the user's data directory]

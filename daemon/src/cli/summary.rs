@@ -49,20 +49,13 @@ pub(super) fn render(workflow: &Workflow, style: Style, dry_run: bool) -> String
         return text;
     }
     text.push_str(&format!("Applied {what} to {}\n", safe(&last.file)));
-    let hints: Vec<String> = applied
-        .iter()
-        .rev()
-        .map(|(seq, ..)| seq.to_string())
-        .collect();
+    let hints: Vec<String> = applied.iter().rev().map(|(seq, ..)| seq.to_string()).collect();
     let hint = match hints.as_slice() {
         [one] => format!("vector revert {one}"),
         [last, rest @ ..] => format!("vector revert {last}, then {}", shortened(rest)),
         [] => return text,
     };
-    text.push_str(&format!(
-        "{} {hint}\n",
-        style.paint(Paint::Dim, "Take it back:")
-    ));
+    text.push_str(&format!("{} {hint}\n", style.paint(Paint::Dim, "Take it back:")));
     text
 }
 
@@ -96,20 +89,12 @@ fn items(proposal: &Proposal) -> Vec<Item> {
             Change::Created { .. } => (Mark::Added, None),
             Change::Cloned { source, count: n } => (
                 Mark::Added,
-                Some(format!(
-                    "a copy of {source}, {}",
-                    count(*n as usize, "instance")
-                )),
+                Some(format!("a copy of {source}, {}", count(*n as usize, "instance"))),
             ),
-            Change::Restored { count: n } => (
-                Mark::Added,
-                Some(format!("is back, {}", count(*n as usize, "instance"))),
-            ),
-            Change::Set {
-                property,
-                before,
-                after,
-            } => {
+            Change::Restored { count: n } => {
+                (Mark::Added, Some(format!("is back, {}", count(*n as usize, "instance"))))
+            }
+            Change::Set { property, before, after } => {
                 let change = change_text(before.as_ref(), after.as_ref(), false);
                 (Mark::Changed, Some(format!("{property}  {change}")))
             }
@@ -130,17 +115,9 @@ fn items(proposal: &Proposal) -> Vec<Item> {
         let (mark, note) = if is_new {
             (Mark::Added, count(script.added as usize, "line"))
         } else {
-            (
-                Mark::Changed,
-                format!("+{} −{} lines", script.added, script.removed),
-            )
+            (Mark::Changed, format!("+{} −{} lines", script.added, script.removed))
         };
-        Item {
-            path: script.path.clone(),
-            mark,
-            class: "script".to_owned(),
-            notes: vec![note],
-        }
+        Item { path: script.path.clone(), mark, class: "script".to_owned(), notes: vec![note] }
     });
     rows.chain(scripts).collect()
 }

@@ -79,9 +79,7 @@ struct Node {
 
 impl Tree {
     fn of(items: &[Item]) -> Self {
-        let mut tree = Self {
-            nodes: vec![Node::default()],
-        };
+        let mut tree = Self { nodes: vec![Node::default()] };
         // What is gone stands beside what has its name now, so the two have keys of their own.
         let mut known: HashMap<(usize, Segment, bool), usize> = HashMap::new();
         for item in items {
@@ -100,10 +98,7 @@ impl Tree {
                 let next = tree.nodes.len();
                 at = *known.entry((at, segment.clone(), gone)).or_insert_with(|| {
                     tree.nodes[at].children.push(next);
-                    tree.nodes.push(Node {
-                        segment: Some(segment.clone()),
-                        ..Node::default()
-                    });
+                    tree.nodes.push(Node { segment: Some(segment.clone()), ..Node::default() });
                     next
                 });
             }
@@ -165,11 +160,8 @@ impl Tree {
             let shown = if run > RUN + 1 { RUN } else { run };
             for child in &children[done..done + shown] {
                 let is_last = *child == children[children.len() - 1];
-                let (branch, below) = if is_last {
-                    ("└─ ", "   ")
-                } else {
-                    ("├─ ", "│  ")
-                };
+                let (branch, below) =
+                    if is_last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
                 let front = style.paint(Paint::Dim, format!("{indent}{branch}"));
                 lines.push(format!("{front}{}", self.label(*child, style)));
                 let indent = format!("{indent}{below}");
@@ -178,11 +170,7 @@ impl Tree {
             }
             done += run;
             if shown < run {
-                let branch = if done == children.len() {
-                    "└─ "
-                } else {
-                    "├─ "
-                };
+                let branch = if done == children.len() { "└─ " } else { "├─ " };
                 let more = match &self.nodes[children[done - 1]].item {
                     Some((mark, class)) => style.paint(
                         mark.paint(),
@@ -243,19 +231,9 @@ mod tests {
             &[
                 item("game.Workspace.A", Mark::Added, "Model", &[]),
                 item("game.Workspace.A.P", Mark::Added, "Part", &[]),
-                item(
-                    "game.Workspace.A.P",
-                    Mark::Changed,
-                    "Part",
-                    &["Size  1 → 2"],
-                ),
+                item("game.Workspace.A.P", Mark::Changed, "Part", &["Size  1 → 2"]),
                 item("game.Workspace.B", Mark::Changed, "Part", &["Size  1 → 2"]),
-                item(
-                    "game.Lighting[\" x\"]",
-                    Mark::Removed,
-                    "Sky",
-                    &["3 instances"],
-                ),
+                item("game.Lighting[\" x\"]", Mark::Removed, "Sky", &["3 instances"]),
                 item("game.Lighting[\" x\"]", Mark::Added, "Folder", &[]),
             ],
             "\
@@ -300,9 +278,6 @@ game
             .collect();
         let picture = picture(&items, Style::plain());
         assert_eq!(picture.lines().count(), 2 + 12 + 1 + 1);
-        assert!(
-            picture.contains("   ├─ … 88 more + Part\n   └─ → Folder Z\n"),
-            "{picture}"
-        );
+        assert!(picture.contains("   ├─ … 88 more + Part\n   └─ → Folder Z\n"), "{picture}");
     }
 }

@@ -25,28 +25,11 @@ pub(super) struct Journal {
 
 #[derive(Debug)]
 enum Done {
-    Stored {
-        node: Ref,
-        property: String,
-        before: Option<Variant>,
-    },
-    Renamed {
-        node: Ref,
-        before: String,
-    },
-    Inserted {
-        node: Ref,
-    },
-    Moved {
-        node: Ref,
-        parent: Ref,
-        index: usize,
-    },
-    Deleted {
-        node: Ref,
-        parent: Ref,
-        index: usize,
-    },
+    Stored { node: Ref, property: String, before: Option<Variant> },
+    Renamed { node: Ref, before: String },
+    Inserted { node: Ref },
+    Moved { node: Ref, parent: Ref, index: usize },
+    Deleted { node: Ref, parent: Ref, index: usize },
 }
 
 /// A moment in the history of a scene.
@@ -68,9 +51,7 @@ impl Subtree {
         if dom.root().children().len() == 1 {
             Ok(Self(dom))
         } else {
-            Err(CodecError::ReadBinary(
-                "a removed subtree has one root".to_owned(),
-            ))
+            Err(CodecError::ReadBinary("a removed subtree has one root".to_owned()))
         }
     }
 }
@@ -122,11 +103,7 @@ impl Scene {
 
     fn take_back(&mut self, done: Done) {
         match done {
-            Done::Stored {
-                node,
-                property,
-                before,
-            } => {
+            Done::Stored { node, property, before } => {
                 self.put(node, &property, before);
             }
             Done::Renamed { node, before } => self.put_name(node, before),
@@ -139,19 +116,11 @@ impl Scene {
                 }
                 self.destroy(node);
             }
-            Done::Moved {
-                node,
-                parent,
-                index,
-            } => {
+            Done::Moved { node, parent, index } => {
                 self.unlink(node);
                 self.link(node, parent, Some(index));
             }
-            Done::Deleted {
-                node,
-                parent,
-                index,
-            } => {
+            Done::Deleted { node, parent, index } => {
                 self.dom.transfer_within(node, Ref::none());
                 self.link(node, parent, Some(index));
             }
@@ -176,10 +145,7 @@ impl Scene {
         let mut order = self.order.remove(&parent);
         let siblings = order.as_deref().unwrap_or_else(|| self.child_refs(parent));
         let index = index.filter(|index| *index < siblings.len());
-        let name = self
-            .dom
-            .get_by_ref(node)
-            .map_or_else(String::new, |child| child.name.clone());
+        let name = self.dom.get_by_ref(node).map_or_else(String::new, |child| child.name.clone());
         if let Some(index) = index {
             let mut order = order.unwrap_or_else(|| self.child_refs(parent).to_vec());
             order.insert(index, node);
@@ -200,10 +166,7 @@ impl Scene {
 
     fn put(&mut self, node: Ref, property: &str, value: Option<Variant>) -> Option<Variant> {
         if let (Some(Variant::Ref(to)), Some(pointers)) = (&value, &mut self.journal.pointers) {
-            pointers
-                .entry(*to)
-                .or_default()
-                .push((node, property.to_owned()));
+            pointers.entry(*to).or_default().push((node, property.to_owned()));
         }
         let instance = self.dom.get_by_ref_mut(node)?;
         match value {
@@ -226,10 +189,7 @@ impl Scene {
     /// The number that the next created instance of this proposal gets.
     pub fn next_new(&self) -> u32 {
         let of_scope = (self.scope, 0)..=(self.scope, u32::MAX);
-        self.created_by_id
-            .range(of_scope)
-            .next_back()
-            .map_or(0, |((_, k), _)| k + 1)
+        self.created_by_id.range(of_scope).next_back().map_or(0, |((_, k), _)| k + 1)
     }
 
     fn register(&mut self, root: Ref) {
@@ -242,11 +202,7 @@ impl Scene {
 
     /// Enters a new subtree below `root`, which is linked already, into index and ids.
     fn enter(&mut self, root: Ref) {
-        let nodes: Vec<Ref> = self
-            .subtree(Node(root))
-            .skip(1)
-            .map(|node| node.0)
-            .collect();
+        let nodes: Vec<Ref> = self.subtree(Node(root)).skip(1).map(|node| node.0).collect();
         for node in nodes {
             if let Some(instance) = self.dom.get_by_ref(node) {
                 self.names.append(instance.parent(), &instance.name, node);
@@ -289,21 +245,11 @@ impl Scene {
     fn copy_order(&mut self, source: Ref, copy: Ref) {
         let mut pairs = vec![(source, copy)];
         while let Some((source, copy)) = pairs.pop() {
-            let stored = |node| {
-                self.dom
-                    .get_by_ref(node)
-                    .map_or(&[][..], |it| it.children())
-            };
-            let twins: HashMap<Ref, Ref> = stored(source)
-                .iter()
-                .copied()
-                .zip(stored(copy).iter().copied())
-                .collect();
+            let stored = |node| self.dom.get_by_ref(node).map_or(&[][..], |it| it.children());
+            let twins: HashMap<Ref, Ref> =
+                stored(source).iter().copied().zip(stored(copy).iter().copied()).collect();
             if let Some(order) = self.order.get(&source) {
-                let order = order
-                    .iter()
-                    .filter_map(|child| twins.get(child).copied())
-                    .collect();
+                let order = order.iter().filter_map(|child| twins.get(child).copied()).collect();
                 self.order.insert(copy, order);
             }
             pairs.extend(twins);
@@ -351,10 +297,7 @@ impl Scene {
     pub fn rename(&mut self, node: Node, name: &str) {
         let before = self.name(node).to_owned();
         self.put_name(node.0, name.to_owned());
-        self.journal.done.push(Done::Renamed {
-            node: node.0,
-            before,
-        });
+        self.journal.done.push(Done::Renamed { node: node.0, before });
     }
 
     /// Sets a stored property, an attribute (`@Key`) or the name; none takes it back to its default.
@@ -376,9 +319,7 @@ impl Scene {
         }
         let class = self.class(node).to_owned();
         if let Some(key) = property.strip_prefix('@') {
-            let value = value
-                .map(|value| self.to_variant("", "", value))
-                .transpose()?;
+            let value = value.map(|value| self.to_variant("", "", value)).transpose()?;
             let attributes = self.instance(node).properties.get(&ustr("Attributes"));
             let mut all = match attributes {
                 Some(Variant::Attributes(all)) => all.clone(),
@@ -391,9 +332,7 @@ impl Scene {
             self.store(node, "Attributes", Some(Variant::Attributes(all)));
             return Ok(());
         }
-        let value = value
-            .map(|value| self.to_variant(&class, property, value))
-            .transpose()?;
+        let value = value.map(|value| self.to_variant(&class, property, value)).transpose()?;
         self.store(node, property, value);
         Ok(())
     }
@@ -428,11 +367,7 @@ impl Scene {
         let at = self.index(node) as usize;
         self.unlink(node.0);
         self.link(node.0, parent.0, index.map(|index| index as usize));
-        self.journal.done.push(Done::Moved {
-            node: node.0,
-            parent: before,
-            index: at,
-        });
+        self.journal.done.push(Done::Moved { node: node.0, parent: before, index: at });
         Ok(())
     }
 
@@ -443,11 +378,7 @@ impl Scene {
         let index = self.index(node) as usize;
         self.unlink(node.0);
         self.dom.transfer_within(node.0, self.limbo);
-        self.journal.done.push(Done::Deleted {
-            node: node.0,
-            parent,
-            index,
-        });
+        self.journal.done.push(Done::Deleted { node: node.0, parent, index });
     }
 
     /// The references from outside a subtree into it: who points, by which property, to whom.
@@ -538,8 +469,7 @@ impl Scene {
         // A change that was taken back and done again leaves the order that the storage has anyway.
         let dom = &self.dom;
         self.order.retain(|parent, order| {
-            dom.get_by_ref(*parent)
-                .is_some_and(|parent| parent.children() != order)
+            dom.get_by_ref(*parent).is_some_and(|parent| parent.children() != order)
         });
         if self.order.is_empty() {
             return;
@@ -554,9 +484,7 @@ impl Scene {
             let Some(instance) = instances.remove(&node) else {
                 continue;
             };
-            let children = order
-                .get(&node)
-                .map_or_else(|| instance.children(), Vec::as_slice);
+            let children = order.get(&node).map_or_else(|| instance.children(), Vec::as_slice);
             stack.extend(children.iter().rev().map(|child| (node, *child)));
             ids.extend(unique_id(&instance).map(|id| (node, id)));
             let builder = InstanceBuilder::new(instance.class)

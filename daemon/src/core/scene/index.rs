@@ -25,9 +25,8 @@ fn key(parent: Ref, name: &str) -> (Ref, u64) {
 
 impl Names {
     pub(super) fn of(dom: &WeakDom, nodes: &[Ref]) -> Self {
-        let mut names = Self {
-            groups: FxHashMap::with_capacity_and_hasher(nodes.len(), FxBuildHasher),
-        };
+        let mut names =
+            Self { groups: FxHashMap::with_capacity_and_hasher(nodes.len(), FxBuildHasher) };
         for instance in nodes.iter().filter_map(|node| dom.get_by_ref(*node)) {
             names.append(instance.parent(), &instance.name, instance.referent());
         }
@@ -36,10 +35,7 @@ impl Names {
 
     /// A child became the last of its parent.
     pub(super) fn append(&mut self, parent: Ref, name: &str, child: Ref) {
-        self.groups
-            .entry(key(parent, name))
-            .or_default()
-            .append(child);
+        self.groups.entry(key(parent, name)).or_default().append(child);
     }
 
     /// A child left its parent or its name.
@@ -60,10 +56,8 @@ impl Names {
         let last = group.last();
         // Siblings are mostly changed from the first to the last, so the child mostly comes behind
         // those that have the name already; from the back that is soon seen.
-        let behind = siblings
-            .iter()
-            .rev()
-            .find(|sibling| **sibling == child || Some(**sibling) == last);
+        let behind =
+            siblings.iter().rev().find(|sibling| **sibling == child || Some(**sibling) == last);
         if behind.is_none_or(|sibling| *sibling == child) {
             group.append(child);
             return;
@@ -125,11 +119,7 @@ impl Default for Group {
 
 impl FromIterator<Option<Ref>> for Large {
     fn from_iter<I: IntoIterator<Item = Option<Ref>>>(slots: I) -> Self {
-        let mut large = Self {
-            slots: Vec::new(),
-            slot_of: FxHashMap::default(),
-            sums: vec![0],
-        };
+        let mut large = Self { slots: Vec::new(), slot_of: FxHashMap::default(), sums: vec![0] };
         for slot in slots {
             large.append(slot);
         }
@@ -195,10 +185,7 @@ impl Group {
     fn position(&self, child: Ref) -> Option<usize> {
         match self {
             Self::Small(members) => members.iter().position(|member| *member == child),
-            Self::Large(large) => large
-                .slot_of
-                .get(&child)
-                .map(|slot| large.taken_before(*slot)),
+            Self::Large(large) => large.slot_of.get(&child).map(|slot| large.taken_before(*slot)),
         }
     }
 
@@ -238,11 +225,7 @@ impl Large {
                 slots.iter().copied().flatten().map(Some).collect()
             };
             let gaps = std::iter::repeat_n(None, gaps).chain([Some(child)]);
-            *self = taken(front)
-                .into_iter()
-                .chain(gaps)
-                .chain(taken(back))
-                .collect();
+            *self = taken(front).into_iter().chain(gaps).chain(taken(back)).collect();
             return;
         };
         self.slots[gap] = Some(child);

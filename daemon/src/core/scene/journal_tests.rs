@@ -91,9 +91,7 @@ fn start(dice: &mut Dice) -> Scene {
     for (n, node) in scene.preorder().into_iter().enumerate() {
         if n % 2 == 0 {
             let id = UniqueId::new(n as u32 + 1, 1, 1);
-            scene
-                .set(Node(node), "UniqueId", Some(&Value::UniqueId(id)))
-                .unwrap();
+            scene.set(Node(node), "UniqueId", Some(&Value::UniqueId(id))).unwrap();
         }
     }
     scene.settle();
@@ -195,10 +193,7 @@ fn what_is_restored_is_what_was_deleted() {
     // A second one beside the first cannot have its unique id.
     let twin = scene.restore(Subtree::decode(&bytes).unwrap(), scene.root(), None);
     let ids = |scene: &Scene, node| -> Vec<_> {
-        scene
-            .subtree(node)
-            .map(|node| scene.stored(node, "UniqueId"))
-            .collect()
+        scene.subtree(node).map(|node| scene.stored(node, "UniqueId")).collect()
     };
     assert_eq!(ids(&scene, twin), [None, None]);
     scene.rollback(mark);
@@ -221,9 +216,8 @@ fn what_is_restored_is_what_was_deleted() {
 fn thousands_of_siblings_change_one_by_one() {
     // Quadratic work in the index would make this last for minutes.
     let mut scene = Scene::empty(Format::Binary);
-    let nodes: Vec<_> = (0..10_000)
-        .map(|n| scene.create(scene.root(), "Part", &format!("P{n}")))
-        .collect();
+    let nodes: Vec<_> =
+        (0..10_000).map(|n| scene.create(scene.root(), "Part", &format!("P{n}"))).collect();
     let before = picture(&scene);
     let mark = scene.mark();
     for node in &nodes {

@@ -150,10 +150,9 @@ pub(super) struct ClassDefaults {
 
 impl Defaults {
     pub(super) fn of(&mut self, class: Ustr) -> &mut ClassDefaults {
-        self.classes.entry(class).or_insert_with(|| ClassDefaults {
-            class,
-            known: UstrMap::default(),
-        })
+        self.classes
+            .entry(class)
+            .or_insert_with(|| ClassDefaults { class, known: UstrMap::default() })
     }
 }
 
@@ -202,9 +201,8 @@ fn marry(a: &mut Side<'_>, b: &mut Side<'_>, at: usize, other: usize) {
 
 fn pair_ids(a: &mut Side<'_>, b: &mut Side<'_>) {
     let key = ustr(UNIQUE_ID);
-    let ids: AHashMap<UniqueId, usize> = (1..a.flat.len())
-        .filter_map(|at| unique_id(a, key, at).map(|id| (id, at)))
-        .collect();
+    let ids: AHashMap<UniqueId, usize> =
+        (1..a.flat.len()).filter_map(|at| unique_id(a, key, at).map(|id| (id, at))).collect();
     if ids.is_empty() {
         return;
     }
@@ -235,15 +233,9 @@ fn pair_children<'a>(a: &mut Side<'a>, b: &mut Side<'a>, at: usize, other: usize
         marry(a, b, *at, *other);
     }
     let (left, right) = (&left[same..], &right[same..]);
-    pair_by(a, b, left, right, |side, at| {
-        (side.class(at), side.name(at), side.subtrees[at])
-    });
-    pair_by(a, b, left, right, |side, at| {
-        (side.class(at), side.name(at), 0)
-    });
-    pair_by(a, b, left, right, |side, at| {
-        (side.class(at), "", side.contents[at])
-    });
+    pair_by(a, b, left, right, |side, at| (side.class(at), side.name(at), side.subtrees[at]));
+    pair_by(a, b, left, right, |side, at| (side.class(at), side.name(at), 0));
+    pair_by(a, b, left, right, |side, at| (side.class(at), "", side.contents[at]));
 }
 
 /// What has to be equal for two siblings to be a pair.
@@ -259,10 +251,7 @@ fn pair_by<'a>(
 ) {
     let mut waiting: AHashMap<Likeness<'a>, VecDeque<usize>> = AHashMap::new();
     for other in right.iter().filter(|other| b.pair(**other).is_none()) {
-        waiting
-            .entry(likeness(b, *other))
-            .or_default()
-            .push_back(*other);
+        waiting.entry(likeness(b, *other)).or_default().push_back(*other);
     }
     if waiting.is_empty() {
         return;
@@ -271,9 +260,7 @@ fn pair_by<'a>(
         if a.pair(*at).is_some() {
             continue;
         }
-        let found = waiting
-            .get_mut(&likeness(a, *at))
-            .and_then(VecDeque::pop_front);
+        let found = waiting.get_mut(&likeness(a, *at)).and_then(VecDeque::pop_front);
         if let Some(other) = found {
             marry(a, b, *at, other);
         }

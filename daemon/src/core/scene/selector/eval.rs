@@ -87,10 +87,7 @@ impl<'a> Search<'a> {
 
     pub(super) fn select(&self, any_of: &[Complex]) -> Vec<Node> {
         let found = self.matching(any_of);
-        (1..self.flat.len())
-            .filter(|at| found[*at])
-            .map(|at| self.flat.node(at))
-            .collect()
+        (1..self.flat.len()).filter(|at| found[*at]).map(|at| self.flat.node(at)).collect()
     }
 
     /// Which instances are where a list of steps from the root leads to.
@@ -182,9 +179,9 @@ impl<'a> Search<'a> {
                 _ => false,
             },
             Test::HasAttribute(key) => self.attribute(instance, key).is_some(),
-            Test::Attribute(key, value) => self
-                .attribute(instance, key)
-                .is_some_and(|stored| equals(stored, value)),
+            Test::Attribute(key, value) => {
+                self.attribute(instance, key).is_some_and(|stored| equals(stored, value))
+            }
             Test::Property(test) => self.has_value(test, at),
             Test::Not(nested) => !self.any(nested, at),
             Test::Has(nested) => {
@@ -224,18 +221,18 @@ impl<'a> Search<'a> {
                 let enabled = !matches!(disabled, Some(Variant::Bool(true)));
                 test.value.boolean() == Some(enabled)
             }
-            Probe::Stored {
-                key,
-                default,
-                wanted,
-            } => match (instance.properties.get(key).or(*default), wanted) {
-                (Some(stored), Wanted::Written) => equals(stored, &test.value),
-                (Some(Variant::Enum(item)), Wanted::Item(number)) => Some(item.to_u32()) == *number,
-                (None, _) | (Some(_), Wanted::Item(_)) => false,
-                (Some(stored), Wanted::Migrated(value)) => {
-                    value.as_ref().is_some_and(|value| same(stored, value))
+            Probe::Stored { key, default, wanted } => {
+                match (instance.properties.get(key).or(*default), wanted) {
+                    (Some(stored), Wanted::Written) => equals(stored, &test.value),
+                    (Some(Variant::Enum(item)), Wanted::Item(number)) => {
+                        Some(item.to_u32()) == *number
+                    }
+                    (None, _) | (Some(_), Wanted::Item(_)) => false,
+                    (Some(stored), Wanted::Migrated(value)) => {
+                        value.as_ref().is_some_and(|value| same(stored, value))
+                    }
                 }
-            },
+            }
         }
     }
 }
@@ -276,9 +273,7 @@ fn wanted(ty: &rbx_reflection::DataType<'_>, value: &Literal) -> Wanted {
 }
 
 pub(super) fn enum_number(enum_type: &str, value: &Literal) -> Option<u32> {
-    value
-        .number()
-        .or_else(|| reflection::enum_value(enum_type, value.item(enum_type)).ok())
+    value.number().or_else(|| reflection::enum_value(enum_type, value.item(enum_type)).ok())
 }
 
 /// A literal as the value that a replaced property had.
@@ -322,9 +317,9 @@ fn equals(stored: &Variant, value: &Literal) -> bool {
         Variant::Float64(it) => value.number() == Some(*it),
         Variant::Int32(it) => value.number() == Some(f64::from(*it)),
         // Both ways: a long number is exact as an integer, and `5.0` is one too.
-        Variant::Int64(it) => value
-            .number::<i64>()
-            .map_or_else(|| value.number() == Some(*it as f64), |n| n == *it),
+        Variant::Int64(it) => {
+            value.number::<i64>().map_or_else(|| value.number() == Some(*it as f64), |n| n == *it)
+        }
         Variant::String(it) => *it == value.text,
         Variant::BinaryString(it) => AsRef::<[u8]>::as_ref(it) == value.text.as_bytes(),
         Variant::ContentId(it) => it.as_str() == value.text,
