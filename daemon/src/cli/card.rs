@@ -462,7 +462,7 @@ fn texts(proposal: &Proposal, style: Style, whole: bool) -> Vec<String> {
         let mut diff = hunks::lines(&script.hunks, style, whole);
         let all = diff.len();
         // A line that stands for a few others saves nothing.
-        if all > left + 5 {
+        if all > left.saturating_add(5) {
             diff.truncate(left);
             diff.push(style.paint(Paint::Dim, format!("… {} more lines", all - left)));
         }

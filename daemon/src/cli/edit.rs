@@ -289,16 +289,22 @@ fn decide_one(
         return Ok(ask::ask(engine, proposal, terminal, session)? == Flow::Go);
     }
     if session.all.is_some() {
+        // The run goes on: what comes later may need no second look.
+        let reason = "It has a warning that needs a second confirmation, and nobody gave one.";
+        engine.input(Input::Reject {
+            proposal,
+            reason: Some(reason.to_owned()),
+        })?;
         say(&format!(
             "Proposal {proposal} has a warning that needs a second confirmation. Read it, and run \
              again with --force as well if you want it."
         ));
-    } else {
-        say(
-            "Not approved: there is no terminal to ask on. --yes approves every card; --mode auto \
-             approves what only adds and has no warnings.",
-        );
+        return Ok(true);
     }
+    say(
+        "Not approved: there is no terminal to ask on. --yes approves every card; --mode auto \
+         approves what only adds and has no warnings.",
+    );
     Ok(false)
 }
 

@@ -97,7 +97,18 @@ fn for_each(
     }
 }
 
-/// The proposals that were taken back, and by which one.
+/// The proposal that took another one back, unless it was taken back itself.
+pub(super) fn taken_back(ledger: &Ledger, seq: Seq) -> anyhow::Result<Option<Seq>> {
+    let mut state = State::default();
+    for_each(ledger, |record| {
+        state.apply(record);
+        Ok(())
+    })?;
+    Ok(reverted(&state).get(&seq).copied())
+}
+
+/// The proposals that were taken back, and by which one; those that were brought back again are not
+/// among them.
 fn reverted(state: &State) -> HashMap<Seq, Seq> {
     let all = state.workflows().flat_map(|(_, workflow)| {
         workflow.proposals().filter_map(|(seq, pending)| {
@@ -107,7 +118,15 @@ fn reverted(state: &State) -> HashMap<Seq, Seq> {
             (tool == REVERT && is_applied).then_some((of, seq))
         })
     });
-    all.collect()
+    let all: Vec<(Seq, Seq)> = all.collect();
+    // Newest first: whether a way back still counts is known before what it took back is looked at.
+    let mut reverted: HashMap<Seq, Seq> = HashMap::new();
+    for (of, by) in all.into_iter().rev() {
+        if !reverted.contains_key(&by) {
+            reverted.insert(of, by);
+        }
+    }
+    reverted
 }
 
 fn render(workflow: &Workflow, time: u64, reverted: &HashMap<Seq, Seq>, style: Style) -> String {

@@ -146,9 +146,17 @@ fn spin(what: &str, wait: &mpsc::Receiver<()>) {
     bar.finish_and_clear();
 }
 
-/// Says something on stderr.
+/// Says something on stderr, broken between words where that is a terminal.
 pub(super) fn say(text: &str) {
-    let _ = writeln!(io::stderr(), "{}", safe_lines(text));
+    let text = safe_lines(text);
+    let text = if io::stderr().is_terminal() {
+        let width = Style::of(&Term::stderr(), false).width;
+        let lines: Vec<String> = text.lines().flat_map(|line| wrap(line, width)).collect();
+        lines.join("\n")
+    } else {
+        text
+    };
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
 /// Prints to stdout. A reader who has seen enough and closed the pipe is no error.
