@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use clap::Args;
+use clap::{ArgGroup, Args};
 use scene_schemas::entry::{Approver, Finish, Record, Seq};
 use serde_json::{Value as Json, json};
 
@@ -24,16 +24,12 @@ use crate::targets::place::PlaceFile;
 /// Edit a place or model file: tool calls become proposals, you decide, the file is written.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
+#[command(group(ArgGroup::new("request").required(true).args(["ops", "prompt"])))]
 pub(super) struct Edit {
     /// The place or model: .rbxl, .rbxlx, .rbxm or .rbxmx
     place: PathBuf,
     /// Tool calls as JSON lines, {"tool": NAME, "args": {...}}; - reads stdin
-    #[arg(
-        long,
-        value_name = "FILE",
-        required_unless_present = "prompt",
-        conflicts_with = "prompt"
-    )]
+    #[arg(long, value_name = "FILE")]
     ops: Option<PathBuf>,
     /// What you want, in words; the offline planner answers where no model is set up
     #[arg(long, value_name = "TEXT")]
@@ -178,6 +174,8 @@ fn read_call(line: &str) -> anyhow::Result<Call> {
 
 const EXAMPLE: &str = r#"{"tool": "set_properties", "args": {...}}"#;
 
+const ONE_CALL: &str = "propose_changes: ";
+
 /// A list of calls as one proposal: all or nothing.
 fn as_one(calls: Vec<(usize, Call)>, title: &str) -> Call {
     let changes: Vec<Json> = calls
@@ -320,9 +318,8 @@ fn conclude(workflow: &Workflow, terminal: &Terminal, dry_run: bool) -> Exit {
                 say(&format!("error: proposal {seq} was not applied: {reason}"));
             }
             Status::Rejected(_) if workflow.was_revised(seq) => {}
-            Status::Rejected(_) => counts.rejected += 1,
             Status::Withdrawn(_) if workflow.was_replanned(seq) => {}
-            Status::Withdrawn(_) => counts.rejected += 1,
+            Status::Rejected(_) | Status::Withdrawn(_) => counts.rejected += 1,
             Status::Waiting | Status::Approved | Status::Applying(_) => counts.failed += 1,
         }
     }
@@ -334,6 +331,8 @@ fn conclude(workflow: &Workflow, terminal: &Terminal, dry_run: bool) -> Exit {
                 1 => String::new(),
                 _ => format!("call {}: ", workflow.call_number(call)),
             };
+            // The list is one call inside; the person wrote only its lines.
+            let reason = reason.strip_prefix(ONE_CALL).unwrap_or(reason);
             say(&format!("error: {place}{reason}"));
         }
     }

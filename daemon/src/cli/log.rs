@@ -3,6 +3,7 @@
 //! It only reads. With `--json` it prints the records as they lie in the ledger.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::path::Path;
 
 use clap::Args;
@@ -155,11 +156,12 @@ fn render(workflow: &Workflow, time: u64, reverted: &HashMap<Seq, Seq>, style: S
         )
     );
     for (_, reason) in workflow.refusals() {
-        text.push_str(&format!(
-            "  {} {}\n",
+        let _ = writeln!(
+            text,
+            "  {} {}",
             style.paint(Paint::Removed, "refused:"),
             safe(reason)
-        ));
+        );
     }
     for (seq, pending) in workflow.proposals() {
         text.push_str(&line(workflow, seq, pending, reverted, style));
@@ -204,7 +206,7 @@ fn line(
     );
     if let Some(why) = why {
         let why = format!("{:32}{}", "", safe(&why));
-        text.push_str(&format!("{}\n", style.paint(Paint::Dim, why)));
+        let _ = writeln!(text, "{}", style.paint(Paint::Dim, why));
     }
     text
 }

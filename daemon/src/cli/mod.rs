@@ -23,9 +23,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use scene_schemas::InstancePath;
 use scene_schemas::proposal::Mode;
 
 use crate::config;
+use crate::core::scene::{Node, Scene};
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,6 +117,30 @@ enum ModeName {
     Dangerous,
 }
 
+/// An error with its causes, each said once: some name their cause in their own sentence.
+fn sentence(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1) {
+        let cause = cause.to_string();
+        if !text.contains(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+    }
+    text
+}
+
+/// The instance of a path that a person typed.
+fn resolve(scene: &Scene, path: &InstancePath) -> anyhow::Result<Node> {
+    scene.resolve(path).map_err(|refusal| {
+        // The scene speaks to whoever calls tools.
+        let text = refusal
+            .0
+            .replace("list_children shows", "`vector show` shows");
+        anyhow::anyhow!(text)
+    })
+}
+
 /// Runs the command line.
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -131,14 +157,14 @@ pub fn main() -> ExitCode {
         Command::Log(args) => home().and_then(|home| log::run(&args, &home)),
         Command::Show(args) => show::run(&args),
         Command::Source(args) => source::run(&args),
-        Command::Diff(args) => diff::run(&args),
+        Command::Diff(args) => Ok(diff::run(&args)),
         Command::Tools(args) => tools::run(&args),
         Command::Help(args) => help::run(&args, <Cli as clap::CommandFactory>::command()),
     };
     match ended {
         Ok(exit) => ExitCode::from(exit as u8),
         Err(error) => {
-            terminal::say(&format!("error: {error:#}"));
+            terminal::say(&format!("error: {}", sentence(&error)));
             ExitCode::from(Exit::Failed as u8)
         }
     }
