@@ -217,7 +217,7 @@ fn a_long_card_is_cut_and_the_whole_one_is_not() {
     assert_eq!(card.lines().count(), 5 + 60 + 1);
     let whole = render_whole(Seq(7), &long, Style::plain());
     assert_eq!(whole.lines().count(), 5 + 300 + 1);
-    let after: String = (0..500).map(|n| format!("local v{n} = 1\n")).collect();
+    let after = "local v = 1\n".repeat(500);
     let text = edit("", &after);
     let card = render(Seq(7), &text, Style::plain());
     assert!(card.ends_with("│ … 300 more lines\n╰─\n"), "{card}");

@@ -246,14 +246,18 @@ fn show_new(engine: &Engine<'_>, terminal: &Terminal, session: &mut Session, ask
     let Some(workflow) = engine.workflow() else {
         return;
     };
-    for text in workflow.words().skip(session.heard) {
-        session.heard += 1;
-        terminal.said(text);
-    }
+    let mut words = workflow.words().skip(session.heard);
+    session.heard += words.clone().count();
     if !session.planned && !workflow.plan.is_empty() {
         session.planned = true;
+        // A plan is announced, and then told.
+        words
+            .next()
+            .into_iter()
+            .for_each(|text| terminal.said(text));
         terminal.plan(&workflow.plan);
     }
+    words.for_each(|text| terminal.said(text));
     for (seq, pending) in workflow.proposals() {
         let is_due = match pending.status {
             Status::Waiting => asked == Some(seq),

@@ -10,6 +10,7 @@ mod editor;
 mod help;
 mod hunks;
 mod log;
+mod reason;
 mod revert;
 mod show;
 mod source;
@@ -47,7 +48,6 @@ pub enum Exit {
 #[command(
     name = "vector",
     version,
-    about,
     max_term_width = 100,
     subcommand_required = true
 )]
