@@ -143,6 +143,12 @@ fn resolve(scene: &Scene, path: &InstancePath) -> anyhow::Result<Node> {
 
 /// Runs the command line.
 pub fn main() -> ExitCode {
+    if std::env::args_os().len() < 2 {
+        // clap counts a variable of the environment as an argument, and would only complain.
+        let help = <Cli as clap::CommandFactory>::command().render_help();
+        terminal::say(&help.to_string());
+        return ExitCode::from(Exit::Usage as u8);
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
