@@ -1,1 +1,12 @@
 //! One binary for every test that crosses a crate.
+//!
+//! A file of tests is one `mod` line here; `tidy` refuses a file that has none.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+mod engine;
+mod plugin_style;
+mod printed;
+mod samples;
+mod tidy;
+mod workbench;

@@ -106,11 +106,7 @@ impl<'a> Engine<'a> {
             driver: driver.name().to_owned(),
             mode,
         };
-        let batch = Append {
-            workflow: None,
-            entries: vec![started],
-            blobs: Vec::new(),
-        };
+        let batch = Append { workflow: None, entries: vec![started], blobs: Vec::new() };
         let (records, lease) = ledger.start(batch)?;
         let workflow = records.first().map_or(Seq(0), |record| record.seq);
         let mut engine = Self {
@@ -192,11 +188,7 @@ impl<'a> Engine<'a> {
         if entries.is_empty() {
             return Ok(Vec::new());
         }
-        let batch = Append {
-            workflow: Some(self.workflow),
-            entries,
-            blobs,
-        };
+        let batch = Append { workflow: Some(self.workflow), entries, blobs };
         let records = self.ledger.append(batch)?;
         self.read(&records);
         self.drop_what_is_gone();
@@ -208,11 +200,8 @@ impl<'a> Engine<'a> {
         let Some(workflow) = self.state.workflow(self.workflow) else {
             return;
         };
-        let is_pending = |seq: Seq| {
-            workflow
-                .proposal(seq)
-                .is_some_and(|pending| pending.status.is_pending())
-        };
+        let is_pending =
+            |seq: Seq| workflow.proposal(seq).is_some_and(|pending| pending.status.is_pending());
         if let Some(at) = self.trial.iter().position(|(seq, _)| !is_pending(*seq)) {
             self.scene.rollback(self.trial[at].1);
             self.trial.truncate(at);
@@ -243,37 +232,20 @@ impl<'a> Engine<'a> {
 
     /// A yes to what was seen.
     pub fn approve(&mut self, proposal: Seq, by: Approver, twice: bool) -> Result<(), EngineError> {
-        let patch_id = match self
-            .workflow()
-            .and_then(|workflow| workflow.proposal(proposal))
-        {
+        let patch_id = match self.workflow().and_then(|workflow| workflow.proposal(proposal)) {
             Some(pending) => pending.proposal.patch_id.clone(),
             None => return Err(Refusal(format!("There is no proposal {proposal}.")).into()),
         };
-        self.input(Input::Approve {
-            proposal,
-            patch_id,
-            by,
-            twice,
-        })
-        .map(drop)
+        self.input(Input::Approve { proposal, patch_id, by, twice }).map(drop)
     }
 
     fn reply(&mut self) -> Result<(), EngineError> {
         let prompt = self.workflow().map(Workflow::prompt);
-        let input = match (&self.driver, prompt) {
-            (Driver::Provider(provider), Some(prompt)) => Input::Replied(provider.reply(&prompt)?),
-            _ => {
-                let refused = self
-                    .workflow()
-                    .is_some_and(|it| it.refusals().next().is_some());
-                let outcome = if refused {
-                    Finish::Failed
-                } else {
-                    Finish::Done
-                };
-                Input::Finish { outcome }
-            }
+        let input = if let (Driver::Provider(provider), Some(prompt)) = (&self.driver, prompt) {
+            Input::Replied(provider.reply(&prompt)?)
+        } else {
+            let refused = self.workflow().is_some_and(|it| it.refusals().next().is_some());
+            Input::Finish { outcome: if refused { Finish::Failed } else { Finish::Done } }
         };
         self.input(input).map(drop)
     }
@@ -302,20 +274,14 @@ impl<'a> Engine<'a> {
             tools::plan(call, tool, args, &mut self.scene, &base, &self.blobs)
         };
         let after = self.trial.iter().map(|(seq, _)| *seq).collect();
-        let records = self.input(Input::Planned {
-            call,
-            result,
-            after,
-        })?;
+        let records = self.input(Input::Planned { call, result, after })?;
         self.keep_trial(&records, mark);
         Ok(())
     }
 
     /// What was just proposed stays done on trial; what was not goes back.
     fn keep_trial(&mut self, records: &[Record], mark: Mark) {
-        let proposed = records
-            .iter()
-            .find(|it| matches!(it.entry, Entry::Proposed { .. }));
+        let proposed = records.iter().find(|it| matches!(it.entry, Entry::Proposed { .. }));
         match proposed {
             Some(record) => self.trial.push((record.seq, mark)),
             None => self.scene.rollback(mark),
@@ -336,12 +302,7 @@ impl<'a> Engine<'a> {
             None => return Err(Refusal(format!("There is no proposal {old}.")).into()),
         };
         let mark = self.trial[at].1;
-        let dropped: Vec<Seq> = self
-            .trial
-            .split_off(at)
-            .into_iter()
-            .map(|(seq, _)| seq)
-            .collect();
+        let dropped: Vec<Seq> = self.trial.split_off(at).into_iter().map(|(seq, _)| seq).collect();
         self.scene.rollback(mark);
         let base = self.base();
         self.scene.begin(call);
@@ -356,12 +317,9 @@ impl<'a> Engine<'a> {
                 Err(refusal) => Err(refusal),
             }
         };
-        let outcome = revised.map_err(EngineError::from).and_then(|by| {
-            self.input(Input::Revise {
-                proposal: old,
-                by: Box::new(by),
-            })
-        });
+        let outcome = revised
+            .map_err(EngineError::from)
+            .and_then(|by| self.input(Input::Revise { proposal: old, by: Box::new(by) }));
         match outcome {
             Ok(records) => {
                 self.keep_trial(&records, mark);
@@ -406,11 +364,7 @@ impl<'a> Engine<'a> {
         };
         let approved: Vec<(Seq, Seq, &Proposal)> = proposals
             .iter()
-            .filter_map(|seq| {
-                workflow
-                    .proposal(*seq)
-                    .map(|it| (*seq, it.call, &it.proposal))
-            })
+            .filter_map(|seq| workflow.proposal(*seq).map(|it| (*seq, it.call, &it.proposal)))
             .collect();
         let start = self.scene.mark();
         let prepared = match self.file.prepare(&mut self.scene, &approved, &self.blobs) {
@@ -418,10 +372,7 @@ impl<'a> Engine<'a> {
             Err(error) => return self.failed(proposals.to_vec(), error),
         };
         for (seq, reason) in prepared.refused {
-            self.input(Input::Failed {
-                proposals: vec![seq],
-                reason,
-            })?;
+            self.input(Input::Failed { proposals: vec![seq], reason })?;
         }
         let Some(mut stored) = prepared.stored else {
             return Ok(());
@@ -429,12 +380,7 @@ impl<'a> Engine<'a> {
         let (seqs, acks): (Vec<Seq>, Vec<_>) = stored.acks.drain(..).unzip();
         let before = acks.first().and_then(|ack| ack.before.clone());
         let file = self.file.output().display().to_string();
-        let applying = Input::Applying {
-            proposals: seqs.clone(),
-            file,
-            before,
-            acks,
-        };
+        let applying = Input::Applying { proposals: seqs.clone(), file, before, acks };
         let blobs = std::mem::take(&mut stored.blobs);
         if let Err(error) = self.input_with(applying, blobs) {
             self.scene.rollback(start);
@@ -449,10 +395,7 @@ impl<'a> Engine<'a> {
     }
 
     fn failed(&mut self, proposals: Vec<Seq>, error: PlaceError) -> Result<(), EngineError> {
-        self.input(Input::Failed {
-            proposals,
-            reason: error.to_string(),
-        })?;
+        self.input(Input::Failed { proposals, reason: error.to_string() })?;
         Err(error.into())
     }
 
@@ -502,11 +445,7 @@ impl<'a> Engine<'a> {
         let mut draft = Draft::new(&mut self.scene, &self.blobs);
         draft.title(format!("Revert proposal {seq}: {title}"));
         for command in ack.inverse {
-            let command = if same_file {
-                Ok(command)
-            } else {
-                relocated(draft.scene(), command)
-            };
+            let command = if same_file { Ok(command) } else { relocated(draft.scene(), command) };
             if let Err(refusal) = command.and_then(|command| draft.push(command)) {
                 return Ok(refuse!("Proposal {seq} cannot be taken back: {refusal}"));
             }
@@ -533,26 +472,20 @@ pub fn applied(
     seq: Seq,
 ) -> Result<Result<(String, scene_schemas::proposal::Ack), Refusal>, EngineError> {
     let Some(record) = ledger.record(seq)? else {
-        return Ok(refuse!(
-            "The ledger has no entry {seq}; `vector log` lists what it has."
-        ));
+        return Ok(refuse!("The ledger has no entry {seq}; `vector log` lists what it has."));
     };
     let mut state = State::default();
     for record in ledger.workflow(record.workflow)? {
         state.apply(&record);
     }
-    let pending = state
-        .workflow(record.workflow)
-        .and_then(|workflow| workflow.proposal(seq));
-    Ok(
-        match pending.map(|pending| (&pending.proposal, &pending.status)) {
-            Some((proposal, Status::Applied(ack))) => {
-                Ok((proposal.title.clone(), ack.as_ref().clone()))
-            }
-            Some(_) => {
-                refuse!("Proposal {seq} was never applied, so there is nothing to take back.")
-            }
-            None => refuse!("Entry {seq} is not a proposal; `vector log` lists the proposals."),
-        },
-    )
+    let pending = state.workflow(record.workflow).and_then(|workflow| workflow.proposal(seq));
+    Ok(match pending.map(|pending| (&pending.proposal, &pending.status)) {
+        Some((proposal, Status::Applied(ack))) => {
+            Ok((proposal.title.clone(), ack.as_ref().clone()))
+        }
+        Some(_) => {
+            refuse!("Proposal {seq} was never applied, so there is nothing to take back.")
+        }
+        None => refuse!("Entry {seq} is not a proposal; `vector log` lists the proposals."),
+    })
 }

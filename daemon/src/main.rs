@@ -10,17 +10,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const STACK: usize = 512 << 20;
 
 fn main() -> ExitCode {
-    let work = std::thread::Builder::new()
-        .stack_size(STACK)
-        .spawn(vector_daemon::cli::main);
+    let work = std::thread::Builder::new().stack_size(STACK).spawn(vector_daemon::cli::main);
     match work.map(std::thread::JoinHandle::join) {
         Ok(Ok(code)) => code,
         Ok(Err(_)) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!(
-                "error: no thread with a stack of {} MB: {error}",
-                STACK >> 20
-            );
+            eprintln!("error: no thread with a stack of {} MB: {error}", STACK >> 20);
             ExitCode::FAILURE
         }
     }

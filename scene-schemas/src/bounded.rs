@@ -32,11 +32,7 @@ impl<const MIN: u64, const MAX: u64> Bounded<MIN, MAX> {
     }
 
     fn refuse(got: impl fmt::Display) -> OutOfBounds {
-        OutOfBounds {
-            min: MIN,
-            max: MAX,
-            got: got.to_string(),
-        }
+        OutOfBounds { min: MIN, max: MAX, got: got.to_string() }
     }
 }
 
@@ -44,11 +40,7 @@ impl<const MIN: u64, const MAX: u64> TryFrom<u64> for Bounded<MIN, MAX> {
     type Error = OutOfBounds;
 
     fn try_from(number: u64) -> Result<Self, OutOfBounds> {
-        if (MIN..=MAX).contains(&number) {
-            Ok(Self(number))
-        } else {
-            Err(Self::refuse(number))
-        }
+        if (MIN..=MAX).contains(&number) { Ok(Self(number)) } else { Err(Self::refuse(number)) }
     }
 }
 
@@ -102,10 +94,7 @@ mod tests {
     #[track_caller]
     fn refuse(json: &str) {
         let error = serde_json::from_str::<Percent>(json).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            format!("must be a whole number from 1 to 100, got {json}")
-        );
+        assert_eq!(error.to_string(), format!("must be a whole number from 1 to 100, got {json}"));
     }
 
     #[test]

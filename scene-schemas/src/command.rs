@@ -64,14 +64,11 @@ impl Fingerprint {
     pub fn of(bytes: &[u8]) -> Self {
         use sha2::{Digest, Sha256};
         let hash = Sha256::digest(bytes);
-        Self(
-            hash.iter()
-                .fold(String::with_capacity(64), |mut hex, byte| {
-                    use fmt::Write;
-                    let _ = write!(hex, "{byte:02x}");
-                    hex
-                }),
-        )
+        Self(hash.iter().fold(String::with_capacity(64), |mut hex, byte| {
+            use fmt::Write;
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        }))
     }
 
     /// The first twelve digits, for people.

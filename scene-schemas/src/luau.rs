@@ -69,16 +69,10 @@ struct Member {
 
 impl Printer {
     fn new(types: BTreeMap<String, Json>, props: Json) -> Self {
-        let mut printer = Self {
-            types,
-            inlined: Vec::new(),
-        };
+        let mut printer = Self { types, inlined: Vec::new() };
         let props_text = printer.of(&props, 0);
-        let entry_text = printer
-            .types
-            .get("Entry")
-            .map(|entry| printer.of(entry, 0))
-            .unwrap_or_default();
+        let entry_text =
+            printer.types.get("Entry").map(|entry| printer.of(entry, 0)).unwrap_or_default();
         printer.types.insert("Props".to_owned(), props);
         printer.inlined = vec![("Props", props_text), ("Entry", entry_text)];
         printer
@@ -122,10 +116,7 @@ impl Printer {
 
     /// A schema's type, to stand at this depth. A text that begins with a line break is a union.
     fn of(&self, schema: &Json, depth: usize) -> String {
-        if let Some(name) = schema["$ref"]
-            .as_str()
-            .and_then(|path| path.rsplit('/').next())
-        {
+        if let Some(name) = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
             return name.to_owned();
         }
         let literals = literals(schema);
@@ -152,10 +143,7 @@ impl Printer {
                 let kinds: Vec<&str> = kinds.iter().filter_map(Json::as_str).collect();
                 let some = kinds.iter().filter(|kind| **kind != "null");
                 let some = some
-                    .map(|kind| Member {
-                        docs: None,
-                        text: self.named(kind, schema, depth),
-                    })
+                    .map(|kind| Member { docs: None, text: self.named(kind, schema, depth) })
                     .collect();
                 or_nil(union(some, depth), kinds.contains(&"null"))
             }
@@ -168,11 +156,7 @@ impl Printer {
             all.iter().partition(|member| member["type"] == "null");
         let documented = some.iter().any(|member| docs(member).is_some());
         let one_line = !documented && some.iter().all(|one| !self.of(one, 0).contains('\n'));
-        let inner = if one_line || some.len() == 1 {
-            depth
-        } else {
-            depth + 1
-        };
+        let inner = if one_line || some.len() == 1 { depth } else { depth + 1 };
         let some = some
             .iter()
             .map(|member| Member {
@@ -219,12 +203,8 @@ impl Printer {
     fn object(&self, schema: &Json, depth: usize) -> String {
         let none = Map::new();
         let properties = schema["properties"].as_object().unwrap_or(&none);
-        let required: BTreeSet<&str> = schema["required"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Json::as_str)
-            .collect();
+        let required: BTreeSet<&str> =
+            schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
         // What tells variants apart comes first; the others follow by name.
         let mut fields: Vec<_> = properties.iter().collect();
         fields.sort_by_key(|(name, field)| (field["const"].is_null(), name.as_str()));
@@ -259,9 +239,7 @@ fn docs(schema: &Json) -> Option<&str> {
 }
 
 fn members(schema: &Json) -> Option<&Vec<Json>> {
-    schema["oneOf"]
-        .as_array()
-        .or_else(|| schema["anyOf"].as_array())
+    schema["oneOf"].as_array().or_else(|| schema["anyOf"].as_array())
 }
 
 /// The strings that a schema allows one by one, as Luau writes them.
@@ -324,9 +302,7 @@ fn or_nil(text: String, is_optional: bool) -> String {
 
 fn key(name: &str) -> String {
     let mut bytes = name.bytes();
-    let is_name = bytes
-        .next()
-        .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+    let is_name = bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
         && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if is_name && !KEYWORDS.contains(&name) {
         name.to_owned()
@@ -390,9 +366,7 @@ mod tests {
     #[test]
     fn every_named_type_is_exported() {
         let text = print();
-        for name in [
-            "Target", "TextEdit", "Position", "Value", "Command", "Proposal", "Record",
-        ] {
+        for name in ["Target", "TextEdit", "Position", "Value", "Command", "Proposal", "Record"] {
             assert!(text.contains(&format!("\nexport type {name} =")), "{name}");
         }
     }

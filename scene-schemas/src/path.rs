@@ -51,19 +51,14 @@ impl InstancePath {
     pub fn child(&self, name: &str, index: Option<u32>) -> Self {
         let mut segments = Vec::with_capacity(self.segments.len() + 1);
         segments.extend_from_slice(&self.segments);
-        segments.push(Segment {
-            name: name.to_owned(),
-            index,
-        });
+        segments.push(Segment { name: name.to_owned(), index });
         Self { segments }
     }
 
     /// The path of the parent; none for `game`.
     pub fn parent(&self) -> Option<Self> {
         let (_, front) = self.segments.split_last()?;
-        Some(Self {
-            segments: front.to_vec(),
-        })
+        Some(Self { segments: front.to_vec() })
     }
 
     /// The last name; `game` for the root.
@@ -75,9 +70,7 @@ impl InstancePath {
 /// Whether a name needs no brackets.
 fn is_bare(name: &str) -> bool {
     let mut bytes = name.bytes();
-    bytes
-        .next()
-        .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+    bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
         && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
@@ -116,10 +109,7 @@ impl FromStr for InstancePath {
         while !rest.is_empty() {
             let (name, behind) = take_name(rest).map_err(|problem| fail(problem, rest))?;
             let (index, behind) = take_index(behind).map_err(|problem| fail(problem, behind))?;
-            segments.push(Segment {
-                name: name.into_owned(),
-                index,
-            });
+            segments.push(Segment { name: name.into_owned(), index });
             rest = behind;
         }
         Ok(Self { segments })
@@ -129,9 +119,8 @@ impl FromStr for InstancePath {
 /// Takes `.Name` or `["Any name"]` off the front.
 fn take_name(text: &str) -> Result<(Cow<'_, str>, &str), &'static str> {
     if let Some(rest) = text.strip_prefix('.') {
-        let end = rest
-            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
-            .unwrap_or(rest.len());
+        let end =
+            rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
         let (name, behind) = rest.split_at(end);
         if !is_bare(name) {
             return Err("a name that is not a plain word must stand in brackets and quotes");
@@ -199,11 +188,8 @@ mod tests {
     #[track_caller]
     fn check(text: &str, names: &[(&str, Option<u32>)]) {
         let path: InstancePath = text.parse().unwrap();
-        let got: Vec<_> = path
-            .segments
-            .iter()
-            .map(|segment| (segment.name.as_str(), segment.index))
-            .collect();
+        let got: Vec<_> =
+            path.segments.iter().map(|segment| (segment.name.as_str(), segment.index)).collect();
         assert_eq!(got, names);
         assert_eq!(path.to_string(), text);
     }
@@ -212,14 +198,8 @@ mod tests {
     fn paths_round_trip() {
         check("game", &[]);
         check("game.Workspace", &[("Workspace", None)]);
-        check(
-            r#"game["My.Part"].Wall[2]"#,
-            &[("My.Part", None), ("Wall", Some(2))],
-        );
-        check(
-            r#"game["a\"]b"][3]["7"]"#,
-            &[("a\"]b", Some(3)), ("7", None)],
-        );
+        check(r#"game["My.Part"].Wall[2]"#, &[("My.Part", None), ("Wall", Some(2))]);
+        check(r#"game["a\"]b"][3]["7"]"#, &[("a\"]b", Some(3)), ("7", None)]);
         check(r#"game[""]"#, &[("", None)]);
         check(r#"game["Größe"]"#, &[("Größe", None)]);
     }

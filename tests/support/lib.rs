@@ -1,1 +1,20 @@
-//! What the tests share.
+//! What the tests share: the repository's files, the built binary, places made on the fly, and the
+//! vectors that all sides of Vector are held against.
+//!
+//! Here a failure is a failed test, so everything panics with a sentence instead of returning it.
+//! No test lives here.
+
+#![allow(
+    clippy::expect_used,
+    clippy::missing_panics_doc,
+    reason = "a helper that fails is a test that fails"
+)]
+
+pub mod binary;
+pub mod cases;
+pub mod generated;
+pub mod operations;
+pub mod places;
+pub mod printed;
+pub mod repository;
+pub mod vectors;

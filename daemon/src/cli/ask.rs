@@ -3,7 +3,7 @@
 //! It only turns answers into inputs; what they mean is decided by the workflow. A proposal that
 //! came of a choice is approved as the card that was shown for it, never as the one before.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use scene_schemas::Command;
 use scene_schemas::entry::{Approver, Seq};
@@ -121,10 +121,7 @@ fn confirm_twice(seq: Seq, terminal: &Terminal) -> anyhow::Result<bool> {
 fn reject(engine: &mut Engine<'_>, seq: Seq, terminal: &Terminal) -> anyhow::Result<bool> {
     let reason = terminal.question("Why not? (the model is told; Enter for no reason)")?;
     let reason = reason.filter(|it| !it.is_empty());
-    engine.input(Input::Reject {
-        proposal: seq,
-        reason,
-    })?;
+    engine.input(Input::Reject { proposal: seq, reason })?;
     Ok(true)
 }
 
@@ -182,15 +179,12 @@ fn split(
 
 /// Where a piece stands; behind all of them where it is none.
 fn position(pieces: &[Unit], piece: Unit) -> usize {
-    pieces
-        .iter()
-        .position(|it| *it == piece)
-        .unwrap_or(pieces.len())
+    pieces.iter().position(|it| *it == piece).unwrap_or(pieces.len())
 }
 
 /// The scripts of which not every hunk was taken.
-fn texts(pieces: &[Unit], taken: &BTreeSet<usize>) -> HashMap<usize, PartText> {
-    let mut hunks: HashMap<usize, Vec<bool>> = HashMap::new();
+fn texts(pieces: &[Unit], taken: &BTreeSet<usize>) -> BTreeMap<usize, PartText> {
+    let mut hunks: BTreeMap<usize, Vec<bool>> = BTreeMap::new();
     for (at, piece) in pieces.iter().enumerate() {
         if let Unit::Hunk { script, .. } = piece {
             hunks.entry(*script).or_default().push(taken.contains(&at));
@@ -225,9 +219,8 @@ fn choose(
             continue;
         }
         let place = format!("Take this ({} of {})?", at + 1, pieces.len());
-        let Some(answer) = terminal.question(&format!(
-            "{place} [y]es [n]o [a]ll the rest [d]one, the rest not [b]ack"
-        ))?
+        let Some(answer) = terminal
+            .question(&format!("{place} [y]es [n]o [a]ll the rest [d]one, the rest not [b]ack"))?
         else {
             return Ok(None);
         };
@@ -286,9 +279,7 @@ fn makes(command: &Command) -> Vec<String> {
         Some(first) => first,
         None => return Vec::new(),
     };
-    (first..first.saturating_add(count))
-        .map(|k| format!("new:{k}"))
-        .collect()
+    (first..first.saturating_add(count)).map(|k| format!("new:{k}")).collect()
 }
 
 /// The ids of what a command cannot do without.

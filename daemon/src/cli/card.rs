@@ -32,10 +32,7 @@ pub(super) fn render_whole(seq: Seq, proposal: &Proposal, style: Style) -> Strin
 
 fn card(seq: Seq, proposal: &Proposal, style: Style, whole: bool) -> String {
     let paint = class_paint(proposal.class);
-    let inner = Style {
-        width: style.width.saturating_sub(2),
-        ..style
-    };
+    let inner = Style { width: style.width.saturating_sub(2), ..style };
     let mut lines = Vec::new();
     for line in wrap(&safe(&proposal.title), inner.width) {
         lines.push(style.paint(Paint::Bold, line));
@@ -53,10 +50,7 @@ fn card(seq: Seq, proposal: &Proposal, style: Style, whole: bool) -> String {
         style.paint(paint, "╭─"),
         style.paint(Paint::Bold, format!("Proposal {seq}")),
         style.paint(paint, format!("· {}", class_name(proposal.class))),
-        style.paint(
-            Paint::Dim,
-            format!("· {}", count(proposal.commands.len(), "operation"))
-        ),
+        style.paint(Paint::Dim, format!("· {}", count(proposal.commands.len(), "operation"))),
     );
     let bar = style.paint(paint, "│");
     let mut card = format!("{head}\n");
@@ -91,19 +85,12 @@ fn warnings(proposal: &Proposal, style: Style) -> Vec<String> {
     let mut lines = Vec::new();
     for warning in &proposal.warnings {
         let twice = warning.kind.needs_second_confirmation();
-        let (front, paint) = if twice {
-            ("!! ", Paint::Removed)
-        } else {
-            ("!  ", Paint::Changed)
-        };
+        let (front, paint) = if twice { ("!! ", Paint::Removed) } else { ("!  ", Paint::Changed) };
         let mut text = safe(&warning.text).into_owned();
         if twice {
             text.push_str(" (asks twice)");
         }
-        for (at, line) in wrap(&text, style.width.saturating_sub(3))
-            .iter()
-            .enumerate()
-        {
+        for (at, line) in wrap(&text, style.width.saturating_sub(3)).iter().enumerate() {
             let front = if at == 0 { front } else { "   " };
             lines.push(style.paint(paint, format!("{front}{line}")));
         }
@@ -133,10 +120,7 @@ fn groups<'a>(
     // By id, not by path: after `Wall[1]` is gone, `Wall[1]` is somebody else.
     let mut known: BTreeMap<&str, usize> = BTreeMap::new();
     for row in rows {
-        let id = proposal
-            .commands
-            .get(row.command as usize)
-            .map_or("", subject);
+        let id = proposal.commands.get(row.command as usize).map_or("", subject);
         let at = *known.entry(id).or_insert_with(|| {
             groups.push(Group {
                 mark: Mark::Changed,
@@ -167,9 +151,7 @@ impl Group<'_> {
         let note = match change {
             Change::Created { props } => {
                 self.mark = Mark::Added;
-                let shown = props
-                    .iter()
-                    .map(|(name, it)| (name.clone(), text_of(it, whole)));
+                let shown = props.iter().map(|(name, it)| (name.clone(), text_of(it, whole)));
                 self.props.extend(shown);
                 String::new()
             }
@@ -181,11 +163,7 @@ impl Group<'_> {
                 self.mark = Mark::Added;
                 format!("comes back{}", in_all(*n))
             }
-            Change::Set {
-                property,
-                before,
-                after,
-            } => {
+            Change::Set { property, before, after } => {
                 let text = change_text(before.as_ref(), after.as_ref(), whole);
                 self.props.push((property.clone(), text));
                 String::new()
@@ -212,11 +190,8 @@ impl Group<'_> {
 
     fn lines(&self, style: Style) -> Vec<String> {
         let front = format!("{} {}", self.mark.sign(), safe(self.class));
-        let mut head = format!(
-            "{} {}",
-            style.paint(self.mark.paint(), front),
-            safe(&self.path.to_string())
-        );
+        let mut head =
+            format!("{} {}", style.paint(self.mark.paint(), front), safe(&self.path.to_string()));
         if !self.note.is_empty() {
             head.push_str(&style.paint(Paint::Dim, format!("  {}", safe(&self.note))));
         }
@@ -225,11 +200,7 @@ impl Group<'_> {
             return vec![format!("{head}  {name}  {}", safe(value))];
         }
         let mut lines = vec![head];
-        let widest = self
-            .props
-            .iter()
-            .map(|(name, _)| name.chars().count())
-            .max();
+        let widest = self.props.iter().map(|(name, _)| name.chars().count()).max();
         let column = widest.unwrap_or(0).min(34);
         for (name, value) in &self.props {
             let name = style.paint(Paint::Dim, format!("{:<column$}", safe(name)));
@@ -268,20 +239,12 @@ pub(super) fn change_text(before: Option<&Value>, after: Option<&Value>, whole: 
         return format!("{short} → {long}");
     }
     let (old, new) = (exact(old), exact(new));
-    let same = old
-        .chars()
-        .zip(new.chars())
-        .take_while(|(a, b)| a == b)
-        .count();
+    let same = old.chars().zip(new.chars()).take_while(|(a, b)| a == b).count();
     let from = same.saturating_sub(12);
     let part = |text: &str| {
         let cut: String = text.chars().skip(from).take(60).collect();
         let (head, tail) = (from > 0, text.chars().count() > from + 60);
-        format!(
-            "{}{cut}{}",
-            if head { "…" } else { "" },
-            if tail { "…" } else { "" }
-        )
+        format!("{}{cut}{}", if head { "…" } else { "" }, if tail { "…" } else { "" })
     };
     format!("{} → {}", part(&old), part(&new))
 }
@@ -302,10 +265,8 @@ fn table(proposal: &Proposal, style: Style, whole: bool) -> Vec<String> {
     for group in &groups[shown..] {
         *rest.entry((group.mark.sign(), group.class)).or_default() += 1;
     }
-    let mut more: Vec<String> = rest
-        .iter()
-        .map(|((sign, class), n)| format!("{n} × {sign} {}", safe(class)))
-        .collect();
+    let mut more: Vec<String> =
+        rest.iter().map(|((sign, class), n)| format!("{n} × {sign} {}", safe(class))).collect();
     if proposal.preview.more_rows > 0 {
         more.push(count(proposal.preview.more_rows as usize, "further row"));
     }
@@ -351,11 +312,7 @@ pub(super) fn operation(proposal: &Proposal, command: usize, style: Style) -> St
     let rows = rows.filter(|row| row.command as usize == command);
     let groups = groups(proposal, rows, true);
     let mut lines: Vec<String> = groups.iter().flat_map(|group| group.lines(style)).collect();
-    let script = proposal
-        .preview
-        .scripts
-        .iter()
-        .find(|it| it.command as usize == command);
+    let script = proposal.preview.scripts.iter().find(|it| it.command as usize == command);
     if let Some(script) = script {
         lines.push(script_head(script, style));
         lines.extend(hunks::lines(&script.hunks, style, true));

@@ -75,13 +75,7 @@ fn render(found: &[Difference], style: Style) -> String {
     let items: Vec<Item> = found.iter().map(item).collect();
     let mut text = picture(&items, style);
     for difference in found {
-        if let Difference::Script {
-            path,
-            before,
-            after,
-            ..
-        } = difference
-        {
+        if let Difference::Script { path, before, after, .. } = difference {
             let counts = edit::line_counts(before, after);
             let script = ScriptDiff {
                 command: 0,
@@ -130,54 +124,28 @@ fn tally(found: &[Difference]) -> String {
 
 fn item(difference: &Difference) -> Item {
     let below = |n: usize| {
-        if n > 1 {
-            vec![count(n, "instance")]
-        } else {
-            Vec::new()
-        }
+        if n > 1 { vec![count(n, "instance")] } else { Vec::new() }
     };
     let (path, mark, class, notes) = match difference {
         Difference::Added { path, class, count } => (path, Mark::Added, class, below(*count)),
         Difference::Removed { path, class, count } => (path, Mark::Removed, class, below(*count)),
-        Difference::Moved { from, to, class } => (
-            to,
-            Mark::Moved,
-            class,
-            vec![format!("was {}", safe(&from.to_string()))],
-        ),
-        Difference::Changed {
-            path,
-            class,
-            properties,
-        } => {
+        Difference::Moved { from, to, class } => {
+            (to, Mark::Moved, class, vec![format!("was {}", safe(&from.to_string()))])
+        }
+        Difference::Changed { path, class, properties } => {
             let note = |it: &crate::core::scene::diff::PropertyChange| {
                 let change = change_text(it.before.as_ref(), it.after.as_ref(), false);
                 safe(&format!("{}  {change}", it.name)).into_owned()
             };
-            (
-                path,
-                Mark::Changed,
-                class,
-                properties.iter().map(note).collect(),
-            )
+            (path, Mark::Changed, class, properties.iter().map(note).collect())
         }
-        Difference::Script {
-            path,
-            class,
-            before,
-            after,
-        } => {
+        Difference::Script { path, class, before, after } => {
             let counts = edit::line_counts(before, after);
             let note = format!("+{} −{} lines", counts.added, counts.removed);
             (path, Mark::Changed, class, vec![note])
         }
     };
-    Item {
-        path: path.clone(),
-        mark,
-        class: class.clone(),
-        notes,
-    }
+    Item { path: path.clone(), mark, class: class.clone(), notes }
 }
 
 fn object(difference: &Difference) -> Json {
@@ -191,23 +159,14 @@ fn object(difference: &Difference) -> Json {
         Difference::Moved { from, to, class } => {
             json!({ "change": "moved", "path": to, "from": from, "class": class })
         }
-        Difference::Changed {
-            path,
-            class,
-            properties,
-        } => {
+        Difference::Changed { path, class, properties } => {
             let properties: Vec<Json> = properties
                 .iter()
                 .map(|it| json!({ "name": it.name, "before": it.before, "after": it.after }))
                 .collect();
             json!({ "change": "changed", "path": path, "class": class, "properties": properties })
         }
-        Difference::Script {
-            path,
-            class,
-            before,
-            after,
-        } => {
+        Difference::Script { path, class, before, after } => {
             let counts = edit::line_counts(before, after);
             json!({
                 "change": "script",

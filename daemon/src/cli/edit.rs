@@ -125,29 +125,18 @@ pub(super) fn listener(json: bool) -> Listener<'static> {
 
 /// Reads calls, one a line. Empty lines do not count.
 fn read_calls(file: &Path) -> anyhow::Result<Vec<(usize, Call)>> {
-    let name = if file == Path::new("-") {
-        "stdin".to_owned()
-    } else {
-        file.display().to_string()
-    };
+    let name = if file == Path::new("-") { "stdin".to_owned() } else { file.display().to_string() };
     let mut bytes = Vec::new();
     if file == Path::new("-") {
-        std::io::stdin()
-            .read_to_end(&mut bytes)
-            .context("stdin cannot be read")?;
+        std::io::stdin().read_to_end(&mut bytes).context("stdin cannot be read")?;
     } else {
         bytes = fs::read(file).with_context(|| format!("{name} cannot be read"))?;
     }
-    let text = String::from_utf8(bytes)
-        .ok()
-        .with_context(|| format!("{name} is not UTF-8 text"))?;
+    let text =
+        String::from_utf8(bytes).ok().with_context(|| format!("{name} is not UTF-8 text"))?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let mut calls = Vec::new();
-    for (at, line) in text
-        .lines()
-        .enumerate()
-        .filter(|(_, line)| !line.trim().is_empty())
-    {
+    for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let call = read_call(line).with_context(|| format!("{name}, line {}", at + 1))?;
         calls.push((at + 1, call));
     }
@@ -159,9 +148,7 @@ fn read_calls(file: &Path) -> anyhow::Result<Vec<(usize, Call)>> {
 
 fn read_call(line: &str) -> anyhow::Result<Call> {
     let json: Json = serde_json::from_str(line).context("it is not JSON")?;
-    let Json::Object(mut map) = json else {
-        bail!("a call is an object: {EXAMPLE}")
-    };
+    let Json::Object(mut map) = json else { bail!("a call is an object: {EXAMPLE}") };
     let Some(Json::String(tool)) = map.remove("tool") else {
         bail!("`tool` is missing or no string: {EXAMPLE}")
     };
@@ -182,10 +169,7 @@ fn as_one(calls: Vec<(usize, Call)>, title: &str) -> Call {
         .into_iter()
         .map(|(line, call)| json!({ "tool": call.tool, "args": call.args, "line": line }))
         .collect();
-    Call {
-        tool: "propose_changes".to_owned(),
-        args: json!({ "title": title, "changes": changes }),
-    }
+    Call { tool: "propose_changes".to_owned(), args: json!({ "title": title, "changes": changes }) }
 }
 
 /// Works until nothing is left, asking whoever decides.
@@ -213,16 +197,12 @@ pub(super) fn decide_all(
             Due::Nothing => break,
             Due::Decision(proposal) => {
                 if !decide_one(engine, proposal, terminal, &mut session)? {
-                    engine.input(Input::Finish {
-                        outcome: Finish::NotApproved,
-                    })?;
+                    engine.input(Input::Finish { outcome: Finish::NotApproved })?;
                 }
             }
         }
     }
-    Ok(engine.workflow().map_or(Exit::Failed, |workflow| {
-        conclude(workflow, terminal, dry_run)
-    }))
+    Ok(engine.workflow().map_or(Exit::Failed, |workflow| conclude(workflow, terminal, dry_run)))
 }
 
 /// What a person has said for all cards of this run, and has seen of it.

@@ -75,9 +75,7 @@ fn one_script(proposal: &Proposal) -> Option<&Target> {
         _ => None,
     });
     let first = targets.next()??;
-    targets
-        .all(|other| other.is_some_and(|other| other.id == first.id))
-        .then_some(first)
+    targets.all(|other| other.is_some_and(|other| other.id == first.id)).then_some(first)
 }
 
 /// The text that is proposed. Later proposals may have changed the script further in the engine's
@@ -146,8 +144,7 @@ fn in_editor(text: &str, suffix: &str) -> anyhow::Result<String> {
         .suffix(suffix)
         .tempfile()
         .context("no temporary file for the editor")?;
-    file.write_all(text.as_bytes())
-        .context("the temporary file cannot be written")?;
+    file.write_all(text.as_bytes()).context("the temporary file cannot be written")?;
     // Some systems let nobody else open a file that is still open here.
     let path = file.into_temp_path();
     open(&path)?;
@@ -165,13 +162,9 @@ fn open(path: &Path) -> anyhow::Result<()> {
     let Some(program) = words.next() else {
         bail!("no editor is set; name one in VISUAL or EDITOR");
     };
-    let status = Process::new(program)
-        .args(words)
-        .arg(path)
-        .status()
-        .with_context(|| {
-            format!("the editor `{program}` cannot be started; name one in VISUAL or EDITOR")
-        })?;
+    let status = Process::new(program).args(words).arg(path).status().with_context(|| {
+        format!("the editor `{program}` cannot be started; name one in VISUAL or EDITOR")
+    })?;
     if !status.success() {
         bail!("the editor `{program}` ended with {status}, so nothing was changed");
     }
@@ -181,7 +174,5 @@ fn open(path: &Path) -> anyhow::Result<()> {
 fn editor_line() -> String {
     let said = |name: &str| env::var(name).ok().filter(|it| !it.trim().is_empty());
     let usual = if cfg!(windows) { "notepad" } else { "vi" };
-    said("VISUAL")
-        .or_else(|| said("EDITOR"))
-        .unwrap_or_else(|| usual.to_owned())
+    said("VISUAL").or_else(|| said("EDITOR")).unwrap_or_else(|| usual.to_owned())
 }

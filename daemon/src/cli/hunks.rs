@@ -56,11 +56,7 @@ fn hunk_lines(hunk: &Hunk, style: Style, digits: usize, whole: bool, lines: &mut
             pieces.push(format!("… {rest} more characters in this line"));
         }
         for (at, piece) in pieces.iter().enumerate() {
-            let gutter = if at == 0 {
-                gutter.clone()
-            } else {
-                " ".repeat(gutter.len())
-            };
+            let gutter = if at == 0 { gutter.clone() } else { " ".repeat(gutter.len()) };
             let gutter = style.paint(Paint::Dim, gutter);
             let text = style.paint(paint, format!("{sign} {piece}"));
             lines.push(format!("{gutter} {text}").trim_end().to_owned());
@@ -91,10 +87,7 @@ mod tests {
         let hunks = crate::core::edit::hunks("", &"x".repeat(2000), 3);
         let shown = lines(&hunks, Style::plain(), false);
         assert_eq!(shown.len(), 9, "{shown:#?}");
-        assert!(
-            shown[8].ends_with("more characters in this line"),
-            "{shown:#?}"
-        );
+        assert!(shown[8].ends_with("more characters in this line"), "{shown:#?}");
         assert!(lines(&hunks, Style::plain(), true).len() > 20);
     }
 }

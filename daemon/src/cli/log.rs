@@ -47,9 +47,7 @@ pub(super) fn run(args: &Log, home: &Path) -> anyhow::Result<Exit> {
         }
         Ok(())
     })?;
-    let first = args
-        .limit
-        .map_or(0, |limit| began.len().saturating_sub(limit));
+    let first = args.limit.map_or(0, |limit| began.len().saturating_sub(limit));
     let began = &began[first..];
     if args.json {
         let from = began.first().map_or(Seq(u64::MAX), |(seq, _)| *seq);
@@ -75,10 +73,7 @@ pub(super) fn run(args: &Log, home: &Path) -> anyhow::Result<Exit> {
             text.push_str(&render(workflow, *time, &reverted, style));
         }
     }
-    text.push_str(&style.paint(
-        Paint::Dim,
-        "\nTake an applied one back: vector revert NUMBER\n",
-    ));
+    text.push_str(&style.paint(Paint::Dim, "\nTake an applied one back: vector revert NUMBER\n"));
     print(&text)?;
     Ok(Exit::Done)
 }
@@ -150,10 +145,7 @@ fn render(workflow: &Workflow, time: u64, reverted: &HashMap<Seq, Seq>, style: S
         "{}  {}\n{}\n",
         style.paint(Paint::Dim, date(time)),
         style.paint(Paint::Bold, goal),
-        style.paint(
-            Paint::Dim,
-            format!("  {}, {}, {ended}", safe(&place), safe(driver))
-        )
+        style.paint(Paint::Dim, format!("  {}, {}, {ended}", safe(&place), safe(driver)))
     );
     for (_, reason) in workflow.refusals() {
         let _ = writeln!(
@@ -180,14 +172,12 @@ fn line(
     let (word, why) = match &pending.status {
         Status::Waiting => ("waiting", None),
         Status::Approved | Status::Applying(_) => ("approved", None),
-        Status::Applied(_) => (
-            "applied",
-            reverted.get(&seq).map(|by| format!("taken back by {by}")),
-        ),
-        Status::Rejected(_) if workflow.was_revised(seq) => (
-            "changed",
-            Some("a part or a changed form stands for it".to_owned()),
-        ),
+        Status::Applied(_) => {
+            ("applied", reverted.get(&seq).map(|by| format!("taken back by {by}")))
+        }
+        Status::Rejected(_) if workflow.was_revised(seq) => {
+            ("changed", Some("a part or a changed form stands for it".to_owned()))
+        }
         Status::Rejected(reason) => ("rejected", reason.clone()),
         Status::Withdrawn(reason) => ("withdrawn", Some(reason.clone())),
         Status::Failed(reason) => ("failed", Some(reason.clone())),

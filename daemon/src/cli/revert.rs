@@ -48,9 +48,8 @@ pub(super) fn run(args: &Revert, home: &Path) -> anyhow::Result<Exit> {
     for notice in recover(&ledger, &file)? {
         say(&format!("note: {notice}"));
     }
-    let opened = terminal.busy("Reading the place", || {
-        PlaceFile::open(&file, args.out.as_deref())
-    })?;
+    let opened =
+        terminal.busy("Reading the place", || PlaceFile::open(&file, args.out.as_deref()))?;
     if *opened.0.hash() != ack.after {
         say(&format!(
             "note: {} was changed since proposal {} was applied; it is taken back only where \
@@ -62,9 +61,6 @@ pub(super) fn run(args: &Revert, home: &Path) -> anyhow::Result<Exit> {
     let (mode, listener) = (args.decide.mode(), listener(args.decide.json));
     let mut engine = Engine::start(&ledger, opened, &goal, Driver::Calls, mode, listener)?;
     let arguments = json!({ "proposal": args.proposal });
-    engine.call(vec![Call {
-        tool: REVERT.to_owned(),
-        args: arguments,
-    }])?;
+    engine.call(vec![Call { tool: REVERT.to_owned(), args: arguments }])?;
     decide_all(&mut engine, &args.decide, &terminal, false)
 }

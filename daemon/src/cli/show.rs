@@ -46,12 +46,8 @@ pub(super) fn run(args: &Show) -> anyhow::Result<Exit> {
         print(&format!("{}\n", serde_json::to_string_pretty(&object)?))?;
         return Ok(Exit::Done);
     }
-    let mut tree = Tree {
-        scene: &scene,
-        style: stdout_style(),
-        props: args.props,
-        text: String::new(),
-    };
+    let mut tree =
+        Tree { scene: &scene, style: stdout_style(), props: args.props, text: String::new() };
     tree.line("", node, args.depth == 0);
     tree.properties("", node, args.depth == 0);
     tree.children("", node, args.depth);
@@ -64,9 +60,7 @@ fn properties(scene: &Scene, node: Node) -> impl Iterator<Item = String> + '_ {
     let stored = scene.stored_names(node).into_iter();
     let stored = stored.filter(|name| !matches!(*name, "Source" | "Attributes"));
     let attributes = scene.attribute_names(node).into_iter();
-    stored
-        .map(str::to_owned)
-        .chain(attributes.map(|name| format!("@{name}")))
+    stored.map(str::to_owned).chain(attributes.map(|name| format!("@{name}")))
 }
 
 fn object(scene: &Scene, node: Node, depth: u32, props: bool) -> Json {
@@ -87,9 +81,7 @@ fn object(scene: &Scene, node: Node, depth: u32, props: bool) -> Json {
     map.insert("childCount".to_owned(), json!(scene.children(node).len()));
     if depth > 0 {
         let children = scene.children(node);
-        let children = children
-            .map(|child| object(scene, child, depth - 1, props))
-            .collect();
+        let children = children.map(|child| object(scene, child, depth - 1, props)).collect();
         map.insert("children".to_owned(), children);
     }
     Json::Object(map)
@@ -110,11 +102,7 @@ impl Tree<'_> {
         let mut children = self.scene.children(node).peekable();
         while let Some(child) = children.next() {
             let is_last = children.peek().is_none();
-            let (branch, below) = if is_last {
-                ("└─ ", "   ")
-            } else {
-                ("├─ ", "│  ")
-            };
+            let (branch, below) = if is_last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
             self.line(&format!("{indent}{branch}"), child, depth == 1);
             let indent = format!("{indent}{below}");
             self.properties(&indent, child, depth == 1);

@@ -39,17 +39,14 @@ impl Style {
     /// The style of what nobody looks at on a terminal.
     #[cfg(test)]
     pub(super) fn plain() -> Self {
-        Self {
-            colour: false,
-            width: WIDTH,
-        }
+        Self { colour: false, width: WIDTH }
     }
 
     /// The style of a stream: colours as console found that they are wanted.
     pub(super) fn of(term: &Term, colour: bool) -> Self {
-        let width = term.size_checked().map_or(WIDTH, |(_, columns)| {
-            usize::from(columns).clamp(40, 2 * WIDTH)
-        });
+        let width = term
+            .size_checked()
+            .map_or(WIDTH, |(_, columns)| usize::from(columns).clamp(40, 2 * WIDTH));
         Self { colour, width }
     }
 

@@ -109,20 +109,12 @@ fn items(proposal: &Proposal) -> Vec<Item> {
             Change::Created { .. } => (Mark::Added, None),
             Change::Cloned { source, count: n } => (
                 Mark::Added,
-                Some(format!(
-                    "a copy of {source}, {}",
-                    count(*n as usize, "instance")
-                )),
+                Some(format!("a copy of {source}, {}", count(*n as usize, "instance"))),
             ),
-            Change::Restored { count: n } => (
-                Mark::Added,
-                Some(format!("is back, {}", count(*n as usize, "instance"))),
-            ),
-            Change::Set {
-                property,
-                before,
-                after,
-            } => {
+            Change::Restored { count: n } => {
+                (Mark::Added, Some(format!("is back, {}", count(*n as usize, "instance"))))
+            }
+            Change::Set { property, before, after } => {
                 let change = change_text(before.as_ref(), after.as_ref(), false);
                 (Mark::Changed, Some(format!("{property}  {change}")))
             }
@@ -143,17 +135,9 @@ fn items(proposal: &Proposal) -> Vec<Item> {
         let (mark, note) = if is_new {
             (Mark::Added, count(script.added as usize, "line"))
         } else {
-            (
-                Mark::Changed,
-                format!("+{} −{} lines", script.added, script.removed),
-            )
+            (Mark::Changed, format!("+{} −{} lines", script.added, script.removed))
         };
-        Item {
-            path: script.path.clone(),
-            mark,
-            class: "script".to_owned(),
-            notes: vec![note],
-        }
+        Item { path: script.path.clone(), mark, class: "script".to_owned(), notes: vec![note] }
     });
     rows.chain(scripts).collect()
 }

@@ -102,10 +102,7 @@ impl Terminal {
     /// Shows what a model says.
     pub(super) fn said(&self, text: &str) {
         let width = self.style().width;
-        let lines = text
-            .trim_end()
-            .lines()
-            .flat_map(|line| wrap(&safe(line), width));
+        let lines = text.trim_end().lines().flat_map(|line| wrap(&safe(line), width));
         self.show(&lines.fold(String::new(), |text, line| text + &line + "\n"));
     }
 
@@ -170,9 +167,7 @@ pub(super) fn say(text: &str) {
 /// Prints to stdout. A reader who has seen enough and closed the pipe is no error.
 pub(super) fn print(text: &str) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
-    let written = stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush());
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     match written {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(anyhow::Error::new(error).context("stdout cannot be written"))

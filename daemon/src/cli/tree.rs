@@ -84,9 +84,7 @@ struct Node {
 
 impl Tree {
     fn of(items: &[Item]) -> Self {
-        let mut tree = Self {
-            nodes: vec![Node::default()],
-        };
+        let mut tree = Self { nodes: vec![Node::default()] };
         // What is gone stands beside what has its name now, so the two have keys of their own.
         let mut known: HashMap<(usize, Segment, bool), usize> = HashMap::new();
         for item in items {
@@ -105,10 +103,7 @@ impl Tree {
                 let next = tree.nodes.len();
                 at = *known.entry((at, segment.clone(), gone)).or_insert_with(|| {
                     tree.nodes[at].children.push(next);
-                    tree.nodes.push(Node {
-                        segment: Some(segment.clone()),
-                        ..Node::default()
-                    });
+                    tree.nodes.push(Node { segment: Some(segment.clone()), ..Node::default() });
                     next
                 });
             }
@@ -190,11 +185,8 @@ impl Tree {
             let shown = if run > limit + 1 { limit } else { run };
             for child in &children[done..done + shown] {
                 let is_last = *child == children[children.len() - 1];
-                let (branch, below) = if is_last {
-                    ("└─ ", "   ")
-                } else {
-                    ("├─ ", "│  ")
-                };
+                let (branch, below) =
+                    if is_last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
                 let front = style.paint(Paint::Dim, format!("{indent}{branch}"));
                 lines.push(format!("{front}{}", self.label(*child, style)));
                 let indent = format!("{indent}{below}");
@@ -262,19 +254,9 @@ mod tests {
             &[
                 item("game.Workspace.A", Mark::Added, "Model", &[]),
                 item("game.Workspace.A.P", Mark::Added, "Part", &[]),
-                item(
-                    "game.Workspace.A.P",
-                    Mark::Changed,
-                    "Part",
-                    &["Size  1 → 2"],
-                ),
+                item("game.Workspace.A.P", Mark::Changed, "Part", &["Size  1 → 2"]),
                 item("game.Workspace.B", Mark::Changed, "Part", &["Size  1 → 2"]),
-                item(
-                    "game.Lighting[\" x\"]",
-                    Mark::Removed,
-                    "Sky",
-                    &["3 instances"],
-                ),
+                item("game.Lighting[\" x\"]", Mark::Removed, "Sky", &["3 instances"]),
                 item("game.Lighting[\" x\"]", Mark::Added, "Folder", &[]),
             ],
             "\
@@ -331,9 +313,6 @@ game
         );
         let picture = picture(&items, Style::plain());
         assert_eq!(picture.lines().count(), 2 + 12 + 1 + 1);
-        assert!(
-            picture.contains("   ├─ … 88 more + Part\n   └─ → Folder Z\n"),
-            "{picture}"
-        );
+        assert!(picture.contains("   ├─ … 88 more + Part\n   └─ → Folder Z\n"), "{picture}");
     }
 }

@@ -16,10 +16,7 @@ pub fn lets_through(mode: Mode, proposal: &Proposal) -> bool {
 
 /// Whether a yes must be said twice.
 pub fn needs_second_confirmation(proposal: &Proposal) -> bool {
-    proposal
-        .warnings
-        .iter()
-        .any(|warning| warning.kind.needs_second_confirmation())
+    proposal.warnings.iter().any(|warning| warning.kind.needs_second_confirmation())
 }
 
 #[cfg(test)]
@@ -38,10 +35,7 @@ mod tests {
             preview: Preview::default(),
             warnings: warning
                 .into_iter()
-                .map(|kind| Warning {
-                    kind,
-                    text: String::new(),
-                })
+                .map(|kind| Warning { kind, text: String::new() })
                 .collect(),
             after: Vec::new(),
             from: None,
@@ -53,22 +47,10 @@ mod tests {
     #[test]
     fn each_mode_lets_through_what_it_says() {
         check(Class::Additive, None, [false, true, true]);
-        check(
-            Class::Additive,
-            Some(WarningKind::Name),
-            [false, false, true],
-        );
+        check(Class::Additive, Some(WarningKind::Name), [false, false, true]);
         check(Class::Modifying, None, [false, false, true]);
         check(Class::Destructive, None, [false, false, true]);
-        check(
-            Class::Additive,
-            Some(WarningKind::Security),
-            [false, false, false],
-        );
-        check(
-            Class::Modifying,
-            Some(WarningKind::Fuzzy),
-            [false, false, false],
-        );
+        check(Class::Additive, Some(WarningKind::Security), [false, false, false]);
+        check(Class::Modifying, Some(WarningKind::Fuzzy), [false, false, false]);
     }
 }

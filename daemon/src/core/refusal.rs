@@ -47,10 +47,7 @@ mod tests {
 
     #[test]
     fn the_nearest_words_are_offered() {
-        assert_eq!(
-            did_you_mean("Postion", ["Position", "Size"]),
-            " Did you mean `Position`?"
-        );
+        assert_eq!(did_you_mean("Postion", ["Position", "Size"]), " Did you mean `Position`?");
         assert_eq!(did_you_mean("qqq", ["Position", "Size"]), "");
     }
 }

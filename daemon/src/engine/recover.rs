@@ -44,49 +44,31 @@ fn settle(ledger: &Ledger, lease: Lease) -> Result<Vec<String>, EngineError> {
         return Ok(Vec::new());
     };
     let input = Path::new(&workflow.place.file).to_owned();
-    let out = workflow
-        .place
-        .out
-        .as_ref()
-        .map(|out| Path::new(out).to_owned());
+    let out = workflow.place.out.as_ref().map(|out| Path::new(out).to_owned());
     let (base, started_with) = (last_hash(workflow), workflow.place.hash.clone());
-    let had_written = workflow
-        .proposals()
-        .any(|(_, it)| matches!(it.status, Status::Applied(_)));
-    let source = if had_written {
-        out.as_deref().unwrap_or(&input)
-    } else {
-        &input
-    };
+    let had_written = workflow.proposals().any(|(_, it)| matches!(it.status, Status::Applied(_)));
+    let source = if had_written { out.as_deref().unwrap_or(&input) } else { &input };
     let opened = match PlaceFile::open(source, out.as_deref()) {
         Ok((file, scene)) => (file.addressed_by_path(base != started_with), scene),
         Err(error) => {
-            return Ok(vec![format!(
-                "Workflow {seq} was stopped and cannot go on: {error}."
-            )]);
+            return Ok(vec![format!("Workflow {seq} was stopped and cannot go on: {error}.")]);
         }
     };
     let listener: Listener<'_> = Box::new(|_| {});
     let mut engine = Engine::resume(ledger, lease, state, opened, listener);
     let mut notices = engine.settle_replaced()?;
     notices.extend(engine.settle_approved(&base)?);
-    engine.input(Input::Finish {
-        outcome: Finish::Failed,
-    })?;
+    engine.input(Input::Finish { outcome: Finish::Failed })?;
     Ok(notices)
 }
 
 /// The hash that the workflow last saw or left.
 fn last_hash(workflow: &Workflow) -> Fingerprint {
-    let written = workflow
-        .proposals()
-        .filter_map(|(_, pending)| match &pending.status {
-            Status::Applied(ack) => Some(ack.after.clone()),
-            _ => None,
-        });
-    written
-        .last()
-        .unwrap_or_else(|| workflow.place.hash.clone())
+    let written = workflow.proposals().filter_map(|(_, pending)| match &pending.status {
+        Status::Applied(ack) => Some(ack.after.clone()),
+        _ => None,
+    });
+    written.last().unwrap_or_else(|| workflow.place.hash.clone())
 }
 
 impl Engine<'_> {
@@ -116,21 +98,12 @@ impl Engine<'_> {
         if self.file.hash() != base {
             let reason =
                 "The file was changed after this was approved; ask for it again.".to_owned();
-            self.input(Input::Failed {
-                proposals: approved.clone(),
-                reason: reason.clone(),
-            })?;
-            return Ok(approved
-                .iter()
-                .map(|seq| format!("Proposal {seq}: {reason}"))
-                .collect());
+            self.input(Input::Failed { proposals: approved.clone(), reason: reason.clone() })?;
+            return Ok(approved.iter().map(|seq| format!("Proposal {seq}: {reason}")).collect());
         }
         self.apply(&approved)?;
         let say = |seq: &Seq| {
-            let status = self
-                .workflow()
-                .and_then(|it| it.proposal(*seq))
-                .map(|it| &it.status);
+            let status = self.workflow().and_then(|it| it.proposal(*seq)).map(|it| &it.status);
             match status {
                 Some(Status::Applied(_)) => {
                     format!(
@@ -148,10 +121,6 @@ impl Engine<'_> {
         let Some(workflow) = self.workflow() else {
             return Vec::new();
         };
-        workflow
-            .proposals()
-            .filter(|(_, it)| wanted(&it.status))
-            .map(|(seq, _)| seq)
-            .collect()
+        workflow.proposals().filter(|(_, it)| wanted(&it.status)).map(|(seq, _)| seq).collect()
     }
 }

@@ -30,15 +30,8 @@ impl Blob {
     pub(super) fn pack(plain: Vec<u8>) -> Self {
         let hash = Fingerprint::of(&plain);
         let size = plain.len();
-        let smaller = zstd::bulk::compress(&plain, LEVEL)
-            .ok()
-            .filter(|packed| packed.len() < size);
-        Self {
-            hash,
-            size,
-            packed: smaller.is_some(),
-            bytes: smaller.unwrap_or(plain),
-        }
+        let smaller = zstd::bulk::compress(&plain, LEVEL).ok().filter(|packed| packed.len() < size);
+        Self { hash, size, packed: smaller.is_some(), bytes: smaller.unwrap_or(plain) }
     }
 }
 
@@ -49,17 +42,10 @@ pub(super) fn unpack(
     packed: bool,
     bytes: Vec<u8>,
 ) -> Result<Vec<u8>, LedgerError> {
-    let plain = if packed {
-        zstd::stream::decode_all(bytes.as_slice()).ok()
-    } else {
-        Some(bytes)
-    };
+    let plain = if packed { zstd::stream::decode_all(bytes.as_slice()).ok() } else { Some(bytes) };
     plain
         .filter(|plain| Fingerprint::of(plain) == *hash)
-        .ok_or_else(|| LedgerError::DamagedBlob {
-            file: file.to_owned(),
-            hash: hash.clone(),
-        })
+        .ok_or_else(|| LedgerError::DamagedBlob { file: file.to_owned(), hash: hash.clone() })
 }
 
 #[cfg(test)]

@@ -150,10 +150,9 @@ impl LedgerError {
         match source.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::Full { file },
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked { file },
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Corrupt {
-                file,
-                detail: source.to_string(),
-            },
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                Self::Corrupt { file, detail: source.to_string() }
+            }
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
                 Self::ReadOnly { file, source }
             }
@@ -162,16 +161,11 @@ impl LedgerError {
     }
 
     pub(super) fn corrupt(file: &Path, detail: impl Into<String>) -> Self {
-        Self::Corrupt {
-            file: file.to_owned(),
-            detail: detail.into(),
-        }
+        Self::Corrupt { file: file.to_owned(), detail: detail.into() }
     }
 
     pub(super) fn malformed(reason: impl Into<String>) -> Self {
-        Self::Malformed {
-            reason: reason.into(),
-        }
+        Self::Malformed { reason: reason.into() }
     }
 
     pub(super) fn unusable(path: &Path) -> impl FnOnce(io::Error) -> Self {

@@ -57,10 +57,7 @@ impl Leases {
     pub(super) fn in_folder(home: &Path) -> Result<Self, LedgerError> {
         let folder = home.join("leases");
         fs::create_dir_all(&folder).map_err(LedgerError::unusable(&folder))?;
-        Ok(Self {
-            folder,
-            guard: home.join("ledger.lock"),
-        })
+        Ok(Self { folder, guard: home.join("ledger.lock") })
     }
 
     /// The file whose lock is the lease.
@@ -92,11 +89,7 @@ impl Leases {
         let path = self.path(workflow);
         let file = open(&path).map_err(LedgerError::unusable(&path))?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Lease {
-                leases: self.clone(),
-                workflow,
-                lock: Some(file),
-            })),
+            Ok(()) => Ok(Some(Lease { leases: self.clone(), workflow, lock: Some(file) })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(LedgerError::unusable(&path)(error)),
         }
@@ -118,9 +111,7 @@ mod tests {
     }
 
     fn take(leases: &Leases, workflow: u64) -> Option<Lease> {
-        leases
-            .take(&leases.guard().unwrap(), Seq(workflow))
-            .unwrap()
+        leases.take(&leases.guard().unwrap(), Seq(workflow)).unwrap()
     }
 
     #[test]

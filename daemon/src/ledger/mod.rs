@@ -86,26 +86,15 @@ impl Ledger {
     fn over(file: PathBuf, leases: Leases, writer: Connection) -> Result<Self, LedgerError> {
         let reader = Mutex::new(schema::reader(&file)?);
         let writer = Writer::start(file.clone(), writer)?;
-        Ok(Self {
-            file,
-            leases,
-            writer,
-            reader,
-        })
+        Ok(Self { file, leases, writer, reader })
     }
 
     /// Append a batch. It is durable on return; on an error none of it was written.
     ///
     /// Blocks until the disk has it, and up to 10 seconds while another process writes.
     pub fn append(&self, batch: Append) -> Result<Vec<Record>, LedgerError> {
-        let Append {
-            workflow,
-            entries,
-            blobs,
-        } = batch;
-        let receipt = self
-            .writer
-            .write(Prepared::new(workflow, &entries, blobs)?)?;
+        let Append { workflow, entries, blobs } = batch;
+        let receipt = self.writer.write(Prepared::new(workflow, &entries, blobs)?)?;
         Ok((receipt.first..)
             .zip(entries)
             .map(|(seq, entry)| Record {
@@ -127,9 +116,7 @@ impl Ledger {
         let workflow = records.first().map_or(Seq(0), |first| first.workflow);
         match self.leases.take(&guard, workflow)? {
             Some(lease) => Ok((records, lease)),
-            None => Err(LedgerError::LeasedEarly {
-                file: self.leases.path(workflow),
-            }),
+            None => Err(LedgerError::LeasedEarly { file: self.leases.path(workflow) }),
         }
     }
 
@@ -144,18 +131,13 @@ impl Ledger {
                 statement.query_row([&hash.0], row).optional()
             })
             .map_err(|source| LedgerError::sql(&self.file, source))?;
-        found
-            .map(|(packed, bytes)| blobs::unpack(&self.file, hash, packed, bytes))
-            .transpose()
+        found.map(|(packed, bytes)| blobs::unpack(&self.file, hash, packed, bytes)).transpose()
     }
 
     /// The records behind position `after`, in order, at most `limit` of them.
     pub fn read(&self, after: Seq, limit: usize) -> Result<Vec<Record>, LedgerError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.records(
-            "WHERE e.seq > ?1 ORDER BY e.seq LIMIT ?2",
-            (sql(after), limit),
-        )
+        self.records("WHERE e.seq > ?1 ORDER BY e.seq LIMIT ?2", (sql(after), limit))
     }
 
     /// All records of one workflow, in order; none where there is no such workflow.
@@ -172,9 +154,7 @@ impl Ledger {
     pub fn head(&self) -> Result<Seq, LedgerError> {
         let head: i64 = self
             .reader()
-            .query_row("SELECT coalesce(max(seq), 0) FROM entries", [], |row| {
-                row.get(0)
-            })
+            .query_row("SELECT coalesce(max(seq), 0) FROM entries", [], |row| row.get(0))
             .map_err(|source| LedgerError::sql(&self.file, source))?;
         Ok(Seq(head.unsigned_abs()))
     }
@@ -202,10 +182,7 @@ impl Ledger {
             .prepare_cached(&format!("{RECORDS} {rest}"))
             .and_then(|mut statement| statement.query_map(params, Stored::from_row)?.collect())
             .map_err(|source| LedgerError::sql(&self.file, source))?;
-        stored
-            .into_iter()
-            .map(|row| row.decode(&self.file))
-            .collect()
+        stored.into_iter().map(|row| row.decode(&self.file)).collect()
     }
 
     fn reader(&self) -> MutexGuard<'_, Connection> {

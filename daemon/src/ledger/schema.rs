@@ -66,9 +66,7 @@ pub(super) fn folder(home: &Path) -> Result<PathBuf, LedgerError> {
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder
-        .create(&home)
-        .map_err(LedgerError::unusable(&home))?;
+    builder.create(&home).map_err(LedgerError::unusable(&home))?;
     Ok(home)
 }
 
@@ -90,11 +88,8 @@ pub(super) fn prepare(file: &Path) -> Result<Connection, LedgerError> {
             known: FORMAT,
         });
     }
-    conn.pragma_update(None, "journal_mode", "WAL")
-        .map_err(failed)?;
-    let tx = conn
-        .transaction_with_behavior(TransactionBehavior::Immediate)
-        .map_err(failed)?;
+    conn.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
     create(tx).map_err(failed)?;
     Ok(conn)
 }
@@ -126,10 +121,7 @@ fn touch(file: &Path) -> Result<(), LedgerError> {
     options.append(true).create(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-        .open(file)
-        .map(drop)
-        .map_err(LedgerError::unusable(file))
+    options.open(file).map(drop).map_err(LedgerError::unusable(file))
 }
 
 fn create(tx: Transaction) -> rusqlite::Result<()> {

@@ -19,11 +19,7 @@ fn open(home: &TempDir) -> Ledger {
 
 fn started() -> Entry {
     Entry::Started {
-        place: Place {
-            file: "farm.rbxl".to_owned(),
-            out: None,
-            hash: Fingerprint::of(b"farm"),
-        },
+        place: Place { file: "farm.rbxl".to_owned(), out: None, hash: Fingerprint::of(b"farm") },
         goal: "a grid of wheat".to_owned(),
         driver: "offline".to_owned(),
         mode: Mode::Confirm,
@@ -31,25 +27,15 @@ fn started() -> Entry {
 }
 
 fn said(text: &str) -> Entry {
-    Entry::Said {
-        text: text.to_owned(),
-        phase: Phase::Update,
-    }
+    Entry::Said { text: text.to_owned(), phase: Phase::Update }
 }
 
 fn finished() -> Entry {
-    Entry::Finished {
-        outcome: Finish::Done,
-        summary: None,
-    }
+    Entry::Finished { outcome: Finish::Done, summary: None }
 }
 
 fn batch(workflow: Option<Seq>, entries: Vec<Entry>) -> Append {
-    Append {
-        workflow,
-        entries,
-        blobs: Vec::new(),
-    }
+    Append { workflow, entries, blobs: Vec::new() }
 }
 
 /// Start a workflow with one entry.
@@ -59,10 +45,7 @@ fn begin(ledger: &Ledger) -> Seq {
 
 fn count(ledger: &Ledger, table: &str) -> i64 {
     let sql = format!("SELECT count(*) FROM {table}");
-    ledger
-        .reader()
-        .query_row(&sql, [], |row| row.get(0))
-        .unwrap()
+    ledger.reader().query_row(&sql, [], |row| row.get(0)).unwrap()
 }
 
 fn assert_gapless(ledger: &Ledger, entries: u64) {
@@ -82,17 +65,10 @@ fn what_is_appended_is_read() {
         tool: "read_script".to_owned(),
         args: json!({"path": "game.Lobby", "lines": [1, 2.5, null, "ä\u{0}"]}),
     };
-    let answered = Entry::Answered {
-        call: Seq(2),
-        answer: json!([true]),
-    };
-    let first = ledger
-        .append(batch(None, vec![started(), called, answered]))
-        .unwrap();
+    let answered = Entry::Answered { call: Seq(2), answer: json!([true]) };
+    let first = ledger.append(batch(None, vec![started(), called, answered])).unwrap();
     let second = ledger.append(batch(None, vec![started()])).unwrap();
-    let third = ledger
-        .append(batch(Some(Seq(1)), vec![said("done"), finished()]))
-        .unwrap();
+    let third = ledger.append(batch(Some(Seq(1)), vec![said("done"), finished()])).unwrap();
     let all = [first.clone(), second.clone(), third.clone()].concat();
     assert_eq!(ledger.read(Seq(0), 100).unwrap(), all);
     assert_eq!(ledger.read(Seq(2), 2).unwrap(), all[2..4]);
@@ -108,14 +84,10 @@ fn what_is_appended_is_read() {
 fn the_kind_is_the_entrys_tag() {
     let home = home();
     let ledger = open(&home);
-    ledger
-        .append(batch(None, vec![started(), said("x"), finished()]))
-        .unwrap();
+    ledger.append(batch(None, vec![started(), said("x"), finished()])).unwrap();
     let kinds: String = ledger
         .reader()
-        .query_row("SELECT group_concat(kind) FROM entries", [], |row| {
-            row.get(0)
-        })
+        .query_row("SELECT group_concat(kind) FROM entries", [], |row| row.get(0))
         .unwrap();
     assert_eq!(kinds, "started,said,finished");
 }
@@ -168,16 +140,11 @@ fn a_large_body_is_a_blob_that_is_kept_once() {
     let ledger = open(&home);
     let workflow = begin(&ledger);
     let large = said(&"wheat ".repeat(20_000));
-    let twice = ledger
-        .append(batch(Some(workflow), vec![large.clone(), large.clone()]))
-        .unwrap();
+    let twice = ledger.append(batch(Some(workflow), vec![large.clone(), large.clone()])).unwrap();
     assert_eq!(ledger.workflow(workflow).unwrap()[1..], twice);
     assert_eq!(twice[1].entry, large);
     let row = "SELECT count(*) FROM entries WHERE body IS NULL AND blob IS NOT NULL";
-    let rows: i64 = ledger
-        .reader()
-        .query_row(row, [], |row| row.get(0))
-        .unwrap();
+    let rows: i64 = ledger.reader().query_row(row, [], |row| row.get(0)).unwrap();
     assert_eq!((rows, count(&ledger, "blobs")), (2, 1));
 }
 
@@ -197,10 +164,7 @@ fn blobs_are_kept_once_and_read_by_hash() {
         workflow = Some(records.unwrap()[0].workflow);
     }
     assert_eq!(count(&ledger, "blobs"), 2);
-    assert_eq!(
-        ledger.blob(&Fingerprint::of(&subtree)).unwrap(),
-        Some(subtree)
-    );
+    assert_eq!(ledger.blob(&Fingerprint::of(&subtree)).unwrap(), Some(subtree));
     assert_eq!(
         ledger.blob(&Fingerprint::of(b"tiny")).unwrap().as_deref(),
         Some(b"tiny".as_slice())
@@ -213,11 +177,7 @@ fn nothing_that_was_written_changes() {
     let home = home();
     let ledger = open(&home);
     ledger
-        .append(Append {
-            workflow: None,
-            entries: vec![started()],
-            blobs: vec![b"x".to_vec()],
-        })
+        .append(Append { workflow: None, entries: vec![started()], blobs: vec![b"x".to_vec()] })
         .unwrap();
     let outside = Connection::open(ledger.file()).unwrap();
     for change in [
@@ -247,9 +207,7 @@ fn a_ledger_is_there_when_it_is_opened_again() {
     drop(ledger);
     let ledger = Ledger::open(&nested).unwrap();
     assert_eq!(ledger.unfinished().unwrap()[0].seq, workflow);
-    ledger
-        .append(batch(Some(workflow), vec![finished()]))
-        .unwrap();
+    ledger.append(batch(Some(workflow), vec![finished()])).unwrap();
     drop(ledger);
     let ledger = Ledger::open(&nested).unwrap();
     assert_eq!(ledger.unfinished().unwrap(), []);
@@ -301,10 +259,7 @@ fn a_newer_format_is_refused_and_left_alone() {
     let error = Ledger::open(home.path()).unwrap_err();
     assert!(matches!(error, LedgerError::Newer { found: 2, .. }));
     let text = error.to_string();
-    assert!(
-        text.contains("Vector 9.1.0") && text.contains("Update Vector"),
-        "{text}"
-    );
+    assert!(text.contains("Vector 9.1.0") && text.contains("Update Vector"), "{text}");
     assert!(text.contains(&file.display().to_string()), "{text}");
 }
 
@@ -321,22 +276,14 @@ fn a_batch_on_a_full_disk_leaves_nothing() {
     let home = home();
     let file = open(&home).file().to_owned();
     let conn = schema::prepare(&file).unwrap();
-    let pages: i64 = conn
-        .pragma_query_value(None, "page_count", |row| row.get(0))
-        .unwrap();
-    conn.pragma_update_and_check(None, "max_page_count", pages + 2, |_| Ok(()))
-        .unwrap();
+    let pages: i64 = conn.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+    conn.pragma_update_and_check(None, "max_page_count", pages + 2, |_| Ok(())).unwrap();
     let leases = Leases::in_folder(home.path()).unwrap();
     let ledger = Ledger::over(file, leases, conn).unwrap();
-    let entries: Vec<Entry> = std::iter::once(started())
-        .chain((0..50).map(|_| said(&"x".repeat(1_000))))
-        .collect();
+    let entries: Vec<Entry> =
+        std::iter::once(started()).chain((0..50).map(|_| said(&"x".repeat(1_000)))).collect();
     let error = ledger
-        .append(Append {
-            workflow: None,
-            entries,
-            blobs: vec![b"tiny".to_vec()],
-        })
+        .append(Append { workflow: None, entries, blobs: vec![b"tiny".to_vec()] })
         .unwrap_err();
     assert!(matches!(error, LedgerError::Full { .. }), "{error}");
     assert_eq!((count(&ledger, "entries"), count(&ledger, "blobs")), (0, 0));
@@ -349,10 +296,7 @@ fn a_malformed_batch_is_refused() {
     let ledger = open(&home);
     let workflow = begin(&ledger);
     let deep = (0..200).fold(json!(1), |inner, _| json!([inner]));
-    let called = Entry::Called {
-        tool: "read_script".to_owned(),
-        args: deep,
-    };
+    let called = Entry::Called { tool: "read_script".to_owned(), args: deep };
     for bad in [
         batch(None, vec![said("x")]),
         batch(None, vec![started(), started()]),
@@ -363,11 +307,7 @@ fn a_malformed_batch_is_refused() {
         let error = ledger.append(bad).unwrap_err();
         assert!(matches!(error, LedgerError::Malformed { .. }), "{error}");
     }
-    assert!(
-        ledger
-            .start(batch(Some(workflow), vec![said("x")]))
-            .is_err()
-    );
+    assert!(ledger.start(batch(Some(workflow), vec![said("x")])).is_err());
     let only_the_start = ledger.read(Seq(0), 10).unwrap();
     assert_eq!(only_the_start.len(), 1);
     assert_eq!(ledger.append(batch(Some(workflow), vec![])).unwrap(), []);

@@ -75,15 +75,9 @@ impl Prepared {
             }
         }
         let mut blobs: Vec<Blob> = blobs.into_iter().map(Blob::pack).collect();
-        let rows = entries
-            .iter()
-            .map(|entry| Row::new(entry, &mut blobs))
-            .collect::<Result<_, _>>()?;
-        Ok(Self {
-            workflow,
-            rows,
-            blobs,
-        })
+        let rows =
+            entries.iter().map(|entry| Row::new(entry, &mut blobs)).collect::<Result<_, _>>()?;
+        Ok(Self { workflow, rows, blobs })
     }
 
     fn bytes(&self) -> usize {
@@ -91,9 +85,7 @@ impl Prepared {
             Body::Text(text) => text.len(),
             Body::Blob(_) => 0,
         });
-        bodies
-            .chain(self.blobs.iter().map(|blob| blob.bytes.len()))
-            .sum()
+        bodies.chain(self.blobs.iter().map(|blob| blob.bytes.len())).sum()
     }
 }
 
@@ -139,18 +131,12 @@ impl Writer {
             .name("ledger".to_owned())
             .spawn(move || run(&name, conn, &jobs))
             .map_err(LedgerError::unusable(&file))?;
-        Ok(Self {
-            file,
-            queue: Some(queue),
-            thread: Some(thread),
-        })
+        Ok(Self { file, queue: Some(queue), thread: Some(thread) })
     }
 
     /// Queue a batch and wait until it is durable.
     pub(super) fn write(&self, batch: Prepared) -> Result<Receipt, LedgerError> {
-        let stopped = || LedgerError::Stopped {
-            file: self.file.clone(),
-        };
+        let stopped = || LedgerError::Stopped { file: self.file.clone() };
         let (reply, answer) = sync_channel(1);
         let queue = self.queue.as_ref().ok_or_else(stopped)?;
         queue.send(Job { batch, reply }).map_err(|_| stopped())?;
@@ -219,9 +205,7 @@ fn write<'a>(
     let failed = |source| LedgerError::sql(file, source);
     // From its first moment this transaction is the only one that writes, in any process: the next
     // position stays the next.
-    let tx = conn
-        .transaction_with_behavior(TransactionBehavior::Immediate)
-        .map_err(failed)?;
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
     let next = "SELECT coalesce(max(seq), 0) + 1 FROM entries";
     let mut next: i64 = tx.query_row(next, [], |row| row.get(0)).map_err(failed)?;
     let mut receipts = Vec::new();
@@ -229,9 +213,7 @@ fn write<'a>(
         if let Some(workflow) = batch.workflow
             && !exists(&tx, workflow).map_err(failed)?
         {
-            return Err(LedgerError::malformed(format!(
-                "there is no workflow {workflow}"
-            )));
+            return Err(LedgerError::malformed(format!("there is no workflow {workflow}")));
         }
         let receipt = insert(&tx, batch, next).map_err(failed)?;
         receipts.push(receipt);
@@ -270,11 +252,7 @@ fn insert(tx: &Transaction, batch: &Prepared, first: i64) -> rusqlite::Result<Re
         };
         append.execute((seq, at as i64, workflow, &row.kind, body, blob))?;
     }
-    Ok(Receipt {
-        first: first.unsigned_abs(),
-        at,
-        workflow: Seq(workflow.unsigned_abs()),
-    })
+    Ok(Receipt { first: first.unsigned_abs(), at, workflow: Seq(workflow.unsigned_abs()) })
 }
 
 /// Milliseconds since 1970-01-01 UTC.
@@ -292,10 +270,7 @@ mod tests {
     use crate::ledger::schema;
 
     fn said(workflow: u64) -> Prepared {
-        let entry = Entry::Said {
-            text: "x".to_owned(),
-            phase: Phase::Update,
-        };
+        let entry = Entry::Said { text: "x".to_owned(), phase: Phase::Update };
         Prepared::new(Some(Seq(workflow)), &[entry], Vec::new()).unwrap()
     }
 
@@ -304,11 +279,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("ledger.sqlite");
         let mut conn = schema::prepare(&file).unwrap();
-        conn.execute(
-            "INSERT INTO entries VALUES (1, 0, 1, 'started', '{}', NULL)",
-            [],
-        )
-        .unwrap();
+        conn.execute("INSERT INTO entries VALUES (1, 0, 1, 'started', '{}', NULL)", []).unwrap();
         let (group, answers): (Vec<Job>, Vec<_>) = [1, 77, 1, 78, 1]
             .into_iter()
             .map(|workflow| {

@@ -4,7 +4,7 @@
 //! temporary file beside the target, synced, and renamed over it; so a reader sees the old file or
 //! the new one, and a crash leaves one of them. Links stay links, permissions stay.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use tempfile::NamedTempFile;
 
 use crate::core::Refusal;
 use crate::core::proposal::{Back, Blobs, inverse, perform, relocated};
-use crate::core::scene::{CodecError, Node, Scene};
+use crate::core::scene::{CodecError, Node, Numbering, Scene};
 
 /// What can go wrong with a place file.
 #[derive(Debug, thiserror::Error)]
@@ -85,10 +85,7 @@ pub struct PlaceFile {
 
 /// Reads a file and its hash.
 pub fn read(file: &Path) -> Result<(Vec<u8>, Fingerprint), PlaceError> {
-    let bytes = fs::read(file).map_err(|why| PlaceError::Read {
-        file: show(file),
-        why,
-    })?;
+    let bytes = fs::read(file).map_err(|why| PlaceError::Read { file: show(file), why })?;
     let hash = Fingerprint::of(&bytes);
     Ok((bytes, hash))
 }
@@ -96,10 +93,7 @@ pub fn read(file: &Path) -> Result<(Vec<u8>, Fingerprint), PlaceError> {
 /// Reads a place, to look at it.
 pub fn load(file: &Path) -> Result<Scene, PlaceError> {
     let (bytes, _) = read(file)?;
-    Scene::decode(&bytes).map_err(|why| PlaceError::Open {
-        file: show(file),
-        why,
-    })
+    Scene::decode(&bytes).map_err(|why| PlaceError::Open { file: show(file), why })
 }
 
 fn show(file: &Path) -> String {
@@ -108,10 +102,7 @@ fn show(file: &Path) -> String {
 
 /// The file behind links, by which the ledger names it; what does not exist yet is named by its folder's real name.
 pub fn real(file: &Path) -> Result<PathBuf, PlaceError> {
-    let failed = |why| PlaceError::Read {
-        file: show(file),
-        why,
-    };
+    let failed = |why| PlaceError::Read { file: show(file), why };
     if let Ok(found) = canonical(file) {
         return Ok(found);
     }
@@ -119,9 +110,7 @@ pub fn real(file: &Path) -> Result<PathBuf, PlaceError> {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     };
-    let name = file
-        .file_name()
-        .ok_or_else(|| failed(io::ErrorKind::IsADirectory.into()))?;
+    let name = file.file_name().ok_or_else(|| failed(io::ErrorKind::IsADirectory.into()))?;
     Ok(canonical(folder).map_err(failed)?.join(name))
 }
 
@@ -142,32 +131,19 @@ impl PlaceFile {
     /// It cannot be read, is not a place, or could not be written.
     pub fn open(input: &Path, out: Option<&Path>) -> Result<(Self, Scene), PlaceError> {
         let (bytes, hash) = read(input)?;
-        let scene = Scene::decode(&bytes).map_err(|why| PlaceError::Open {
-            file: show(input),
-            why,
-        })?;
+        let scene =
+            Scene::decode(&bytes).map_err(|why| PlaceError::Open { file: show(input), why })?;
         let input = real(input)?;
         let output = out.map_or_else(|| Ok(input.clone()), real)?;
         let replaces = match fs::metadata(&output) {
             Ok(metadata) if metadata.permissions().readonly() => {
-                return Err(PlaceError::ReadOnly {
-                    file: show(&output),
-                });
+                return Err(PlaceError::ReadOnly { file: show(&output) });
             }
             Ok(_) if output == input => Some(hash.clone()),
             Ok(_) => Some(read(&output)?.1),
             Err(_) => None,
         };
-        Ok((
-            Self {
-                input,
-                output,
-                hash,
-                replaces,
-                by_path: false,
-            },
-            scene,
-        ))
+        Ok((Self { input, output, hash, replaces, by_path: false }, scene))
     }
 
     /// Finds the instances of commands by their paths: for commands of another epoch.
@@ -209,18 +185,9 @@ impl PlaceFile {
     ) -> Result<Prepared, PlaceError> {
         self.check_unchanged()?;
         let start = scene.mark();
-        let prepared = self
-            .perform_all(scene, proposals, blobs)
-            .and_then(|performed| {
-                let stored = match performed.done.is_empty() {
-                    true => None,
-                    false => Some(self.store(scene, performed.done)?),
-                };
-                Ok(Prepared {
-                    stored,
-                    refused: performed.refused,
-                })
-            });
+        let Performed { done, refused } = self.perform_all(scene, proposals, blobs);
+        let stored = (!done.is_empty()).then(|| self.store(scene, done)).transpose();
+        let prepared = stored.map(|stored| Prepared { stored, refused });
         if prepared.is_err() {
             scene.rollback(start);
         }
@@ -232,17 +199,11 @@ impl PlaceFile {
         scene: &mut Scene,
         proposals: &[(Seq, Seq, &Proposal)],
         blobs: &Blobs,
-    ) -> Result<Performed, PlaceError> {
-        let mut performed = Performed {
-            done: Vec::new(),
-            refused: Vec::new(),
-        };
+    ) -> Performed {
+        let mut performed = Performed { done: Vec::new(), refused: Vec::new() };
         for (seq, call, proposal) in proposals {
             let missing = proposal.after.iter().find(|before| {
-                performed
-                    .refused
-                    .iter()
-                    .any(|(refused, _): &(Seq, String)| refused == *before)
+                performed.refused.iter().any(|(refused, _): &(Seq, String)| refused == *before)
             });
             if let Some(missing) = missing {
                 let reason = format!("It stands on proposal {missing}, which was not applied.");
@@ -259,7 +220,7 @@ impl PlaceFile {
                 }
             }
         }
-        Ok(performed)
+        performed
     }
 
     fn perform_one(
@@ -283,10 +244,7 @@ impl PlaceFile {
 
     fn store(&self, scene: &mut Scene, done: Vec<DoneOne>) -> Result<Stored, PlaceError> {
         let file = show(&self.output);
-        let bytes = scene.encode().map_err(|why| PlaceError::Encode {
-            file: file.clone(),
-            why,
-        })?;
+        let bytes = scene.encode().map_err(|why| PlaceError::Encode { file: file.clone(), why })?;
         let after = Fingerprint::of(&bytes);
         let numbering = scene.numbering();
         let mut stored = Stored {
@@ -296,15 +254,10 @@ impl PlaceFile {
             blobs: Vec::new(),
         };
         for (seq, nodes, backs) in done {
-            let outcomes = nodes
-                .into_iter()
-                .map(|node| outcome(scene, &numbering, node))
-                .collect();
-            let (inverse, blobs) =
-                inverse(scene, &numbering, backs).map_err(|refusal| PlaceError::Encode {
-                    file: file.clone(),
-                    why: CodecError::Write(refusal.0),
-                })?;
+            let outcomes = nodes.into_iter().map(|node| outcome(scene, &numbering, node)).collect();
+            let (inverse, blobs) = inverse(scene, &numbering, backs).map_err(|refusal| {
+                PlaceError::Encode { file: file.clone(), why: CodecError::Write(refusal.0) }
+            })?;
             stored.blobs.extend(blobs.into_values());
             let ack = Ack {
                 file: file.clone(),
@@ -325,10 +278,7 @@ impl PlaceFile {
             let permissions = fs::metadata(&self.output).map(|it| it.permissions()).ok();
             let mut builder = tempfile::Builder::new();
             builder.prefix(".vector-").suffix(".tmp");
-            let new = new_file_permissions();
-            if let Some(new) = &new {
-                builder.permissions(new.clone());
-            }
+            readable_as_others(&mut builder);
             let mut file = builder.tempfile_in(folder)?;
             file.write_all(bytes)?;
             if let Some(permissions) = permissions {
@@ -350,11 +300,7 @@ impl PlaceFile {
             }
             _ => "",
         };
-        PlaceError::Write {
-            file: show(&self.output),
-            why,
-            hint,
-        }
+        PlaceError::Write { file: show(&self.output), why, hint }
     }
 
     /// Whether the files still are what was read.
@@ -367,9 +313,7 @@ impl PlaceFile {
         if now == self.replaces {
             return Ok(());
         }
-        Err(PlaceError::Changed {
-            file: show(&self.output),
-        })
+        Err(PlaceError::Changed { file: show(&self.output) })
     }
 
     /// Puts the new file in the place of the old one. The last moment at which a change by somebody
@@ -379,10 +323,7 @@ impl PlaceFile {
     /// The old file is as it was.
     pub fn commit(&mut self, stored: Stored) -> Result<(), PlaceError> {
         self.check_unchanged()?;
-        stored
-            .temporary
-            .persist(&self.output)
-            .map_err(|error| self.not_written(error.error))?;
+        stored.temporary.persist(&self.output).map_err(|error| self.not_written(error.error))?;
         sync_folder(&self.output);
         self.hash.clone_from(&stored.after);
         self.replaces = Some(stored.after);
@@ -390,17 +331,16 @@ impl PlaceFile {
     }
 }
 
-/// A new file is readable as the user's other files are; a temporary one would be private.
-#[cfg(unix)]
-fn new_file_permissions() -> Option<Permissions> {
-    use std::os::unix::fs::PermissionsExt;
-    Some(Permissions::from_mode(0o666))
-}
-
-/// A new file takes the permissions of its folder.
-#[cfg(not(unix))]
-fn new_file_permissions() -> Option<Permissions> {
-    None
+/// A new file is readable as the user's other files are; a temporary one would be private. Elsewhere
+/// it takes the permissions of its folder.
+fn readable_as_others(builder: &mut tempfile::Builder<'_, '_>) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    #[cfg(not(unix))]
+    let _ = builder;
 }
 
 /// A rename is on the disk when its folder is. Systems that cannot sync a folder do without.
@@ -439,15 +379,12 @@ pub struct Stored {
     pub blobs: Vec<Vec<u8>>,
 }
 
-fn outcome(scene: &Scene, numbering: &std::collections::HashMap<Node, u32>, node: Node) -> Outcome {
+fn outcome(scene: &Scene, numbering: &Numbering, node: Node) -> Outcome {
     match numbering.get(&node) {
         Some(number) => Outcome {
             id: Some(InstanceId(format!("ref:{number}"))),
             fingerprint: Some(scene.fingerprint(node, [])),
         },
-        None => Outcome {
-            id: None,
-            fingerprint: None,
-        },
+        None => Outcome { id: None, fingerprint: None },
     }
 }

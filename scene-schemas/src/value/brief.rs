@@ -119,11 +119,7 @@ fn cut(text: &str) -> String {
 }
 
 fn frame_line(frame: &CFrame) -> String {
-    let rotated = if frame.orientation == Matrix3::identity() {
-        ""
-    } else {
-        ", rotated"
-    };
+    let rotated = if frame.orientation == Matrix3::identity() { "" } else { ", rotated" };
     format!("{}{rotated}", three(frame.position))
 }
 
@@ -158,18 +154,11 @@ fn number_sequence(sequence: &NumberSequence) -> String {
 }
 
 fn address(uri: &str) -> String {
-    if uri.is_empty() {
-        "nothing".to_owned()
-    } else {
-        cut(uri)
-    }
+    if uri.is_empty() { "nothing".to_owned() } else { cut(uri) }
 }
 
 fn instance(target: Option<&Target>) -> String {
-    target.map_or_else(
-        || "nothing".to_owned(),
-        |target| cut(&target.path.to_string()),
-    )
+    target.map_or_else(|| "nothing".to_owned(), |target| cut(&target.path.to_string()))
 }
 
 fn enum_line(item: &EnumItem) -> String {

@@ -26,38 +26,24 @@ impl Problem {
     pub(super) fn wrong<T>(want: impl Display, got: &Json) -> Read<T> {
         Err(Self {
             path: String::new(),
-            what: What::Wrong {
-                want: want.to_string(),
-                got: shown(got),
-            },
+            what: What::Wrong { want: want.to_string(), got: shown(got) },
         })
     }
 
     pub(super) fn at(name: &str, what: What) -> Self {
-        Self {
-            path: name.to_owned(),
-            what,
-        }
+        Self { path: name.to_owned(), what }
     }
 
     /// The same problem, seen from one step further out.
     pub(super) fn within(mut self, step: &str) -> Self {
-        let dot = if self.path.is_empty() || self.path.starts_with('[') {
-            ""
-        } else {
-            "."
-        };
+        let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
         self.path = format!("{step}{dot}{}", self.path);
         self
     }
 
     pub(super) fn sentence(&self, kind: &str) -> String {
         let path = &self.path;
-        let n = if kind.starts_with(['A', 'E', 'I', 'O']) {
-            "n"
-        } else {
-            ""
-        };
+        let n = if kind.starts_with(['A', 'E', 'I', 'O']) { "n" } else { "" };
         match &self.what {
             What::Missing => format!("a{n} {kind} needs the field `{path}`"),
             What::Unknown => format!("a{n} {kind} has no field `{path}`"),
@@ -96,10 +82,7 @@ impl Fields {
     }
 
     pub(super) fn take<T>(&mut self, name: &str, read: impl FnOnce(Json) -> Read<T>) -> Read<T> {
-        let json = self
-            .0
-            .remove(name)
-            .ok_or_else(|| Problem::at(name, What::Missing))?;
+        let json = self.0.remove(name).ok_or_else(|| Problem::at(name, What::Missing))?;
         read(json).map_err(|problem| problem.within(name))
     }
 
@@ -117,10 +100,7 @@ pub(super) fn float(json: Json) -> Read<f64> {
         Json::String(name) => non_finite(name),
         _ => None,
     }
-    .map_or_else(
-        || Problem::wrong("a number, \"inf\", \"-inf\" or \"nan\"", &json),
-        Ok,
-    )
+    .map_or_else(|| Problem::wrong("a number, \"inf\", \"-inf\" or \"nan\"", &json), Ok)
 }
 
 pub(super) fn non_finite(name: &str) -> Option<f64> {
@@ -135,12 +115,7 @@ pub(super) fn non_finite(name: &str) -> Option<f64> {
 /// A finite double stands for itself; a second way to write it would be a second canonical text.
 pub(super) fn not_finite(json: Json) -> Read<f64> {
     json.as_str().and_then(non_finite).map_or_else(
-        || {
-            Problem::wrong(
-                "\"inf\", \"-inf\" or \"nan\" (a finite one is a plain number)",
-                &json,
-            )
-        },
+        || Problem::wrong("\"inf\", \"-inf\" or \"nan\" (a finite one is a plain number)", &json),
         Ok,
     )
 }
@@ -178,12 +153,10 @@ impl Whole for u32 {
 }
 
 pub(super) fn whole<T: Whole>(json: Json) -> Read<T> {
-    json.as_i64()
-        .and_then(|number| T::try_from(number).ok())
-        .map_or_else(
-            || Problem::wrong(format_args!("a whole number from {}", T::LIMITS), &json),
-            Ok,
-        )
+    json.as_i64().and_then(|number| T::try_from(number).ok()).map_or_else(
+        || Problem::wrong(format_args!("a whole number from {}", T::LIMITS), &json),
+        Ok,
+    )
 }
 
 pub(super) fn byte(json: Json) -> Read<u8> {
@@ -194,10 +167,7 @@ pub(super) fn byte(json: Json) -> Read<u8> {
 pub(super) fn whole_text<T: std::str::FromStr + Display>(json: Json) -> Read<T> {
     json.as_str()
         .and_then(|text| text.parse::<T>().ok().filter(|n| n.to_string() == text))
-        .map_or_else(
-            || Problem::wrong("a whole number of 64 bits, written as a string", &json),
-            Ok,
-        )
+        .map_or_else(|| Problem::wrong("a whole number of 64 bits, written as a string", &json), Ok)
 }
 
 pub(super) fn text(json: Json) -> Read<String> {

@@ -33,10 +33,7 @@ pub use number::{canonical_json, f32_number, f64_number};
 ///
 /// A colour that `MaterialColors` does not name is the material's default; all of them are printed.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(
-    missing_docs,
-    reason = "the variants carry the names of Roblox's own types"
-)]
+#[expect(missing_docs, reason = "the variants carry the names of Roblox's own types")]
 pub enum Value {
     Axes(Axes),
     Binary(Vec<u8>),

@@ -119,20 +119,14 @@ pub(super) fn number_text(number: &Number) -> String {
     if number.is_i64() || number.is_u64() {
         return number.to_string();
     }
-    number
-        .as_f64()
-        .map_or_else(|| number.to_string(), ecmascript)
+    number.as_f64().map_or_else(|| number.to_string(), ecmascript)
 }
 
 /// `Number::toString` of ECMAScript. Luau's `tostring` differs in one thing alone: it pads an exponent
 /// to two digits (`1e-07`).
 fn ecmascript(number: f64) -> String {
     if number == 0.0 {
-        return if number.is_sign_negative() {
-            "-0.0".to_owned()
-        } else {
-            "0".to_owned()
-        };
+        return if number.is_sign_negative() { "-0.0".to_owned() } else { "0".to_owned() };
     }
     let sign = if number < 0.0 { "-" } else { "" };
     let shortest = format!("{:e}", number.abs());
@@ -243,9 +237,6 @@ mod tests {
             canonical_json(&json),
             "{\"B\":\"\\u0001\\n\\\"\\\\é\",\"a\":{},\"b\":[1,null,true]}"
         );
-        assert_eq!(
-            canonical_json(&Json::from(u64::MAX)),
-            "18446744073709551615"
-        );
+        assert_eq!(canonical_json(&Json::from(u64::MAX)), "18446744073709551615");
     }
 }

@@ -64,9 +64,7 @@ fn typed(mut fields: Map<String, Json>) -> Result<Value, ValueError> {
     }
     let mut fields = Fields(fields);
     let value = read_fields(&kind, &mut fields);
-    value
-        .and_then(|value| fields.end(value))
-        .map_err(|problem| ValueError(problem.sentence(&kind)))
+    value.and_then(|value| fields.end(value)).map_err(|problem| ValueError(problem.sentence(&kind)))
 }
 
 fn no_type(kind: &str) -> String {
@@ -92,12 +90,7 @@ fn attributes(fields: Map<String, Json>) -> Result<Value, ValueError> {
         Ok(value) => Ok((name, value)),
         Err(error) => Err(ValueError(format!("in the attribute `{name}`: {error}"))),
     };
-    values
-        .0
-        .into_iter()
-        .map(read)
-        .collect::<Result<_, _>>()
-        .map(Value::Attributes)
+    values.0.into_iter().map(read).collect::<Result<_, _>>().map(Value::Attributes)
 }
 
 fn read_fields(kind: &str, f: &mut Fields) -> Read<Value> {
@@ -126,10 +119,9 @@ fn read_fields(kind: &str, f: &mut Fields) -> Read<Value> {
         "Int64" => Value::Int64(f.take("value", whole_text::<i64>)?),
         "MaterialColors" => Value::MaterialColors(Box::new(f.take("colors", material_colors)?)),
         "NetAssetRef" => Value::NetAssetRef(f.take("base64", bytes)?),
-        "NumberRange" => Value::NumberRange(NumberRange::new(
-            f.take("min", single)?,
-            f.take("max", single)?,
-        )),
+        "NumberRange" => {
+            Value::NumberRange(NumberRange::new(f.take("min", single)?, f.take("max", single)?))
+        }
         "NumberSequence" => Value::NumberSequence(NumberSequence {
             keypoints: f.take("keypoints", |json| list(json, number_keypoint))?,
         }),
@@ -151,10 +143,7 @@ fn read_fields(kind: &str, f: &mut Fields) -> Read<Value> {
 /// The types that are made of a few numbers.
 fn geometry(kind: &str, f: &mut Fields) -> Read<Value> {
     Ok(match kind {
-        "Ray" => Value::Ray(Ray::new(
-            f.take("origin", triple)?,
-            f.take("direction", triple)?,
-        )),
+        "Ray" => Value::Ray(Ray::new(f.take("origin", triple)?, f.take("direction", triple)?)),
         "Rect" => Value::Rect(Rect::new(f.take("min", pair)?, f.take("max", pair)?)),
         "Region3" => Value::Region3(Region3::new(f.take("min", triple)?, f.take("max", triple)?)),
         "Region3int16" => Value::Region3int16(Region3int16::new(
@@ -213,11 +202,7 @@ fn optional_frame(f: &mut Fields) -> Read<Option<CFrame>> {
 }
 
 fn color(f: &mut Fields) -> Read<Color3> {
-    Ok(Color3::new(
-        f.take("r", single)?,
-        f.take("g", single)?,
-        f.take("b", single)?,
-    ))
+    Ok(Color3::new(f.take("r", single)?, f.take("g", single)?, f.take("b", single)?))
 }
 
 fn brick_color(f: &mut Fields) -> Read<BrickColor> {
@@ -233,19 +218,14 @@ fn brick_color(f: &mut Fields) -> Read<BrickColor> {
             }
         });
     }
-    f.take("name", |json| {
-        match json.as_str().and_then(BrickColor::from_name) {
-            Some(color) => Ok(color),
-            None => Problem::wrong("the name of a BrickColor, such as \"Bright red\"", &json),
-        }
+    f.take("name", |json| match json.as_str().and_then(BrickColor::from_name) {
+        Some(color) => Ok(color),
+        None => Problem::wrong("the name of a BrickColor, such as \"Bright red\"", &json),
     })
 }
 
 fn udim(f: &mut Fields) -> Read<UDim> {
-    Ok(UDim::new(
-        f.take("scale", single)?,
-        f.take("offset", whole::<i32>)?,
-    ))
+    Ok(UDim::new(f.take("scale", single)?, f.take("offset", whole::<i32>)?))
 }
 
 fn udim_of(json: Json) -> Read<UDim> {
@@ -304,12 +284,11 @@ fn enum_item(f: &mut Fields) -> Read<EnumItem> {
 
 fn font(f: &mut Fields) -> Read<Font> {
     let family = f.take("family", text)?;
-    let weight = f.take("weight", |json| {
-        match whole::<u16>(json.clone()).map(FontWeight::from_u16) {
+    let weight =
+        f.take("weight", |json| match whole::<u16>(json.clone()).map(FontWeight::from_u16) {
             Ok(Some(weight)) => Ok(weight),
             _ => Problem::wrong("a whole hundred from 100 to 900", &json),
-        }
-    })?;
+        })?;
     let style = f.take("style", |json| match json.as_str() {
         Some("Normal") => Ok(FontStyle::Normal),
         Some("Italic") => Ok(FontStyle::Italic),

@@ -109,10 +109,8 @@ fn exact(value: &Value, naming: Naming) -> Json {
         Value::Content(content) => content_fields(content, naming),
         Value::EnumItem(item) => enum_fields(item),
         Value::Attributes(values) => {
-            let values: Map<String, Json> = values
-                .iter()
-                .map(|(name, value)| (name.clone(), exact(value, naming)))
-                .collect();
+            let values: Map<String, Json> =
+                values.iter().map(|(name, value)| (name.clone(), exact(value, naming))).collect();
             json!({ "value": values })
         }
         geometry_or_look => plain_data(geometry_or_look),
@@ -215,15 +213,9 @@ fn whole_triple(v: Vector3int16) -> Json {
 
 /// Nine numbers row by row, as `CFrame:GetComponents` returns them behind the position.
 fn frame_fields(frame: &CFrame) -> Json {
-    let rows = [
-        frame.orientation.x,
-        frame.orientation.y,
-        frame.orientation.z,
-    ];
-    let orientation: Vec<Json> = rows
-        .iter()
-        .flat_map(|row| [f32n(row.x), f32n(row.y), f32n(row.z)])
-        .collect();
+    let rows = [frame.orientation.x, frame.orientation.y, frame.orientation.z];
+    let orientation: Vec<Json> =
+        rows.iter().flat_map(|row| [f32n(row.x), f32n(row.y), f32n(row.z)]).collect();
     json!({ "position": triple(frame.position), "orientation": orientation })
 }
 
@@ -287,10 +279,7 @@ pub(super) fn names<T: Copy>(
     all: &[(&'static str, T)],
     is_in: impl Fn(T) -> bool,
 ) -> Vec<&'static str> {
-    all.iter()
-        .filter(|(_, one)| is_in(*one))
-        .map(|(name, _)| *name)
-        .collect()
+    all.iter().filter(|(_, one)| is_in(*one)).map(|(name, _)| *name).collect()
 }
 
 fn physical_fields(physical: &PhysicalProperties) -> Json {

@@ -10,17 +10,11 @@ use super::*;
 use crate::command::{Command, InstanceId};
 
 fn wall() -> Target {
-    Target {
-        id: InstanceId("ref:7".to_owned()),
-        path: "game.Workspace.Wall[2]".parse().unwrap(),
-    }
+    Target { id: InstanceId("ref:7".to_owned()), path: "game.Workspace.Wall[2]".parse().unwrap() }
 }
 
 fn item(item: EnumName) -> Value {
-    Value::EnumItem(EnumItem {
-        enum_type: "Material".to_owned(),
-        item,
-    })
+    Value::EnumItem(EnumItem { enum_type: "Material".to_owned(), item })
 }
 
 fn frame() -> CFrame {
@@ -147,10 +141,7 @@ fn check(value: &Value, json: &str) {
     let read: Value = serde_json::from_str(&serde_json::to_string(value).unwrap()).unwrap();
     assert_eq!(read.to_json(), value.to_json());
     assert_eq!(read.canonical(), value.canonical());
-    assert_eq!(
-        Value::from_json(expected).unwrap().to_json(),
-        value.to_json()
-    );
+    assert_eq!(Value::from_json(expected).unwrap().to_json(), value.to_json());
 }
 
 #[test]
@@ -218,10 +209,7 @@ fn canonical_text_has_sorted_keys_and_no_ids() {
         Value::Vector3(Vector3::new(0.1, -0.0, f32::NAN)),
         r#"{"__t":"Vector3","x":0.1,"y":-0.0,"z":"nan"}"#,
     );
-    check(
-        Value::Ref(Some(wall())),
-        r#"{"__t":"Ref","target":{"path":"game.Workspace.Wall[2]"}}"#,
-    );
+    check(Value::Ref(Some(wall())), r#"{"__t":"Ref","target":{"path":"game.Workspace.Wall[2]"}}"#);
     check(
         Value::Content(Content::Object(Some(wall()))),
         r#"{"__t":"Content","object":{"path":"game.Workspace.Wall[2]"}}"#,
@@ -244,27 +232,18 @@ fn the_plain_form_leaves_out_what_the_property_says() {
     let check = |value: Value, json: serde_json::Value| assert_eq!(value.plain(), json);
     check(Value::Float32(0.1), json!(0.1));
     check(Value::Float32(3.0), json!(3));
-    check(
-        Value::Float32(f32::NAN),
-        json!({ "__t": "Float32", "value": "nan" }),
-    );
+    check(Value::Float32(f32::NAN), json!({ "__t": "Float32", "value": "nan" }));
     check(Value::Float64(0.5), json!(0.5));
     check(Value::Int32(-1), json!(-1));
     check(Value::Int64(1 << 53), json!(9_007_199_254_740_992_i64));
     check(Value::Int64((1 << 53) + 1), json!("9007199254740993"));
-    check(
-        Value::ContentId("rbxassetid://1".to_owned()),
-        json!("rbxassetid://1"),
-    );
+    check(Value::ContentId("rbxassetid://1".to_owned()), json!("rbxassetid://1"));
     check(Value::Tags(vec!["Lamp".to_owned()]), json!(["Lamp"]));
     check(
         item(EnumName::Name("Neon".to_owned())),
         json!({ "__t": "EnumItem", "enum": "Material", "name": "Neon" }),
     );
-    check(
-        Value::Vector2(Vector2::new(1.0, 2.0)),
-        json!({ "__t": "Vector2", "x": 1, "y": 2 }),
-    );
+    check(Value::Vector2(Vector2::new(1.0, 2.0)), json!({ "__t": "Vector2", "x": 1, "y": 2 }));
 }
 
 #[test]
@@ -281,33 +260,15 @@ fn refuse(json: &str, said: &str) {
 
 #[test]
 fn what_is_no_value_is_refused_with_a_sentence() {
-    refuse(
-        "null",
-        "a value is true or false, a number, a text, or an object with `__t`, got null",
-    );
+    refuse("null", "a value is true or false, a number, a text, or an object with `__t`, got null");
     refuse("[0,1,0]", "a value is true or false");
     refuse("{}", "an object must name its type in `__t`");
     refuse(r#"{"__t":3}"#, "`__t` must be the name of a type, got 3");
-    refuse(
-        r#"{"__t":"Vec3"}"#,
-        "there is no type \"Vec3\"; the types are Attributes, Axes",
-    );
-    refuse(
-        r#"{"__t":"Bool","value":true}"#,
-        "a Bool is written as true or false",
-    );
-    refuse(
-        r#"{"__t":"String","value":""}"#,
-        "a String is written as a JSON string",
-    );
-    refuse(
-        r#"{"__t":"Vector3","x":0,"y":1}"#,
-        "a Vector3 needs the field `z`",
-    );
-    refuse(
-        r#"{"__t":"Vector2","x":0,"y":1,"z":2}"#,
-        "a Vector2 has no field `z`",
-    );
+    refuse(r#"{"__t":"Vec3"}"#, "there is no type \"Vec3\"; the types are Attributes, Axes");
+    refuse(r#"{"__t":"Bool","value":true}"#, "a Bool is written as true or false");
+    refuse(r#"{"__t":"String","value":""}"#, "a String is written as a JSON string");
+    refuse(r#"{"__t":"Vector3","x":0,"y":1}"#, "a Vector3 needs the field `z`");
+    refuse(r#"{"__t":"Vector2","x":0,"y":1,"z":2}"#, "a Vector2 has no field `z`");
     refuse(
         r#"{"__t":"Vector2","x":0,"y":null}"#,
         "the field `y` of a Vector2 must be a number, \"inf\", \"-inf\" or \"nan\", got null",
@@ -332,10 +293,7 @@ fn a_wrong_field_is_named_with_what_belongs_there() {
         r#"{"__t":"Int64","value":1}"#,
         "the field `value` of an Int64 must be a whole number of 64 bits, written as a string",
     );
-    refuse(
-        r#"{"__t":"Int64","value":"01"}"#,
-        "the field `value` of an Int64",
-    );
+    refuse(r#"{"__t":"Int64","value":"01"}"#, "the field `value` of an Int64");
     refuse(
         r#"{"__t":"NumberSequence","keypoints":[{"time":0,"value":0,"envelope":0},{"time":"x"}]}"#,
         "the field `keypoints[1].time` of a NumberSequence must be a number",
@@ -356,18 +314,12 @@ fn a_wrong_field_is_named_with_what_belongs_there() {
         r#"{"__t":"Faces","faces":["Up"]}"#,
         "the field `faces[0]` of a Faces must be one of Right, Top, Back, Left, Bottom, Front",
     );
-    refuse(
-        r#"{"__t":"Content","uri":"a","object":null}"#,
-        "a Content has no field `object`",
-    );
+    refuse(r#"{"__t":"Content","uri":"a","object":null}"#, "a Content has no field `object`");
     refuse(
         r#"{"__t":"Ref","target":{"id":"ref:1","path":"Workspace"}}"#,
         "the field `target` of a Ref must be null, or an instance's `id` and `path` (",
     );
-    refuse(
-        r#"{"__t":"Binary","base64":"*"}"#,
-        "the field `base64` of a Binary must be bytes",
-    );
+    refuse(r#"{"__t":"Binary","base64":"*"}"#, "the field `base64` of a Binary must be bytes");
     refuse(
         r#"{"__t":"Attributes","value":{"a":{"__t":"UDim","scale":0}}}"#,
         "in the attribute `a`: a UDim needs the field `offset`",
@@ -381,11 +333,7 @@ fn values_survive_inside_a_command() {
         props.insert(format!("p{index}"), Some(value));
     }
     props.insert("gone".to_owned(), None);
-    let command = Command::Set {
-        target: wall(),
-        props,
-        expect: None,
-    };
+    let command = Command::Set { target: wall(), props, expect: None };
     let text = serde_json::to_string(&command).unwrap();
     let read: Command = serde_json::from_str(&text).unwrap();
     assert_eq!(serde_json::to_string(&read).unwrap(), text);

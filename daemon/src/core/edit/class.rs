@@ -21,10 +21,7 @@ pub fn change_class(before: &str, after: &str) -> Class {
     }
     let (old, new) = (with_ends(before), with_ends(after));
     let changes = changes(&old, &new);
-    if changes
-        .iter()
-        .all(|change| only_inserts(&old, &new, change))
-    {
+    if changes.iter().all(|change| only_inserts(&old, &new, change)) {
         return Class::Additive;
     }
     let counts = line_counts(before, after);
@@ -48,15 +45,9 @@ fn is_insertion(before: &str, after: &str) -> bool {
 fn only_inserts(old: &[&str], new: &[&str], change: &Change) -> bool {
     let mut candidates = new[change.new.clone()].iter();
     let in_order = old[change.old.clone()].iter().all(|line| {
-        candidates
-            .by_ref()
-            .any(|wider| is_insertion(line, wider) || grew(line, wider))
+        candidates.by_ref().any(|wider| is_insertion(line, wider) || grew(line, wider))
     });
-    in_order
-        || is_insertion(
-            &old[change.old.clone()].concat(),
-            &new[change.new.clone()].concat(),
-        )
+    in_order || is_insertion(&old[change.old.clone()].concat(), &new[change.new.clone()].concat())
 }
 
 /// Whether the words and signs of `line` all stand in `wider`, in order. Whole words, because the
@@ -64,9 +55,7 @@ fn only_inserts(old: &[&str], new: &[&str], change: &Change) -> bool {
 fn grew(line: &str, wider: &str) -> bool {
     let wider = words(wider);
     let mut wider = wider.iter();
-    words(line)
-        .iter()
-        .all(|word| wider.any(|other| other == word))
+    words(line).iter().all(|word| wider.any(|other| other == word))
 }
 
 fn words(line: &str) -> Vec<&str> {
@@ -124,11 +113,7 @@ mod tests {
         check("a", "a\nb", Additive);
         check("a\nb\n", "x\na\ny\nb\nz\n", Additive);
         check("foo(a, b)\n", "foo(x, a, b, y)\n", Additive);
-        check(
-            "foo(a)\nend\nbar(b)\n",
-            "foo(a, c)\nend\nbar(😀, b)\n",
-            Additive,
-        );
+        check("foo(a)\nend\nbar(b)\n", "foo(a, c)\nend\nbar(😀, b)\n", Additive);
         check("a b\n", "a c\nd b\n", Additive);
     }
 

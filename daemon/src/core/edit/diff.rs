@@ -61,21 +61,13 @@ pub fn line_counts(before: &str, after: &str) -> LineCounts {
 pub(super) fn changes(old: &[&str], new: &[&str]) -> Vec<Change> {
     let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let (old, new) = (&old[head..], &new[head..]);
-    let tail = old
-        .iter()
-        .rev()
-        .zip(new.iter().rev())
-        .take_while(|(a, b)| a == b)
-        .count();
+    let tail = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
     let (old, new) = (&old[..old.len() - tail], &new[..new.len() - tail]);
     if old.is_empty() && new.is_empty() {
         return vec![];
     }
     if old.is_empty() || new.is_empty() || old.len() + new.len() > MAX_COMPARED {
-        return vec![Change {
-            old: head..head + old.len(),
-            new: head..head + new.len(),
-        }];
+        return vec![Change { old: head..head + old.len(), new: head..head + new.len() }];
     }
     let moved = |range: Range<usize>| range.start + head..range.end + head;
     let mut changes: Vec<Change> = vec![];
@@ -112,11 +104,7 @@ mod tests {
         check("a\n", "a\n", &[]);
         check("", "a\n", &[edit(0, 0, 0, 0, "a\n")]);
         check("a\nb\nc\n", "a\nc\n", &[edit(1, 0, 2, 0, "")]);
-        check(
-            "a\nb\nc\n",
-            "a\nB\nc\nd",
-            &[edit(1, 0, 2, 0, "B\n"), edit(3, 0, 3, 0, "d")],
-        );
+        check("a\nb\nc\n", "a\nB\nc\nd", &[edit(1, 0, 2, 0, "B\n"), edit(3, 0, 3, 0, "d")]);
         check("a", "a\nb\n", &[edit(0, 0, 0, 1, "a\nb\n")]);
         check("a\n😀", "", &[edit(0, 0, 1, 2, "")]);
         check("a\r\nb\r\n", "a\nb\r\n", &[edit(0, 0, 1, 0, "a\n")]);

@@ -22,10 +22,7 @@ const NEARBY: usize = 200;
 /// nothing but `end` and the like does not count either. `edits` are sorted and fit `before`.
 pub fn duplicated(before: &str, edits: &[TextEdit]) -> Vec<String> {
     let standing = Standing::of(before, edits);
-    edits
-        .iter()
-        .flat_map(|edit| standing.repeats(edit))
-        .collect()
+    edits.iter().flat_map(|edit| standing.repeats(edit)).collect()
 }
 
 /// A line without its white space, and its number from 1.
@@ -48,15 +45,11 @@ impl Standing {
         let mut lines = non_blank(before);
         lines.retain(|line| {
             while next.next_if(|range| range.end <= line.number).is_some() {}
-            next.peek()
-                .is_none_or(|range| !range.contains(&line.number))
+            next.peek().is_none_or(|range| !range.contains(&line.number))
         });
         let mut by_content: HashMap<String, Vec<usize>> = HashMap::new();
         for (at, line) in lines.iter().enumerate() {
-            by_content
-                .entry(line.squeezed.clone())
-                .or_default()
-                .push(at);
+            by_content.entry(line.squeezed.clone()).or_default().push(at);
         }
         Self { lines, by_content }
     }
@@ -91,9 +84,7 @@ impl Standing {
 
     /// Where most of the first of these lines stand nearby, and how many do.
     fn longest(&self, inserted: &[Line], near: &Range<usize>) -> (usize, usize) {
-        let places = inserted
-            .first()
-            .and_then(|line| self.by_content.get(&line.squeezed));
+        let places = inserted.first().and_then(|line| self.by_content.get(&line.squeezed));
         let mut best = (0, 0);
         for &place in places.into_iter().flatten() {
             if !near.contains(&self.lines[place].number) {
@@ -114,10 +105,7 @@ impl Standing {
 fn non_blank(text: &str) -> Vec<Line> {
     let lines = text.lines().enumerate();
     lines
-        .map(|(n, line)| Line {
-            number: n + 1,
-            squeezed: line.split_whitespace().collect(),
-        })
+        .map(|(n, line)| Line { number: n + 1, squeezed: line.split_whitespace().collect() })
         .filter(|line| !line.squeezed.is_empty())
         .collect()
 }
@@ -149,50 +137,26 @@ mod tests {
     fn warns_of_a_passage_that_stands_nearby() {
         check(
             SCRIPT,
-            &[edit(
-                7,
-                0,
-                7,
-                0,
-                "print(1)\nlocal function foo()\n    return a+b\n\nend\n",
-            )],
+            &[edit(7, 0, 7, 0, "print(1)\nlocal function foo()\n    return a+b\n\nend\n")],
             &[
                 "Lines 2 to 5 of the text inserted at line 8 already stand at lines 4 to 6 of the script.",
             ],
         );
-        check(
-            SCRIPT,
-            &[edit(7, 0, 7, 0, "local a = 1\nlocal b = 2\n")],
-            &[],
-        );
+        check(SCRIPT, &[edit(7, 0, 7, 0, "local a = 1\nlocal b = 2\n")], &[]);
     }
 
     #[test]
     fn passes_over_what_goes_or_is_far_away() {
         check(
             SCRIPT,
-            &[edit(
-                3,
-                0,
-                7,
-                0,
-                "local function foo()\n\treturn a + b\nend\nbar()\n",
-            )],
+            &[edit(3, 0, 7, 0, "local function foo()\n\treturn a + b\nend\nbar()\n")],
             &[],
         );
         let moved = "local function foo()\n\treturn a + b\nend\n";
-        check(
-            SCRIPT,
-            &[edit(0, 0, 0, 0, moved), edit(3, 0, 6, 0, "")],
-            &[],
-        );
+        check(SCRIPT, &[edit(0, 0, 0, 0, moved), edit(3, 0, 6, 0, "")], &[]);
         let far = format!("{SCRIPT}{}", "-- x\n".repeat(300));
         check(&far, &[edit(300, 0, 300, 0, moved)], &[]);
-        check(
-            "end\nend\nend\n",
-            &[edit(3, 0, 3, 0, "end\nend\nend\n")],
-            &[],
-        );
+        check("end\nend\nend\n", &[edit(3, 0, 3, 0, "end\nend\nend\n")], &[]);
     }
 
     #[test]

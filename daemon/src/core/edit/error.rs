@@ -136,11 +136,7 @@ pub enum EditError {
 
 /// Later replacements see the result of the ones before, and so do their line numbers.
 fn of_result(number: usize) -> &'static str {
-    if number > 1 {
-        " as the replacements before it leave it"
-    } else {
-        ""
-    }
+    if number > 1 { " as the replacements before it leave it" } else { "" }
 }
 
 /// How many lines a refusal lists. The engine looks for one more, to know that there are more.
@@ -148,10 +144,6 @@ pub(super) const LISTED: usize = 12;
 
 fn listed(lines: &[usize]) -> String {
     let shown: Vec<_> = lines.iter().take(LISTED).map(ToString::to_string).collect();
-    let more = if lines.len() > LISTED {
-        " and more"
-    } else {
-        ""
-    };
+    let more = if lines.len() > LISTED { " and more" } else { "" };
     format!("{}{more}", shown.join(", "))
 }

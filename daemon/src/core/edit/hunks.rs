@@ -31,10 +31,7 @@ pub fn pick_hunks(before: &str, after: &str, context: usize, keep: &[bool]) -> S
     let (old, new) = (with_ends(before), with_ends(after));
     let mut text = String::with_capacity(before.len().max(after.len()));
     let mut done = 0;
-    for (number, group) in grouped(changes(&old, &new), context)
-        .into_iter()
-        .enumerate()
-    {
+    for (number, group) in grouped(changes(&old, &new), context).into_iter().enumerate() {
         if !keep.get(number).copied().unwrap_or(false) {
             continue;
         }
@@ -67,11 +64,7 @@ fn grouped(changes: Vec<Change>, context: usize) -> Vec<Vec<Change>> {
 
 fn hunk(old: &[&str], new: &[&str], group: &[Change], context: usize, usual: LineEnd) -> Hunk {
     let (Some(first), Some(last)) = (group.first(), group.last()) else {
-        return Hunk {
-            old_start: 0,
-            new_start: 0,
-            lines: vec![],
-        };
+        return Hunk { old_start: 0, new_start: 0, lines: vec![] };
     };
     let lead = context.min(first.old.start);
     let end = last.old.end.saturating_add(context).min(old.len());
@@ -79,22 +72,12 @@ fn hunk(old: &[&str], new: &[&str], group: &[Change], context: usize, usual: Lin
     let mut lines = vec![];
     let mut done = first.old.start - lead;
     let unchanged = |range: Range<usize>| {
-        old[range]
-            .iter()
-            .map(|line| DiffLine::Context(split_end(line).0.to_owned()))
+        old[range].iter().map(|line| DiffLine::Context(split_end(line).0.to_owned()))
     };
     for change in group {
         lines.extend(unchanged(done..change.old.start));
-        lines.extend(
-            old[change.old.clone()]
-                .iter()
-                .map(|l| DiffLine::Removed(marked(l, usual))),
-        );
-        lines.extend(
-            new[change.new.clone()]
-                .iter()
-                .map(|l| DiffLine::Added(marked(l, usual))),
-        );
+        lines.extend(old[change.old.clone()].iter().map(|l| DiffLine::Removed(marked(l, usual))));
+        lines.extend(new[change.new.clone()].iter().map(|l| DiffLine::Added(marked(l, usual))));
         done = change.old.end;
     }
     lines.extend(unchanged(done..end));
@@ -108,9 +91,7 @@ fn hunk(old: &[&str], new: &[&str], group: &[Change], context: usize, usual: Lin
 
 fn usual_end(old: &[&str], new: &[&str]) -> LineEnd {
     let ends = old.iter().chain(new).map(|line| split_end(line).1);
-    ends.into_iter()
-        .find(|end| *end != LineEnd::None)
-        .unwrap_or(LineEnd::Lf)
+    ends.into_iter().find(|end| *end != LineEnd::None).unwrap_or(LineEnd::Lf)
 }
 
 fn marked(line: &str, usual: LineEnd) -> String {
@@ -130,10 +111,7 @@ pub fn unified(hunks: &[Hunk]) -> String {
         let count = |wanted: fn(&DiffLine) -> bool| hunk.lines.iter().filter(|l| wanted(l)).count();
         let old = count(|line| !matches!(line, DiffLine::Added(_)));
         let new = count(|line| !matches!(line, DiffLine::Removed(_)));
-        let header = format!(
-            "@@ -{},{old} +{},{new} @@\n",
-            hunk.old_start, hunk.new_start
-        );
+        let header = format!("@@ -{},{old} +{},{new} @@\n", hunk.old_start, hunk.new_start);
         text.push_str(&header);
         for line in &hunk.lines {
             let (mark, line) = match line {
@@ -182,21 +160,13 @@ mod tests {
         check("", "a\n", "@0,1|+a");
         check("a\n", "", "@1,0|-a");
         check("a\nb\n", "a\nb\nc\n", "@2,2| b|+c");
-        check(
-            "1\n2\n3\n4\n5\n6\n",
-            "x\n2\n3\n4\n5\ny\n",
-            "@1,1|-1|+x| 2@5,5| 5|-6|+y",
-        );
+        check("1\n2\n3\n4\n5\n6\n", "x\n2\n3\n4\n5\ny\n", "@1,1|-1|+x| 2@5,5| 5|-6|+y");
         check("1\n2\n3\n4\n", "x\n2\n3\ny\n", "@1,1|-1|+x| 2| 3|-4|+y");
     }
 
     #[test]
     fn shows_line_ends_that_differ() {
-        check(
-            "a\nb\n",
-            "a\nb",
-            "@1,1| a|-b|+b \\ No newline at end of file",
-        );
+        check("a\nb\n", "a\nb", "@1,1| a|-b|+b \\ No newline at end of file");
         check("a\nb\n", "a\r\nb\n", "@1,1|-a|+a␍| b");
         check("a\r\nb\r\n", "a\nb\r\n", "@1,1|-a|+a␊| b");
         check("a\r\nb\r\n", "a\r\nc\r\n", "@1,1| a|-b|+c");
@@ -219,14 +189,8 @@ mod tests {
             let (before, after) = (random.text(15), random.text(15));
             let context = random.below(4);
             let count = hunks(&before, &after, context).len();
-            assert_eq!(
-                pick_hunks(&before, &after, context, &vec![true; count]),
-                after
-            );
-            assert_eq!(
-                pick_hunks(&before, &after, context, &vec![false; count]),
-                before
-            );
+            assert_eq!(pick_hunks(&before, &after, context, &vec![true; count]), after);
+            assert_eq!(pick_hunks(&before, &after, context, &vec![false; count]), before);
             let keep: Vec<_> = (0..count).map(|_| random.below(2) == 0).collect();
             let part = pick_hunks(&before, &after, context, &keep);
             assert_eq!(apply(&before, &whole(&before, &part)).unwrap(), part);

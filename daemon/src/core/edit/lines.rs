@@ -50,12 +50,7 @@ pub(super) fn with_lf(text: &str) -> String {
 
 /// The number, from 1, of the line that holds this byte.
 pub(super) fn line_number(text: &str, offset: usize) -> usize {
-    1 + text
-        .as_bytes()
-        .iter()
-        .take(offset)
-        .filter(|&&byte| byte == b'\n')
-        .count()
+    1 + text.as_bytes().iter().take(offset).filter(|&&byte| byte == b'\n').count()
 }
 
 /// An index from lines to bytes.
@@ -66,15 +61,9 @@ pub(super) struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     pub(super) fn of(text: &'a str) -> Self {
-        let ends = text
-            .bytes()
-            .enumerate()
-            .filter(|(_, byte)| *byte == b'\n')
-            .map(|(at, _)| at + 1);
-        Self {
-            text,
-            starts: std::iter::once(0).chain(ends).collect(),
-        }
+        let ends =
+            text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        Self { text, starts: std::iter::once(0).chain(ends).collect() }
     }
 
     /// The byte at a position, which must lie inside the text and between two characters.
@@ -84,11 +73,7 @@ impl<'a> Lines<'a> {
         let Some(&start) = self.starts.get(index) else {
             return Err(EditError::NoSuchLine { at, lines });
         };
-        let end = self
-            .starts
-            .get(index + 1)
-            .copied()
-            .unwrap_or(self.text.len());
+        let end = self.starts.get(index + 1).copied().unwrap_or(self.text.len());
         let (content, _) = split_end(&self.text[start..end]);
         let mut units = 0;
         for (byte, character) in content.char_indices() {
@@ -103,11 +88,9 @@ impl<'a> Lines<'a> {
         match at.character.cmp(&units) {
             std::cmp::Ordering::Equal => Ok(start + content.len()),
             std::cmp::Ordering::Less => Err(EditError::InsideCharacter { at }),
-            std::cmp::Ordering::Greater => Err(EditError::BehindLineEnd {
-                at,
-                length: units,
-                lines,
-            }),
+            std::cmp::Ordering::Greater => {
+                Err(EditError::BehindLineEnd { at, length: units, lines })
+            }
         }
     }
 }
@@ -115,13 +98,9 @@ impl<'a> Lines<'a> {
 /// The position before the line of this index; behind the whole text where there are no more.
 pub(super) fn before_line(lines: &[&str], index: usize) -> Position {
     match lines.last() {
-        Some(last) if index >= lines.len() && split_end(last).1 == LineEnd::None => Position {
-            line: lines.len() as u32 - 1,
-            character: last.encode_utf16().count() as u32,
-        },
-        _ => Position {
-            line: index.min(lines.len()) as u32,
-            character: 0,
-        },
+        Some(last) if index >= lines.len() && split_end(last).1 == LineEnd::None => {
+            Position { line: lines.len() as u32 - 1, character: last.encode_utf16().count() as u32 }
+        }
+        _ => Position { line: index.min(lines.len()) as u32, character: 0 },
     }
 }

@@ -27,11 +27,7 @@ pub(super) fn nearest(text: &str, search: &str) -> String {
     let Some((at, agreeing)) = best_run(&lines, &wanted) else {
         return match most_like(&lines, first) {
             Some(at) => {
-                format!(
-                    "The nearest line is {}: `{}`. {AGAIN}",
-                    at + 1,
-                    cut(lines[at])
-                )
+                format!("The nearest line is {}: `{}`. {AGAIN}", at + 1, cut(lines[at]))
             }
             None => format!("No line is like its first one, `{}`. {AGAIN}", cut(first)),
         };
@@ -44,16 +40,9 @@ pub(super) fn nearest(text: &str, search: &str) -> String {
         let from = if agreeing == 1 {
             format!("Line {} agrees with its first line", at + 1)
         } else {
-            format!(
-                "Lines {} to {} agree with its first lines",
-                at + 1,
-                at + agreeing
-            )
+            format!("Lines {} to {} agree with its first lines", at + 1, at + agreeing)
         };
-        return format!(
-            "{from}, but then {there} where it has `{}`. {AGAIN}",
-            cut(other)
-        );
+        return format!("{from}, but then {there} where it has `{}`. {AGAIN}", cut(other));
     }
     let run = format!("lines {} to {}", at + 1, at + agreeing);
     let differing = (0..agreeing).find(|&n| !fits(lines[at + n], wanted[n], n, agreeing - 1));
@@ -162,31 +151,19 @@ mod tests {
             "if ready then\n    start()  \n",
             "line 3 is `\tstart()  `, indented with tabs where",
         );
-        check(
-            "if ready then\n\tstart()\nend",
-            "with blanks at its end that the search does not",
-        );
+        check("if ready then\n\tstart()\nend", "with blanks at its end that the search does not");
         check(
             "if  ready then",
             "differs only in white space from lines 2 to 2: line 2 is `if ready",
         );
         check("  \n \n", "only white space");
-        check(
-            "\n\nif ready then",
-            "Only the blank lines that it starts with differ from lines 2",
-        );
-        check(
-            "ready then\n  start(",
-            "differs only in white space from lines 2 to 3: line 3 is",
-        );
+        check("\n\nif ready then", "Only the blank lines that it starts with differ from lines 2");
+        check("ready then\n  start(", "differs only in white space from lines 2 to 3: line 3 is");
     }
 
     #[test]
     fn names_the_first_line_that_differs() {
-        check(
-            "if ready then\n\tstop()\nend",
-            "Line 2 agrees with its first line, but then line 3",
-        );
+        check("if ready then\n\tstop()\nend", "Line 2 agrees with its first line, but then line 3");
         check(
             "\tstart()\nend\nfoo()",
             "Lines 3 to 4 agree with its first lines, but then line 5 is ``",
@@ -195,10 +172,7 @@ mod tests {
 
     #[test]
     fn names_the_nearest_line() {
-        check(
-            "local players = game:GetService(\"Players\")",
-            "nearest line is 1: `local Players",
-        );
+        check("local players = game:GetService(\"Players\")", "nearest line is 1: `local Players");
         check("zzzzzz\nend", "No line is like its first one, `zzzzzz`");
     }
 

@@ -18,10 +18,7 @@ pub const MAX_INSERTED: usize = 2_000;
 /// Two inserts at one position keep their order. An insert goes before a replacement that starts at
 /// the same position, and must stand before it in the list, as the Language Server Protocol says.
 pub fn checked(text: &str, edits: &[TextEdit]) -> Result<Vec<TextEdit>, EditError> {
-    Ok(placed(text, edits)?
-        .into_iter()
-        .map(|place| place.edit.clone())
-        .collect())
+    Ok(placed(text, edits)?.into_iter().map(|place| place.edit.clone()).collect())
 }
 
 /// The text after the edits. Refuses as [`checked`] does.
@@ -72,10 +69,7 @@ fn placed<'a>(text: &str, edits: &'a [TextEdit]) -> Result<Vec<Place<'a>>, EditE
     for edit in edits {
         let (start, end) = (lines.offset(edit.start)?, lines.offset(edit.end)?);
         if end < start {
-            return Err(EditError::Reversed {
-                start: edit.start,
-                end: edit.end,
-            });
+            return Err(EditError::Reversed { start: edit.start, end: edit.end });
         }
         places.push(Place { edit, start, end });
     }
@@ -83,10 +77,7 @@ fn placed<'a>(text: &str, edits: &'a [TextEdit]) -> Result<Vec<Place<'a>>, EditE
     let mut before: Option<(usize, Position)> = None;
     for place in &places {
         if let Some((_, position)) = before.filter(|(end, _)| *end > place.start) {
-            return Err(EditError::Overlap {
-                end: position,
-                start: place.edit.start,
-            });
+            return Err(EditError::Overlap { end: position, start: place.edit.start });
         }
         before = Some((place.end, place.edit.end));
     }
@@ -121,17 +112,9 @@ mod tests {
 
     #[test]
     fn sorts_and_keeps_the_order_of_inserts() {
-        let edits = [
-            edit(0, 2, 0, 3, "C"),
-            edit(0, 1, 0, 1, "1"),
-            edit(0, 1, 0, 1, "2"),
-        ];
+        let edits = [edit(0, 2, 0, 3, "C"), edit(0, 1, 0, 1, "1"), edit(0, 1, 0, 1, "2")];
         check("abc", &edits, "a12bC");
-        check(
-            "abc",
-            &[edit(0, 0, 0, 0, "x"), edit(0, 0, 0, 1, "y")],
-            "xybc",
-        );
+        check("abc", &[edit(0, 0, 0, 0, "x"), edit(0, 0, 0, 1, "y")], "xybc");
         assert_eq!(checked("abc", &edits).unwrap()[0], edits[1]);
     }
 
@@ -153,27 +136,11 @@ mod tests {
 
     #[test]
     fn refuses_what_does_not_fit() {
-        refused(
-            "a\nb\n",
-            &[edit(3, 0, 3, 0, "x")],
-            "it has 3, so the last one is 2",
-        );
-        refused(
-            "abc\r\nd",
-            &[edit(0, 4, 0, 4, "x")],
-            "3 UTF-16 characters long (the text has 2",
-        );
+        refused("a\nb\n", &[edit(3, 0, 3, 0, "x")], "it has 3, so the last one is 2");
+        refused("abc\r\nd", &[edit(0, 4, 0, 4, "x")], "3 UTF-16 characters long (the text has 2");
         refused("abc", &[edit(0, 2, 0, 1, "x")], "ends before it starts");
-        refused(
-            "abc",
-            &[edit(0, 0, 0, 2, "x"), edit(0, 1, 0, 3, "y")],
-            "overlap",
-        );
-        refused(
-            "abc",
-            &[edit(0, 0, 0, 1, "x"), edit(0, 0, 0, 0, "y")],
-            "overlap",
-        );
+        refused("abc", &[edit(0, 0, 0, 2, "x"), edit(0, 1, 0, 3, "y")], "overlap");
+        refused("abc", &[edit(0, 0, 0, 1, "x"), edit(0, 0, 0, 0, "y")], "overlap");
     }
 
     #[test]
@@ -181,10 +148,7 @@ mod tests {
         let one = edit(0, 0, 0, 0, "é");
         assert_eq!(check_limits(&vec![one.clone(); MAX_EDITS]), Ok(()));
         assert!(check_limits(&vec![one; MAX_EDITS + 1]).is_err());
-        assert_eq!(
-            check_limits(&[edit(0, 0, 0, 0, &"é".repeat(MAX_INSERTED))]),
-            Ok(())
-        );
+        assert_eq!(check_limits(&[edit(0, 0, 0, 0, &"é".repeat(MAX_INSERTED))]), Ok(()));
         let error = check_limits(&[edit(0, 0, 0, 0, &"é".repeat(MAX_INSERTED + 1))]).unwrap_err();
         assert!(error.to_string().contains("write_script"), "{error}");
     }

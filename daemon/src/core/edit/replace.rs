@@ -47,10 +47,7 @@ pub fn replace(text: &str, replacements: &[Replacement]) -> Result<Replaced, Edi
     if after == text && !replacements.is_empty() {
         return Err(EditError::ChangesNothing);
     }
-    Ok(Replaced {
-        edits: whole(text, &after),
-        counts,
-    })
+    Ok(Replaced { edits: whole(text, &after), counts })
 }
 
 fn one(text: &str, wanted: &Replacement, number: usize) -> Result<(String, usize), EditError> {
@@ -70,26 +67,16 @@ fn one(text: &str, wanted: &Replacement, number: usize) -> Result<(String, usize
     }
     let plain = Plain::of(text);
     let places = if wanted.all {
-        plain
-            .text
-            .match_indices(&search)
-            .map(|(at, _)| at)
-            .collect()
+        plain.text.match_indices(&search).map(|(at, _)| at).collect()
     } else {
         starts(&plain.text, &search)
     };
     match places.len() {
-        0 => Err(EditError::NotFound {
-            number,
-            hint: nearest(&plain.text, &search),
-        }),
+        0 => Err(EditError::NotFound { number, hint: nearest(&plain.text, &search) }),
         1 => Ok((plain.put(text, &places, &search, &replace), 1)),
         count if wanted.all => Ok((plain.put(text, &places, &search, &replace), count)),
         _ => {
-            let mut lines: Vec<_> = places
-                .iter()
-                .map(|&at| line_number(&plain.text, at))
-                .collect();
+            let mut lines: Vec<_> = places.iter().map(|&at| line_number(&plain.text, at)).collect();
             lines.dedup();
             Err(EditError::FoundSeveral { number, lines })
         }
@@ -120,15 +107,9 @@ struct Plain {
 
 impl Plain {
     fn of(text: &str) -> Self {
-        let shortened = text
-            .match_indices("\r\n")
-            .enumerate()
-            .map(|(before, (at, _))| at - before)
-            .collect();
-        Self {
-            text: with_lf(text),
-            shortened,
-        }
+        let shortened =
+            text.match_indices("\r\n").enumerate().map(|(before, (at, _))| at - before).collect();
+        Self { text: with_lf(text), shortened }
     }
 
     fn original(&self, at: usize) -> usize {
@@ -172,18 +153,11 @@ mod tests {
     use super::*;
 
     fn once(search: &str, replace: &str) -> Replacement {
-        Replacement {
-            search: search.into(),
-            replace: replace.into(),
-            all: false,
-        }
+        Replacement { search: search.into(), replace: replace.into(), all: false }
     }
 
     fn every(search: &str, replace: &str) -> Replacement {
-        Replacement {
-            all: true,
-            ..once(search, replace)
-        }
+        Replacement { all: true, ..once(search, replace) }
     }
 
     #[track_caller]
@@ -210,21 +184,14 @@ mod tests {
     fn replaces_in_order() {
         check("a\nb\n", &[once("a", "b2"), once("b2\nb", "c")], "c\n");
         let replaced = super::replace("a a\na\n", &[every("a", "b"), once("b\n", "!\n")]);
-        assert!(matches!(
-            replaced,
-            Err(EditError::FoundSeveral { number: 2, .. })
-        ));
+        assert!(matches!(replaced, Err(EditError::FoundSeveral { number: 2, .. })));
         let replaced = super::replace("a a\na\n", &[every("a", "b")]).unwrap();
         assert_eq!(replaced.counts, [3]);
     }
 
     #[test]
     fn takes_the_line_ends_of_the_place() {
-        check(
-            "a\r\nb\r\nc\r\n",
-            &[once("a\nb", "x\ny\nz")],
-            "x\r\ny\r\nz\r\nc\r\n",
-        );
+        check("a\r\nb\r\nc\r\n", &[once("a\nb", "x\ny\nz")], "x\r\ny\r\nz\r\nc\r\n");
         check("a\r\nb\nc", &[once("b\nc", "x\r\ny")], "a\r\nx\ny");
         check("a\r\nb", &[once("b", "x\ny")], "a\r\nx\r\ny");
         check("a\r\nb\r\n", &[once("\nb", "")], "a\r\n");
@@ -233,25 +200,13 @@ mod tests {
 
     #[test]
     fn refuses_what_is_not_clear() {
-        refused(
-            "a\nb\na\n",
-            &[once("a", "x")],
-            "several lines of the script: 1, 3. Add lines",
-        );
+        refused("a\nb\na\n", &[once("a", "x")], "several lines of the script: 1, 3. Add lines");
         refused("aaa", &[once("aa", "b")], "several lines of the script: 1.");
         refused(&"a\n".repeat(30), &[once("a", "b")], "12 and more");
         refused("a", &[once("", "b")], "empty search");
         refused("a\r\nb", &[once("a\nb", "a\r\nb")], "changes nothing");
-        refused(
-            "a",
-            &[once("a", "b"), once("b", "a")],
-            "together change nothing",
-        );
-        refused(
-            "a",
-            &[once("a", "b"), once("a", "c")],
-            "as the replacements before it leave it",
-        );
+        refused("a", &[once("a", "b"), once("b", "a")], "together change nothing");
+        refused("a", &[once("a", "b"), once("a", "c")], "as the replacements before it leave it");
         refused("a", &[every("b", "c")], "does not occur");
     }
 
@@ -259,11 +214,7 @@ mod tests {
     fn refuses_large_ones() {
         let lines = |count| "x\n".repeat(count);
         check("a\n", &[once("a\n", &lines(120))], &lines(120));
-        refused(
-            "a\n",
-            &[once("a\n", &lines(121))],
-            "one replacement may change 120",
-        );
+        refused("a\n", &[once("a\n", &lines(121))], "one replacement may change 120");
         check("a\n", &[every("a\n", &lines(121))], &lines(121));
     }
 
@@ -273,11 +224,7 @@ mod tests {
         for _ in 0..5_000 {
             let text = random.text(10);
             let (search, put) = (random.text(1), random.text(2));
-            let wanted = Replacement {
-                search,
-                replace: put,
-                all: random.below(2) == 0,
-            };
+            let wanted = Replacement { search, replace: put, all: random.below(2) == 0 };
             let Ok(replaced) = super::replace(&text, std::slice::from_ref(&wanted)) else {
                 continue;
             };

@@ -6,10 +6,7 @@ use scene_schemas::text::{Position, TextEdit};
 pub(super) fn edit(line: u32, character: u32, to_line: u32, to: u32, text: &str) -> TextEdit {
     TextEdit {
         start: Position { line, character },
-        end: Position {
-            line: to_line,
-            character: to,
-        },
+        end: Position { line: to_line, character: to },
         text: text.into(),
     }
 }
@@ -31,20 +28,8 @@ impl Random {
 
     /// A few lines from a small alphabet, so that lines repeat and line ends meet each other.
     pub(super) fn text(&mut self, lines: usize) -> String {
-        const PIECES: [&str; 12] = [
-            "a",
-            "b",
-            "end",
-            "\tx",
-            "😀",
-            "é",
-            " ",
-            "",
-            "local a = 1",
-            "\r",
-            "foo()",
-            "a",
-        ];
+        const PIECES: [&str; 12] =
+            ["a", "b", "end", "\tx", "😀", "é", " ", "", "local a = 1", "\r", "foo()", "a"];
         let mut text = String::new();
         for _ in 0..self.below(lines + 1) {
             for _ in 0..self.below(3) {
@@ -61,33 +46,19 @@ pub(super) fn random_edits(random: &mut Random, text: &str) -> Vec<TextEdit> {
     let mut places = vec![];
     for (line, content) in text.split('\n').enumerate() {
         let is_last = text.matches('\n').count() == line;
-        let content = if is_last {
-            content
-        } else {
-            content.strip_suffix('\r').unwrap_or(content)
-        };
+        let content = if is_last { content } else { content.strip_suffix('\r').unwrap_or(content) };
         let mut character = 0;
-        places.push(Position {
-            line: line as u32,
-            character,
-        });
+        places.push(Position { line: line as u32, character });
         for c in content.chars() {
             character += c.len_utf16() as u32;
-            places.push(Position {
-                line: line as u32,
-                character,
-            });
+            places.push(Position { line: line as u32, character });
         }
     }
     let mut edits = vec![];
     let mut at = random.below(4);
     while at < places.len() {
         let end = (at + random.below(4)).min(places.len() - 1);
-        edits.push(TextEdit {
-            start: places[at],
-            end: places[end],
-            text: random.text(2),
-        });
+        edits.push(TextEdit { start: places[at], end: places[end], text: random.text(2) });
         at = end + 1 + random.below(6);
     }
     if random.below(2) == 0 {

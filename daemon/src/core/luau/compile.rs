@@ -45,11 +45,7 @@ pub fn check(source: &str) -> Vec<Diagnostic> {
 /// look like one that breaks it: there every edit is let through.
 pub fn new_errors(before: &str, after: &str) -> Vec<Diagnostic> {
     let errors = check(after);
-    if errors.is_empty() || !check(before).is_empty() {
-        vec![]
-    } else {
-        errors
-    }
+    if errors.is_empty() || !check(before).is_empty() { vec![] } else { errors }
 }
 
 /// Reads `name:LINE: message`, where the name may be empty. What has another form is about the
@@ -57,17 +53,9 @@ pub fn new_errors(before: &str, after: &str) -> Vec<Diagnostic> {
 fn diagnostic(text: &str) -> Diagnostic {
     let placed = text.split_once(": ").and_then(|(place, message)| {
         let line = place.rsplit(':').next()?.parse().ok()?;
-        Some(Diagnostic {
-            line,
-            column: None,
-            message: message.to_owned(),
-        })
+        Some(Diagnostic { line, column: None, message: message.to_owned() })
     });
-    placed.unwrap_or_else(|| Diagnostic {
-        line: 1,
-        column: None,
-        message: text.to_owned(),
-    })
+    placed.unwrap_or_else(|| Diagnostic { line: 1, column: None, message: text.to_owned() })
 }
 
 #[cfg(test)]
@@ -76,10 +64,7 @@ mod tests {
 
     #[track_caller]
     fn check(source: &str, expected: &str) {
-        let found: Vec<_> = super::check(source)
-            .iter()
-            .map(ToString::to_string)
-            .collect();
+        let found: Vec<_> = super::check(source).iter().map(ToString::to_string).collect();
         assert_eq!(found.join("\n"), expected);
     }
 
@@ -87,14 +72,8 @@ mod tests {
     fn compiles_what_studio_runs() {
         check("", "");
         check("local x: number = 1\nx += 1\nreturn `{x} 😀`", "");
-        check(
-            "@native\nlocal function f<T>(a: T): T return a end\r\nreturn f",
-            "",
-        );
-        check(
-            "--!strict\nexport type A = { read b: string? }\nfor i = 1, 2 do continue end",
-            "",
-        );
+        check("@native\nlocal function f<T>(a: T): T return a end\r\nreturn f", "");
+        check("--!strict\nexport type A = { read b: string? }\nfor i = 1, 2 do continue end", "");
     }
 
     #[test]
@@ -103,14 +82,8 @@ mod tests {
             "local x = 1\r\nlocal y =\r\n",
             "line 3: Expected identifier when parsing expression, got <eof>",
         );
-        check(
-            "if x then",
-            "line 1: Expected 'end' (to close 'then' at column 6), got <eof>",
-        );
-        check(
-            "a\0b",
-            "line 1: Incomplete statement: expected assignment or a function call",
-        );
+        check("if x then", "line 1: Expected 'end' (to close 'then' at column 6), got <eof>");
+        check("a\0b", "line 1: Incomplete statement: expected assignment or a function call");
         check("break", "line 1: break statement must be inside a loop");
     }
 

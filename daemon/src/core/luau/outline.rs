@@ -103,12 +103,7 @@ impl Found {
             return;
         };
         let (line, end_line) = (start.line() as u32, end.line() as u32);
-        self.definitions.push(Definition {
-            name,
-            kind,
-            line,
-            end_line,
-        });
+        self.definitions.push(Definition { name, kind, line, end_line });
     }
 
     /// Takes note of a value that gets a name: a function is a definition, a table hands the name
@@ -156,38 +151,22 @@ impl Visitor for Found {
     }
 
     fn visit_function_declaration(&mut self, node: &FunctionDeclaration) {
-        let names = node
-            .name()
-            .names()
-            .iter()
-            .map(|name| name.token().to_string());
+        let names = node.name().names().iter().map(|name| name.token().to_string());
         let name = names.collect::<Vec<_>>().join(".");
         match node.name().method_name() {
             Some(method) => {
-                self.add(
-                    format!("{name}:{}", method.token()),
-                    DefinitionKind::Method,
-                    node,
-                );
+                self.add(format!("{name}:{}", method.token()), DefinitionKind::Method, node);
             }
             None => self.add(name, DefinitionKind::Function, node),
         }
     }
 
     fn visit_local_function(&mut self, node: &LocalFunction) {
-        self.add(
-            node.name().token().to_string(),
-            DefinitionKind::LocalFunction,
-            node,
-        );
+        self.add(node.name().token().to_string(), DefinitionKind::LocalFunction, node);
     }
 
     fn visit_const_function(&mut self, node: &ConstFunction) {
-        self.add(
-            node.name().token().to_string(),
-            DefinitionKind::LocalFunction,
-            node,
-        );
+        self.add(node.name().token().to_string(), DefinitionKind::LocalFunction, node);
     }
 
     fn visit_local_assignment(&mut self, node: &LocalAssignment) {
@@ -207,9 +186,7 @@ impl Visitor for Found {
     }
 
     fn visit_table_constructor(&mut self, node: &TableConstructor) {
-        let table = node
-            .start_position()
-            .and_then(|start| self.tables.remove(&start.bytes()));
+        let table = node.start_position().and_then(|start| self.tables.remove(&start.bytes()));
         for field in node.fields() {
             if let Field::NameKey { key, value, .. } = field {
                 let key = key.token();
@@ -223,19 +200,11 @@ impl Visitor for Found {
     }
 
     fn visit_type_declaration(&mut self, node: &TypeDeclaration) {
-        self.add(
-            node.type_name().token().to_string(),
-            DefinitionKind::Type,
-            node,
-        );
+        self.add(node.type_name().token().to_string(), DefinitionKind::Type, node);
     }
 
     fn visit_type_function(&mut self, node: &TypeFunction) {
-        self.add(
-            node.function_name().token().to_string(),
-            DefinitionKind::Type,
-            node,
-        );
+        self.add(node.function_name().token().to_string(), DefinitionKind::Type, node);
     }
 }
 
@@ -310,11 +279,7 @@ mod tests {
         check("", &[]);
         check(
             "function a()\nend\nlocal function b() end\r\nlocal c = function()\n\nend\n",
-            &[
-                "Function a 1-2",
-                "LocalFunction b 3-3",
-                "LocalFunction c 4-6",
-            ],
+            &["Function a 1-2", "LocalFunction b 3-3", "LocalFunction c 4-6"],
         );
         check(
             "local M = {}\nfunction M.a.b()\nend\nfunction M:c() end\nM.d = function() end\nM['e'] = (function() end) :: any\n",
@@ -333,12 +298,7 @@ mod tests {
     fn names_functions_in_tables_after_them() {
         check(
             "local M = {\n\ta = function()\n\tend,\n\tb = { c = function() end },\n}\nreturn { d = function() end }",
-            &[
-                "Local M 1-5",
-                "Function M.a 2-3",
-                "Function M.b.c 4-4",
-                "Function d 6-6",
-            ],
+            &["Local M 1-5", "Function M.a 2-3", "Function M.b.c 4-4", "Function d 6-6"],
         );
     }
 
@@ -365,10 +325,7 @@ mod tests {
     #[test]
     fn refuses_what_does_not_compile() {
         let error = outline("local x = 1\nlocal = 2").unwrap_err().to_string();
-        assert!(
-            error.contains("no outline: line 2: Expected identifier"),
-            "{error}"
-        );
+        assert!(error.contains("no outline: line 2: Expected identifier"), "{error}");
     }
 
     #[test]
@@ -379,17 +336,9 @@ mod tests {
 
     #[test]
     fn parses_what_luau_accepts_on_a_large_stack() {
-        let source = format!(
-            "{}local function a() end {}",
-            "do ".repeat(190),
-            "end ".repeat(190)
-        );
+        let source = format!("{}local function a() end {}", "do ".repeat(190), "end ".repeat(190));
         let thread = std::thread::Builder::new().stack_size(64 << 20);
-        let found = thread
-            .spawn(move || outline(&source))
-            .unwrap()
-            .join()
-            .unwrap();
+        let found = thread.spawn(move || outline(&source)).unwrap().join().unwrap();
         assert_eq!(found.unwrap().len(), 1);
     }
 }

@@ -40,9 +40,9 @@ fn reach(tokens: &[Token<'_>], at: usize, names_http: bool) -> Option<String> {
     }
     match token.text {
         "loadstring" => Some("uses loadstring, which runs text as code".to_owned()),
-        name @ ("getfenv" | "setfenv") => Some(format!(
-            "uses {name}, which reaches into the environment of other code"
-        )),
+        name @ ("getfenv" | "setfenv") => {
+            Some(format!("uses {name}, which reaches into the environment of other code"))
+        }
         name @ ("RequestAsync" | "PostAsync") => {
             Some(format!("uses {name}, which sends data to the internet"))
         }
@@ -51,14 +51,9 @@ fn reach(tokens: &[Token<'_>], at: usize, names_http: bool) -> Option<String> {
             Some("uses GetAsync, which fetches data from the internet".to_owned())
         }
         "require" => {
-            let mut behind = tokens[at + 1..]
-                .iter()
-                .skip_while(|token| token.text == "(");
+            let mut behind = tokens[at + 1..].iter().skip_while(|token| token.text == "(");
             let id = behind.next().filter(|token| token.kind == Kind::Number)?;
-            Some(format!(
-                "requires the asset {}, code from outside the place",
-                id.text
-            ))
+            Some(format!("requires the asset {}, code from outside the place", id.text))
         }
         _ => None,
     }
@@ -69,16 +64,9 @@ fn blob(token: &Token<'_>) -> Option<String> {
         return None;
     }
     let is_base64 = |c: char| c.is_ascii_alphanumeric() || "+/=".contains(c);
-    let longest = token
-        .text
-        .split(|c| !is_base64(c))
-        .map(str::len)
-        .max()
-        .unwrap_or(0);
+    let longest = token.text.split(|c| !is_base64(c)).map(str::len).max().unwrap_or(0);
     if longest >= BLOB {
-        return Some(format!(
-            "holds {longest} characters of encoded text that nobody can read"
-        ));
+        return Some(format!("holds {longest} characters of encoded text that nobody can read"));
     }
     let escapes = token.text.split('\\').skip(1);
     let count = escapes
@@ -98,22 +86,13 @@ mod tests {
 
     #[test]
     fn names_what_reaches_outside() {
-        check(
-            "\nloadstring(x)()",
-            &["Line 2 uses loadstring, which runs text as code."],
-        );
-        check(
-            "_G[\"loadstring\"](x)",
-            &["Line 1 uses loadstring, which runs text as code."],
-        );
+        check("\nloadstring(x)()", &["Line 2 uses loadstring, which runs text as code."]);
+        check("_G[\"loadstring\"](x)", &["Line 1 uses loadstring, which runs text as code."]);
         check(
             "x = `{getfenv()}`",
             &["Line 1 uses getfenv, which reaches into the environment of other code."],
         );
-        check(
-            "require(123)",
-            &["Line 1 requires the asset 123, code from outside the place."],
-        );
+        check("require(123)", &["Line 1 requires the asset 123, code from outside the place."]);
         check(
             "http:RequestAsync({})",
             &["Line 1 uses RequestAsync, which sends data to the internet."],
@@ -142,11 +121,6 @@ mod tests {
         check("store:GetAsync(key)", &[]);
         check("require(script.Parent.M)\nlocal x = \"a\\n\\t😀\"", &[]);
         check(&format!("-- {}", "a".repeat(300)), &[]);
-        check(
-            &"words and words "
-                .repeat(60)
-                .replace("words and", "'words and'"),
-            &[],
-        );
+        check(&"words and words ".repeat(60).replace("words and", "'words and'"), &[]);
     }
 }

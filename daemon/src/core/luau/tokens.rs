@@ -27,13 +27,7 @@ pub(super) struct Token<'a> {
 
 /// All tokens in order.
 pub(super) fn tokens(source: &str) -> Vec<Token<'_>> {
-    let mut scanner = Scanner {
-        source,
-        at: 0,
-        line: 1,
-        braces: vec![],
-        tokens: vec![],
-    };
+    let mut scanner = Scanner { source, at: 0, line: 1, braces: vec![], tokens: vec![] };
     while scanner.step() {}
     scanner.tokens
 }
@@ -87,10 +81,7 @@ impl<'a> Scanner<'a> {
         } else if first == '`' {
             self.interpolated();
         } else if first.is_ascii_digit() {
-            self.take(
-                Kind::Number,
-                run(rest, |c| c.is_ascii_alphanumeric() || "_.".contains(c)),
-            );
+            self.take(Kind::Number, run(rest, |c| c.is_ascii_alphanumeric() || "_.".contains(c)));
         } else if first.is_alphabetic() || first == '_' {
             self.take(Kind::Name, run(rest, |c| c.is_alphanumeric() || c == '_'));
         } else if first.is_whitespace() {
@@ -176,27 +167,20 @@ mod tests {
         check("a.b = 0x1F -- c\r\nd", "1a 1. 1b 1= 10x1F 2d");
         check("--[==[ a\n]] ]==] b --[[ c", "2b");
         check(r#"x'a\'b' "c""#, r"1x 1<a\'b> 1<c>");
-        check(
-            "[[a\nb]] c [=[d]]]=]",
-            "1<a\nb> 2c 1<d]]>".replace("1<d", "2<d").as_str(),
-        );
+        check("[[a\nb]] c [=[d]]]=]", "1<a\nb> 2c 1<d]]>".replace("1<d", "2<d").as_str());
         check("a[b[1]] 'open\nc", "1a 1[ 1b 1[ 11 1] 1] 1<open> 2c");
     }
 
     #[test]
     fn reads_the_code_in_interpolated_strings() {
-        check(
-            "`a{ {b} }c{`d{e}`}` f",
-            "1<a> 1{ 1b 1} 1<c> 1<d> 1e 1<> 1<> 1f",
-        );
+        check("`a{ {b} }c{`d{e}`}` f", "1<a> 1{ 1b 1} 1<c> 1<d> 1e 1<> 1<> 1f");
         check(r"`\{a` b", r"1<\{a> 1b");
     }
 
     #[test]
     fn never_panics() {
-        let pieces = [
-            "--", "[[", "]]", "[=[", "`", "{", "}", "\"", "\\", "\n", "é", "😀", "a", "1",
-        ];
+        let pieces =
+            ["--", "[[", "]]", "[=[", "`", "{", "}", "\"", "\\", "\n", "é", "😀", "a", "1"];
         let mut state = 9_u64;
         for _ in 0..5_000 {
             let mut source = String::new();

@@ -13,7 +13,7 @@ use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target, Valu
 
 use super::perform::Blobs;
 use crate::core::refusal::Refusal;
-use crate::core::scene::{Node, Scene};
+use crate::core::scene::{Node, Numbering, Scene};
 
 /// An instance as it stood at the moment when the inverse will run.
 #[derive(Debug, Clone)]
@@ -24,10 +24,7 @@ pub struct Stood {
 
 impl Stood {
     fn of(scene: &Scene, node: Node) -> Self {
-        Self {
-            node,
-            path: scene.path(node),
-        }
+        Self { node, path: scene.path(node) }
     }
 }
 
@@ -96,11 +93,7 @@ impl Back {
 
     pub(super) fn set(scene: &Scene, node: Node, props: Props) -> Self {
         let expect = scene.fingerprint(node, props.keys().map(String::as_str));
-        Self::Set {
-            node: Stood::of(scene, node),
-            props,
-            expect,
-        }
+        Self::Set { node: Stood::of(scene, node), props, expect }
     }
 
     pub(super) fn before_move(scene: &Scene, node: Node) -> Self {
@@ -115,12 +108,7 @@ impl Back {
 
     pub(super) fn after_move(self, scene: &Scene) -> Self {
         match self {
-            Self::Move {
-                node,
-                parent,
-                index,
-                ..
-            } => Self::Move {
+            Self::Move { node, parent, index, .. } => Self::Move {
                 expect: Some(scene.fingerprint(node.node, [])),
                 node: Stood::of(scene, node.node),
                 parent: Stood::of(scene, parent.node),
@@ -135,32 +123,20 @@ impl Back {
         let mut references: Vec<_> = scene.references_into(node);
         let nodes: Vec<Node> = scene.subtree(node).collect();
         references.extend(
-            scene
-                .references_out_of(node)
-                .into_iter()
-                .map(|(at, name, to)| (nodes[at], name, to)),
+            scene.references_out_of(node).into_iter().map(|(at, name, to)| (nodes[at], name, to)),
         );
         let references = references
             .into_iter()
             .map(|(holder, name, to)| (Stood::of(scene, holder), name, Stood::of(scene, to)))
             .collect();
         let index = scene.index(node);
-        Self::Restore {
-            node,
-            parent: Stood::of(scene, parent),
-            index,
-            references,
-        }
+        Self::Restore { node, parent: Stood::of(scene, parent), index, references }
     }
 
     pub(super) fn edited(scene: &Scene, node: Node, edits: Vec<TextEdit>) -> Self {
         let text = scene.source(node).unwrap_or_default();
         let expect = Fingerprint::of(text.as_bytes());
-        Self::Edit {
-            node: Stood::of(scene, node),
-            edits,
-            expect,
-        }
+        Self::Edit { node: Stood::of(scene, node), edits, expect }
     }
 }
 
@@ -170,16 +146,11 @@ impl Back {
 /// A deleted subtree cannot be written down.
 pub fn inverse(
     scene: &mut Scene,
-    numbering: &HashMap<Node, u32>,
+    numbering: &Numbering,
     backs: Vec<Back>,
 ) -> Result<(Vec<Command>, Blobs), Refusal> {
-    let mut writer = Writer {
-        scene,
-        numbering,
-        restored: HashMap::new(),
-        next: 0,
-        blobs: Blobs::new(),
-    };
+    let mut writer =
+        Writer { scene, numbering, restored: HashMap::new(), next: 0, blobs: Blobs::new() };
     let mut commands = Vec::with_capacity(backs.len());
     for back in backs.into_iter().rev() {
         writer.write(back, &mut commands)?;
@@ -189,7 +160,7 @@ pub fn inverse(
 
 struct Writer<'a> {
     scene: &'a mut Scene,
-    numbering: &'a HashMap<Node, u32>,
+    numbering: &'a Numbering,
     /// The ids of instances that an earlier command of the inverse brings back.
     restored: HashMap<Node, InstanceId>,
     next: u32,
@@ -206,74 +177,35 @@ impl Writer<'_> {
     }
 
     fn target(&self, stood: Stood) -> Target {
-        Target {
-            id: self.id(stood.node),
-            path: stood.path,
-        }
+        Target { id: self.id(stood.node), path: stood.path }
     }
 
     fn write(&mut self, back: Back, commands: &mut Vec<Command>) -> Result<(), Refusal> {
         commands.push(match back {
-            Back::Delete {
-                node,
-                count,
-                expect,
-            } => Command::Delete {
-                target: self.target(node),
-                count,
-                expect: Some(expect),
-            },
-            Back::Set {
-                node,
-                props,
-                expect,
-            } => {
-                let props = props
-                    .into_iter()
-                    .map(|(name, value)| (name, self.renumbered(value)));
-                let props = props.collect();
-                Command::Set {
-                    target: self.target(node),
-                    props,
-                    expect: Some(expect),
-                }
+            Back::Delete { node, count, expect } => {
+                Command::Delete { target: self.target(node), count, expect: Some(expect) }
             }
-            Back::Move {
-                node,
-                parent,
-                index,
-                expect,
-            } => Command::Move {
+            Back::Set { node, props, expect } => {
+                let props = props.into_iter().map(|(name, value)| (name, self.renumbered(value)));
+                let props = props.collect();
+                Command::Set { target: self.target(node), props, expect: Some(expect) }
+            }
+            Back::Move { node, parent, index, expect } => Command::Move {
                 target: self.target(node),
                 parent: self.target(parent),
                 index: Some(index),
                 expect,
             },
-            Back::Edit {
-                node,
-                edits,
-                expect,
-            } => Command::EditScript {
-                target: self.target(node),
-                edits,
-                expect,
-            },
-            Back::Restore {
-                node,
-                parent,
-                index,
-                references,
-            } => {
+            Back::Edit { node, edits, expect } => {
+                Command::EditScript { target: self.target(node), edits, expect }
+            }
+            Back::Restore { node, parent, index, references } => {
                 let parent = self.target(parent);
                 commands.push(self.restore(node, parent, index)?);
                 commands.extend(references.into_iter().map(|(holder, name, to)| {
                     let value = Value::Ref(Some(self.target(to)));
                     let props = Props::from([(name, Some(value))]);
-                    Command::Set {
-                        target: self.target(holder),
-                        props,
-                        expect: None,
-                    }
+                    Command::Set { target: self.target(holder), props, expect: None }
                 }));
                 return Ok(());
             }
@@ -284,10 +216,7 @@ impl Writer<'_> {
     /// A value whose references call instances as the written file does.
     fn renumbered(&self, value: Option<Value>) -> Option<Value> {
         let target = |target: Target| match self.scene.by_id(&target.id) {
-            Some(node) => Target {
-                id: self.id(node),
-                path: target.path,
-            },
+            Some(node) => Target { id: self.id(node), path: target.path },
             None => target,
         };
         Some(match value? {
@@ -306,8 +235,7 @@ impl Writer<'_> {
         let id = InstanceId::new_in_proposal(self.next);
         let mut count = 0;
         for below in self.scene.subtree(node) {
-            self.restored
-                .insert(below, InstanceId::new_in_proposal(self.next));
+            self.restored.insert(below, InstanceId::new_in_proposal(self.next));
             self.next += 1;
             count += 1;
         }

@@ -98,10 +98,7 @@ impl<'a> Draft<'a> {
 
     /// Adds a warning to the card.
     pub fn warn(&mut self, kind: WarningKind, text: impl Into<String>) {
-        let warning = Warning {
-            kind,
-            text: text.into(),
-        };
+        let warning = Warning { kind, text: text.into() };
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
         }
@@ -120,14 +117,7 @@ impl<'a> Draft<'a> {
         let expect = self.expect(parent);
         let parent = self.scene.target(parent);
         let (class, name) = (class.to_owned(), name.to_owned());
-        self.push(Command::Create {
-            id,
-            parent,
-            class,
-            name,
-            props,
-            expect,
-        })
+        self.push(Command::Create { id, parent, class, name, props, expect })
     }
 
     /// Drafts a copy.
@@ -137,14 +127,7 @@ impl<'a> Draft<'a> {
         let count = self.scene.subtree(source).count() as u32;
         let expect = self.expect(source);
         let (source, parent) = (self.scene.target(source), self.scene.target(parent));
-        self.push(Command::Clone {
-            id,
-            source,
-            parent,
-            name: name.to_owned(),
-            count,
-            expect,
-        })
+        self.push(Command::Clone { id, source, parent, name: name.to_owned(), count, expect })
     }
 
     /// Drafts new values of properties. What is so already is left out; false where nothing is left.
@@ -159,16 +142,10 @@ impl<'a> Draft<'a> {
         {
             self.check_name(parent, &name.clone());
         }
-        let expect = self
-            .scene
-            .fingerprint(node, props.keys().map(String::as_str));
+        let expect = self.scene.fingerprint(node, props.keys().map(String::as_str));
         let expect = self.is_known(node).then_some(expect);
         let target = self.scene.target(node);
-        self.push(Command::Set {
-            target,
-            props,
-            expect,
-        })?;
+        self.push(Command::Set { target, props, expect })?;
         Ok(true)
     }
 
@@ -178,13 +155,7 @@ impl<'a> Draft<'a> {
         self.check_name(parent, &name);
         let expect = self.expect(node);
         let (target, parent) = (self.scene.target(node), self.scene.target(parent));
-        self.push(Command::Move {
-            target,
-            parent,
-            index: None,
-            expect,
-        })
-        .map(drop)
+        self.push(Command::Move { target, parent, index: None, expect }).map(drop)
     }
 
     /// Drafts a deletion.
@@ -202,12 +173,7 @@ impl<'a> Draft<'a> {
         let expect = self.expect(node);
         let count = self.scene.subtree(node).count() as u32;
         let target = self.scene.target(node);
-        self.push(Command::Delete {
-            target,
-            count,
-            expect,
-        })
-        .map(drop)
+        self.push(Command::Delete { target, count, expect }).map(drop)
     }
 
     /// Drafts a change of a script's text.
@@ -215,16 +181,8 @@ impl<'a> Draft<'a> {
         let path = self.scene.path(node);
         let before = text_of(self.scene, node, &path)?;
         let expect = Fingerprint::of(before.as_bytes());
-        let target = Target {
-            id: self.scene.id(node),
-            path,
-        };
-        self.push(Command::EditScript {
-            target,
-            edits,
-            expect,
-        })
-        .map(drop)
+        let target = Target { id: self.scene.id(node), path };
+        self.push(Command::EditScript { target, edits, expect }).map(drop)
     }
 
     /// Drafts a command as it is: from a proposal that a person cut or edited, or from an inverse.
@@ -242,9 +200,7 @@ impl<'a> Draft<'a> {
         let done = perform(self.scene, &command, self.blobs)?;
         self.note_class(&command, own);
         match &command {
-            Command::Create {
-                id, class, props, ..
-            } => {
+            Command::Create { id, class, props, .. } => {
                 self.made.insert(id.clone());
                 if perform::initial_source(class, props).is_some() {
                     self.note_text(done.node, String::new(), Vec::new(), at);
@@ -257,12 +213,7 @@ impl<'a> Draft<'a> {
         }
         for (change, class, path) in row {
             if self.rows.len() < MAX_ROWS {
-                self.rows.push(Row {
-                    command: at,
-                    change,
-                    path,
-                    class,
-                });
+                self.rows.push(Row { command: at, change, path, class });
             } else {
                 self.more_rows += 1;
             }
@@ -280,12 +231,7 @@ impl<'a> Draft<'a> {
                 text.command = command;
                 text.edits.clear();
             }
-            None => self.texts.push(Text {
-                node,
-                before,
-                edits,
-                command,
-            }),
+            None => self.texts.push(Text { node, before, edits, command }),
         }
     }
 
@@ -310,14 +256,9 @@ impl<'a> Draft<'a> {
                 break node;
             }
         };
-        let below_workspace = found
-            .segments
-            .first()
-            .is_some_and(|first| first.name == "Workspace");
+        let below_workspace = found.segments.first().is_some_and(|first| first.name == "Workspace");
         if !below_workspace
-            || names
-                .last()
-                .is_some_and(|name| self.scene.count_named(node, name) > 0)
+            || names.last().is_some_and(|name| self.scene.count_named(node, name) > 0)
         {
             return Err(missing);
         }
@@ -339,8 +280,7 @@ impl<'a> Draft<'a> {
 
     /// What a command expects of an instance that was there before this proposal.
     fn expect(&self, node: Node) -> Option<Fingerprint> {
-        self.is_known(node)
-            .then(|| self.scene.fingerprint(node, []))
+        self.is_known(node).then(|| self.scene.fingerprint(node, []))
     }
 
     fn check_name(&mut self, parent: Node, name: &str) {
@@ -375,10 +315,7 @@ impl<'a> Draft<'a> {
     /// The rows of a command that is about to be performed.
     fn describe(&self, command: &Command) -> Vec<(Change, String, InstancePath)> {
         let class_of = |target: &Target| {
-            self.scene
-                .by_id(&target.id)
-                .map_or("", |node| self.scene.class(node))
-                .to_owned()
+            self.scene.by_id(&target.id).map_or("", |node| self.scene.class(node)).to_owned()
         };
         let below = |parent: &Target, name: &str| {
             let index = self.scene.by_id(&parent.id).and_then(|parent| {
@@ -388,35 +325,16 @@ impl<'a> Draft<'a> {
             parent.path.child(name, index)
         };
         match command {
-            Command::Create {
-                parent,
-                class,
-                name,
-                props,
-                ..
-            } => {
+            Command::Create { parent, class, name, props, .. } => {
                 let props = props
                     .iter()
                     .filter(|(name, _)| *name != "Source")
                     .filter_map(|(name, value)| Some((name.clone(), value.clone()?)))
                     .collect();
-                vec![(
-                    Change::Created { props },
-                    class.clone(),
-                    below(parent, name),
-                )]
+                vec![(Change::Created { props }, class.clone(), below(parent, name))]
             }
-            Command::Clone {
-                source,
-                parent,
-                name,
-                count,
-                ..
-            } => {
-                let change = Change::Cloned {
-                    source: source.path.clone(),
-                    count: *count,
-                };
+            Command::Clone { source, parent, name, count, .. } => {
+                let change = Change::Cloned { source: source.path.clone(), count: *count };
                 vec![(change, class_of(source), below(parent, name))]
             }
             Command::Set { target, props, .. } => {
@@ -424,11 +342,7 @@ impl<'a> Draft<'a> {
                 let change = |(property, after): (&String, &Option<scene_schemas::Value>)| {
                     let before = node.and_then(|node| self.scene.value(node, property));
                     let (property, after) = (property.clone(), after.clone());
-                    let change = Change::Set {
-                        property,
-                        before,
-                        after,
-                    };
+                    let change = Change::Set { property, before, after };
                     (change, class_of(target), target.path.clone())
                 };
                 props.iter().map(change).collect()
@@ -441,18 +355,8 @@ impl<'a> Draft<'a> {
                 let change = Change::Deleted { count: *count };
                 vec![(change, class_of(target), target.path.clone())]
             }
-            Command::Restore {
-                parent,
-                class,
-                name,
-                count,
-                ..
-            } => {
-                vec![(
-                    Change::Restored { count: *count },
-                    class.clone(),
-                    below(parent, name),
-                )]
+            Command::Restore { parent, class, name, count, .. } => {
+                vec![(Change::Restored { count: *count }, class.clone(), below(parent, name))]
             }
             Command::EditScript { .. } => Vec::new(),
         }
@@ -472,11 +376,7 @@ impl<'a> Draft<'a> {
             }
         }
         let title = self.title.take().unwrap_or_else(|| self.default_title());
-        let preview = Preview {
-            rows: self.rows,
-            more_rows: self.more_rows,
-            scripts,
-        };
+        let preview = Preview { rows: self.rows, more_rows: self.more_rows, scripts };
         Ok(Proposal {
             title,
             class: self.class,
@@ -516,11 +416,8 @@ impl<'a> Draft<'a> {
         if self.is_known(text.node) {
             self.class = self.class.max(edit::change_class(before, &after));
         }
-        let edits = if text.edits.is_empty() {
-            edit::whole(before, &after)
-        } else {
-            text.edits.clone()
-        };
+        let edits =
+            if text.edits.is_empty() { edit::whole(before, &after) } else { text.edits.clone() };
         for sentence in edit::duplicated(before, &edits) {
             self.warn(WarningKind::Duplication, format!("{path}: {sentence}"));
         }
@@ -529,13 +426,7 @@ impl<'a> Draft<'a> {
         }
         let hunks = edit::hunks(before, &after, CONTEXT);
         let edit::LineCounts { added, removed } = edit::line_counts(before, &after);
-        Ok(Some(ScriptDiff {
-            command: text.command,
-            path,
-            added,
-            removed,
-            hunks,
-        }))
+        Ok(Some(ScriptDiff { command: text.command, path, added, removed, hunks }))
     }
 
     fn default_title(&self) -> String {

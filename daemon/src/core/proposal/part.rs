@@ -1,7 +1,7 @@
 //! A part of a proposal, a changed form of it, or the same in another epoch: the commands again, with
 //! their instances called anew.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use scene_schemas::command::Props;
 use scene_schemas::proposal::Proposal;
@@ -36,18 +36,13 @@ pub fn units(proposal: &Proposal) -> Vec<Unit> {
         .enumerate()
         .filter(|(_, command)| !is_edit(command))
         .map(|(at, _)| Unit::Command(at));
-    let hunks = proposal
-        .preview
-        .scripts
-        .iter()
-        .enumerate()
-        .flat_map(|(script, diff)| {
-            let count = match proposal.commands.get(diff.command as usize) {
-                Some(command) if is_edit(command) => diff.hunks.len(),
-                _ => 0,
-            };
-            (0..count).map(move |hunk| Unit::Hunk { script, hunk })
-        });
+    let hunks = proposal.preview.scripts.iter().enumerate().flat_map(|(script, diff)| {
+        let count = match proposal.commands.get(diff.command as usize) {
+            Some(command) if is_edit(command) => diff.hunks.len(),
+            _ => 0,
+        };
+        (0..count).map(move |hunk| Unit::Hunk { script, hunk })
+    });
     commands.chain(hunks).collect()
 }
 
@@ -69,7 +64,7 @@ pub fn draft_again(
     draft: &mut Draft<'_>,
     proposal: &Proposal,
     keep: impl Fn(usize) -> bool,
-    texts: &HashMap<usize, Text>,
+    texts: &BTreeMap<usize, Text>,
 ) -> Result<(), Refusal> {
     let mut ids: HashMap<InstanceId, InstanceId> = HashMap::new();
     let mut edited = Vec::new();
@@ -85,11 +80,7 @@ pub fn draft_again(
             continue;
         }
         let path = &command.target().path;
-        let script = proposal
-            .preview
-            .scripts
-            .iter()
-            .position(|diff| diff.path == *path);
+        let script = proposal.preview.scripts.iter().position(|diff| diff.path == *path);
         match script.and_then(|script| Some((script, texts.get(&script)?))) {
             None => drop(draft.push(renamed)?),
             Some((script, _)) if edited.contains(&script) => {}
@@ -117,11 +108,7 @@ fn edit_again(
         Text::Hunks(keep) => {
             let mut after = before.clone();
             for command in &proposal.commands {
-                if let Command::EditScript {
-                    target: other,
-                    edits,
-                    ..
-                } = command
+                if let Command::EditScript { target: other, edits, .. } = command
                     && other.path == target.path
                 {
                     after = edit::apply(&after, edits).map_err(Refusal::new)?;
@@ -131,11 +118,7 @@ fn edit_again(
         }
     };
     let edits = edit::whole(&before, &after);
-    if edits.is_empty() {
-        Ok(())
-    } else {
-        draft.edit_script(node, edits)
-    }
+    if edits.is_empty() { Ok(()) } else { draft.edit_script(node, edits) }
 }
 
 /// Gives what a command makes the next free ids of the draft, and remembers the old ones.
@@ -153,10 +136,7 @@ fn renumbered(
     let new = draft.scene().next_new();
     if let Some(old) = old {
         for k in 0..count {
-            ids.insert(
-                InstanceId::new_in_proposal(old + k),
-                InstanceId::new_in_proposal(new + k),
-            );
+            ids.insert(InstanceId::new_in_proposal(old + k), InstanceId::new_in_proposal(new + k));
         }
     }
     *id = InstanceId::new_in_proposal(new);
@@ -168,10 +148,7 @@ fn called(ids: &HashMap<InstanceId, InstanceId>, target: Target) -> Result<Targe
         return Ok(target);
     }
     match ids.get(&target.id) {
-        Some(id) => Ok(Target {
-            id: id.clone(),
-            path: target.path,
-        }),
+        Some(id) => Ok(Target { id: id.clone(), path: target.path }),
         None => refuse!("{} is made by a part that was left out.", target.path),
     }
 }
@@ -188,11 +165,7 @@ fn is_own(id: &InstanceId) -> bool {
 /// A path does not lead to exactly one instance.
 pub fn relocated(scene: &Scene, command: Command) -> Result<Command, Refusal> {
     with_targets(command, &mut |target| {
-        if is_own(&target.id) {
-            Ok(target)
-        } else {
-            scene.target_by_path(&target.path)
-        }
+        if is_own(&target.id) { Ok(target) } else { scene.target_by_path(&target.path) }
     })
 }
 
@@ -202,106 +175,32 @@ fn with_targets(
     change: &mut dyn FnMut(Target) -> Result<Target, Refusal>,
 ) -> Result<Command, Refusal> {
     Ok(match command {
-        Command::Create {
-            id,
-            parent,
-            class,
-            name,
-            props,
-            expect,
-        } => {
+        Command::Create { id, parent, class, name, props, expect } => {
             let (parent, props) = (change(parent)?, in_props(props, change)?);
-            Command::Create {
-                id,
-                parent,
-                class,
-                name,
-                props,
-                expect,
-            }
+            Command::Create { id, parent, class, name, props, expect }
         }
-        Command::Clone {
-            id,
-            source,
-            parent,
-            name,
-            count,
-            expect,
-        } => {
+        Command::Clone { id, source, parent, name, count, expect } => {
             let (source, parent) = (change(source)?, change(parent)?);
-            Command::Clone {
-                id,
-                source,
-                parent,
-                name,
-                count,
-                expect,
-            }
+            Command::Clone { id, source, parent, name, count, expect }
         }
-        Command::Set {
-            target,
-            props,
-            expect,
-        } => {
+        Command::Set { target, props, expect } => {
             let (target, props) = (change(target)?, in_props(props, change)?);
-            Command::Set {
-                target,
-                props,
-                expect,
-            }
+            Command::Set { target, props, expect }
         }
-        Command::Move {
-            target,
-            parent,
-            index,
-            expect,
-        } => {
+        Command::Move { target, parent, index, expect } => {
             let (target, parent) = (change(target)?, change(parent)?);
-            Command::Move {
-                target,
-                parent,
-                index,
-                expect,
-            }
+            Command::Move { target, parent, index, expect }
         }
-        Command::Delete {
-            target,
-            count,
-            expect,
-        } => Command::Delete {
-            target: change(target)?,
-            count,
-            expect,
-        },
-        Command::Restore {
-            id,
-            blob,
-            parent,
-            index,
-            class,
-            name,
-            count,
-        } => {
+        Command::Delete { target, count, expect } => {
+            Command::Delete { target: change(target)?, count, expect }
+        }
+        Command::Restore { id, blob, parent, index, class, name, count } => {
             let parent = change(parent)?;
-            Command::Restore {
-                id,
-                blob,
-                parent,
-                index,
-                class,
-                name,
-                count,
-            }
+            Command::Restore { id, blob, parent, index, class, name, count }
         }
-        Command::EditScript {
-            target,
-            edits,
-            expect,
-        } => Command::EditScript {
-            target: change(target)?,
-            edits,
-            expect,
-        },
+        Command::EditScript { target, edits, expect } => {
+            Command::EditScript { target: change(target)?, edits, expect }
+        }
     })
 }
 

@@ -32,69 +32,36 @@ pub struct Done {
 /// The command is stale or not allowed; the scene is as it was.
 pub fn perform(scene: &mut Scene, command: &Command, blobs: &Blobs) -> Result<Done, Refusal> {
     match command {
-        Command::Create {
-            parent,
-            class,
-            name,
-            props,
-            expect,
-            ..
-        } => {
+        Command::Create { parent, class, name, props, expect, .. } => {
             let parent = located(scene, parent, expect.as_ref(), [])?;
             reflection::creatable(class)?;
             check_parent(scene, parent, class)?;
             create(scene, parent, class, name, props)
         }
-        Command::Clone {
-            source,
-            parent,
-            name,
-            count,
-            expect,
-            ..
-        } => {
+        Command::Clone { source, parent, name, count, expect, .. } => {
             let source = located(scene, source, expect.as_ref(), [])?;
             let parent = scene.locate(parent)?;
             check_movable(scene, source, "cloned")?;
             check_parent(scene, parent, scene.class(source))?;
             check_count(scene, source, *count)?;
             let node = scene.copy(source, parent, name);
-            Ok(Done {
-                node,
-                back: Back::made(scene, node),
-            })
+            Ok(Done { node, back: Back::made(scene, node) })
         }
-        Command::Set {
-            target,
-            props,
-            expect,
-        } => {
+        Command::Set { target, props, expect } => {
             let keys = props.keys().map(String::as_str);
             let node = located(scene, target, expect.as_ref(), keys)?;
             set(scene, node, props)
         }
-        Command::Move {
-            target,
-            parent,
-            index,
-            expect,
-        } => {
+        Command::Move { target, parent, index, expect } => {
             let node = located(scene, target, expect.as_ref(), [])?;
             let parent = scene.locate(parent)?;
             check_movable(scene, node, "moved")?;
             check_parent(scene, parent, scene.class(node))?;
             let back = Back::before_move(scene, node);
             scene.move_to(node, parent, *index)?;
-            Ok(Done {
-                node,
-                back: back.after_move(scene),
-            })
+            Ok(Done { node, back: back.after_move(scene) })
         }
-        Command::Delete {
-            target,
-            count,
-            expect,
-        } => {
+        Command::Delete { target, count, expect } => {
             let node = located(scene, target, expect.as_ref(), [])?;
             check_movable(scene, node, "deleted")?;
             check_count(scene, node, *count)?;
@@ -102,12 +69,7 @@ pub fn perform(scene: &mut Scene, command: &Command, blobs: &Blobs) -> Result<Do
             scene.delete(node);
             Ok(Done { node, back })
         }
-        Command::Restore {
-            blob,
-            parent,
-            index,
-            ..
-        } => {
+        Command::Restore { blob, parent, index, .. } => {
             let parent = scene.locate(parent)?;
             let Some(bytes) = blobs.get(blob) else {
                 return refuse!(
@@ -117,16 +79,9 @@ pub fn perform(scene: &mut Scene, command: &Command, blobs: &Blobs) -> Result<Do
             };
             let subtree = Subtree::decode(bytes).map_err(Refusal::new)?;
             let node = scene.restore(subtree, parent, *index);
-            Ok(Done {
-                node,
-                back: Back::made(scene, node),
-            })
+            Ok(Done { node, back: Back::made(scene, node) })
         }
-        Command::EditScript {
-            target,
-            edits,
-            expect,
-        } => {
+        Command::EditScript { target, edits, expect } => {
             let node = scene.locate(target)?;
             edit_script(scene, node, edits, expect)
         }
@@ -185,10 +140,7 @@ fn check_movable(scene: &Scene, node: Node, what: &str) -> Result<(), Refusal> {
         return refuse!("{} is a service and cannot be {what}.", scene.path(node));
     }
     if class == "Terrain" {
-        return refuse!(
-            "{} is the place's terrain and cannot be {what}.",
-            scene.path(node)
-        );
+        return refuse!("{} is the place's terrain and cannot be {what}.", scene.path(node));
     }
     Ok(())
 }
@@ -208,10 +160,7 @@ fn create(
             return Err(refusal);
         }
     }
-    Ok(Done {
-        node,
-        back: Back::made(scene, node),
-    })
+    Ok(Done { node, back: Back::made(scene, node) })
 }
 
 fn set(scene: &mut Scene, node: Node, props: &Props) -> Result<Done, Refusal> {
@@ -224,10 +173,7 @@ fn set(scene: &mut Scene, node: Node, props: &Props) -> Result<Done, Refusal> {
     if is_service && props.contains_key("Name") {
         return refuse!("{} is a service and keeps its name.", scene.path(node));
     }
-    let before: Props = props
-        .keys()
-        .map(|name| (name.clone(), scene.stored(node, name)))
-        .collect();
+    let before: Props = props.keys().map(|name| (name.clone(), scene.stored(node, name))).collect();
     let mark = scene.mark();
     for (property, value) in props {
         if let Err(refusal) = scene.set(node, property, value.as_ref()) {
@@ -235,10 +181,7 @@ fn set(scene: &mut Scene, node: Node, props: &Props) -> Result<Done, Refusal> {
             return Err(refusal);
         }
     }
-    Ok(Done {
-        node,
-        back: Back::set(scene, node, before),
-    })
+    Ok(Done { node, back: Back::set(scene, node, before) })
 }
 
 fn edit_script(
@@ -255,10 +198,7 @@ fn edit_script(
     let after = edit::apply(before, edits).map_err(Refusal::new)?;
     let inverse = edit::invert(before, edits).map_err(Refusal::new)?;
     scene.set_source(node, after);
-    Ok(Done {
-        node,
-        back: Back::edited(scene, node, inverse),
-    })
+    Ok(Done { node, back: Back::edited(scene, node, inverse) })
 }
 
 /// A script's text.

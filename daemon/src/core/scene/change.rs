@@ -3,15 +3,16 @@
 //! These are the hands of the commands: they check what would break the tree and nothing else. What
 //! may be created, set or moved is decided by who plans a command.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rbx_dom_weak::{Instance, InstanceBuilder, WeakDom, ustr};
-use rbx_types::{Ref, Variant};
+use rbx_types::{Ref, UniqueId, Variant};
+use rustc_hash::FxHashMap;
 use scene_schemas::Value;
 use scene_schemas::entry::Seq;
 
 use super::codec::{self, CodecError, Format};
-use super::{Node, Scene};
+use super::{Node, Numbering, Scene};
 use crate::core::refusal::{Refusal, refuse};
 
 /// What was done, oldest first.
@@ -19,33 +20,16 @@ use crate::core::refusal::{Refusal, refuse};
 pub(super) struct Journal {
     done: Vec<Done>,
     /// Who points to whom, built when a deletion first asks; entries may be out of date.
-    pointers: Option<HashMap<Ref, Vec<(Ref, String)>>>,
+    pointers: Option<FxHashMap<Ref, Vec<(Ref, String)>>>,
 }
 
 #[derive(Debug)]
 enum Done {
-    Stored {
-        node: Ref,
-        property: String,
-        before: Option<Variant>,
-    },
-    Renamed {
-        node: Ref,
-        before: String,
-    },
-    Inserted {
-        node: Ref,
-    },
-    Moved {
-        node: Ref,
-        parent: Ref,
-        index: usize,
-    },
-    Deleted {
-        node: Ref,
-        parent: Ref,
-        index: usize,
-    },
+    Stored { node: Ref, property: String, before: Option<Variant> },
+    Renamed { node: Ref, before: String },
+    Inserted { node: Ref },
+    Moved { node: Ref, parent: Ref, index: usize },
+    Deleted { node: Ref, parent: Ref, index: usize },
 }
 
 /// A moment in the history of a scene.
@@ -67,9 +51,7 @@ impl Subtree {
         if dom.root().children().len() == 1 {
             Ok(Self(dom))
         } else {
-            Err(CodecError::ReadBinary(
-                "a removed subtree has one root".to_owned(),
-            ))
+            Err(CodecError::ReadBinary("a removed subtree has one root".to_owned()))
         }
     }
 }
@@ -101,48 +83,44 @@ impl Scene {
     /// Forgets how to take back what was done so far; what was deleted is gone.
     pub fn settle(&mut self) {
         self.journal.done.clear();
-        let gone = self.child_refs(self.limbo).to_vec();
-        for node in gone {
-            for below in self.subtree(Node(node)).collect::<Vec<_>>() {
-                self.order.remove(&below.0);
+        // All at once: the storage looks through all siblings for each one that goes.
+        self.destroy(self.limbo);
+        let limbo = InstanceBuilder::new("Folder");
+        self.limbo = self.dom.insert(Ref::none(), limbo);
+    }
+
+    /// Ends a subtree that is not linked, in the index as well.
+    fn destroy(&mut self, root: Ref) {
+        for below in self.subtree(Node(root)).collect::<Vec<_>>() {
+            self.order.remove(&below.0);
+            if let Some(instance) = self.dom.get_by_ref(below.0) {
+                let parent = instance.parent();
+                self.names.remove(parent, &instance.name, below.0);
             }
-            self.dom.destroy(node);
         }
+        self.dom.destroy(root);
     }
 
     fn take_back(&mut self, done: Done) {
         match done {
-            Done::Stored {
-                node,
-                property,
-                before,
-            } => {
+            Done::Stored { node, property, before } => {
                 self.put(node, &property, before);
             }
             Done::Renamed { node, before } => self.put_name(node, before),
             Done::Inserted { node } => {
                 self.unlink(node);
                 for below in self.subtree(Node(node)).collect::<Vec<_>>() {
-                    self.order.remove(&below.0);
                     if let Some((scope, k)) = self.created.remove(&below.0) {
                         self.created_by_id.remove(&(scope, k));
                     }
                 }
-                self.dom.destroy(node);
+                self.destroy(node);
             }
-            Done::Moved {
-                node,
-                parent,
-                index,
-            } => {
+            Done::Moved { node, parent, index } => {
                 self.unlink(node);
                 self.link(node, parent, Some(index));
             }
-            Done::Deleted {
-                node,
-                parent,
-                index,
-            } => {
+            Done::Deleted { node, parent, index } => {
                 self.dom.transfer_within(node, Ref::none());
                 self.link(node, parent, Some(index));
             }
@@ -167,10 +145,7 @@ impl Scene {
         let mut order = self.order.remove(&parent);
         let siblings = order.as_deref().unwrap_or_else(|| self.child_refs(parent));
         let index = index.filter(|index| *index < siblings.len());
-        let name = self
-            .dom
-            .get_by_ref(node)
-            .map_or_else(String::new, |child| child.name.clone());
+        let name = self.dom.get_by_ref(node).map_or_else(String::new, |child| child.name.clone());
         if let Some(index) = index {
             let mut order = order.unwrap_or_else(|| self.child_refs(parent).to_vec());
             order.insert(index, node);
@@ -191,10 +166,7 @@ impl Scene {
 
     fn put(&mut self, node: Ref, property: &str, value: Option<Variant>) -> Option<Variant> {
         if let (Some(Variant::Ref(to)), Some(pointers)) = (&value, &mut self.journal.pointers) {
-            pointers
-                .entry(*to)
-                .or_default()
-                .push((node, property.to_owned()));
+            pointers.entry(*to).or_default().push((node, property.to_owned()));
         }
         let instance = self.dom.get_by_ref_mut(node)?;
         match value {
@@ -217,28 +189,20 @@ impl Scene {
     /// The number that the next created instance of this proposal gets.
     pub fn next_new(&self) -> u32 {
         let of_scope = (self.scope, 0)..=(self.scope, u32::MAX);
-        self.created_by_id
-            .range(of_scope)
-            .next_back()
-            .map_or(0, |((_, k), _)| k + 1)
+        self.created_by_id.range(of_scope).next_back().map_or(0, |((_, k), _)| k + 1)
     }
 
     fn register(&mut self, root: Ref) {
-        let mut k = self.next_new();
-        for node in self.subtree(Node(root)).collect::<Vec<_>>() {
+        let nodes: Vec<_> = self.subtree(Node(root)).collect();
+        for (node, k) in nodes.into_iter().zip(self.next_new()..) {
             self.created.insert(node.0, (self.scope, k));
             self.created_by_id.insert((self.scope, k), node.0);
-            k += 1;
         }
     }
 
     /// Enters a new subtree below `root`, which is linked already, into index and ids.
     fn enter(&mut self, root: Ref) {
-        let nodes: Vec<Ref> = self
-            .subtree(Node(root))
-            .skip(1)
-            .map(|node| node.0)
-            .collect();
+        let nodes: Vec<Ref> = self.subtree(Node(root)).skip(1).map(|node| node.0).collect();
         for node in nodes {
             if let Some(instance) = self.dom.get_by_ref(node) {
                 self.names.append(instance.parent(), &instance.name, node);
@@ -281,21 +245,11 @@ impl Scene {
     fn copy_order(&mut self, source: Ref, copy: Ref) {
         let mut pairs = vec![(source, copy)];
         while let Some((source, copy)) = pairs.pop() {
-            let stored = |node| {
-                self.dom
-                    .get_by_ref(node)
-                    .map_or(&[][..], |it| it.children())
-            };
-            let twins: HashMap<Ref, Ref> = stored(source)
-                .iter()
-                .copied()
-                .zip(stored(copy).iter().copied())
-                .collect();
+            let stored = |node| self.dom.get_by_ref(node).map_or(&[][..], |it| it.children());
+            let twins: HashMap<Ref, Ref> =
+                stored(source).iter().copied().zip(stored(copy).iter().copied()).collect();
             if let Some(order) = self.order.get(&source) {
-                let order = order
-                    .iter()
-                    .filter_map(|child| twins.get(child).copied())
-                    .collect();
+                let order = order.iter().filter_map(|child| twins.get(child).copied()).collect();
                 self.order.insert(copy, order);
             }
             pairs.extend(twins);
@@ -308,22 +262,42 @@ impl Scene {
         let Some(root) = from.root().children().first().copied() else {
             return parent;
         };
+        let ids = unique_ids(&from, root);
         from.transfer(root, &mut self.dom, self.limbo);
         self.dom.transfer_within(root, Ref::none());
+        self.keep_ids(ids);
         self.link(root, parent.0, index.map(|index| index as usize));
         self.journal.pointers = None;
         self.enter(root);
         Node(root)
     }
 
+    /// Gives restored instances, which are not linked yet, the unique ids back that the storage
+    /// replaced by random ones because another instance has them. That other one may be what was
+    /// deleted; where it is a live one, the restored instance goes without, as a copy does.
+    fn keep_ids(&mut self, mut ids: HashMap<Ref, UniqueId>) {
+        ids.retain(|node, kept| {
+            let instance = self.dom.get_by_ref(*node);
+            instance.and_then(unique_id) != Some(*kept)
+        });
+        if ids.is_empty() {
+            return;
+        }
+        let taken: HashSet<UniqueId> = self
+            .descendants(self.root())
+            .filter_map(|node| unique_id(self.instance(node)))
+            .collect();
+        for (node, kept) in ids {
+            let kept = (!taken.contains(&kept)).then_some(Variant::UniqueId(kept));
+            self.put(node, UNIQUE[0], kept);
+        }
+    }
+
     /// Renames an instance.
     pub fn rename(&mut self, node: Node, name: &str) {
         let before = self.name(node).to_owned();
         self.put_name(node.0, name.to_owned());
-        self.journal.done.push(Done::Renamed {
-            node: node.0,
-            before,
-        });
+        self.journal.done.push(Done::Renamed { node: node.0, before });
     }
 
     /// Sets a stored property, an attribute (`@Key`) or the name; none takes it back to its default.
@@ -345,9 +319,7 @@ impl Scene {
         }
         let class = self.class(node).to_owned();
         if let Some(key) = property.strip_prefix('@') {
-            let value = value
-                .map(|value| self.to_variant("", "", value))
-                .transpose()?;
+            let value = value.map(|value| self.to_variant("", "", value)).transpose()?;
             let attributes = self.instance(node).properties.get(&ustr("Attributes"));
             let mut all = match attributes {
                 Some(Variant::Attributes(all)) => all.clone(),
@@ -360,9 +332,7 @@ impl Scene {
             self.store(node, "Attributes", Some(Variant::Attributes(all)));
             return Ok(());
         }
-        let value = value
-            .map(|value| self.to_variant(&class, property, value))
-            .transpose()?;
+        let value = value.map(|value| self.to_variant(&class, property, value)).transpose()?;
         self.store(node, property, value);
         Ok(())
     }
@@ -397,11 +367,7 @@ impl Scene {
         let at = self.index(node) as usize;
         self.unlink(node.0);
         self.link(node.0, parent.0, index.map(|index| index as usize));
-        self.journal.done.push(Done::Moved {
-            node: node.0,
-            parent: before,
-            index: at,
-        });
+        self.journal.done.push(Done::Moved { node: node.0, parent: before, index: at });
         Ok(())
     }
 
@@ -412,11 +378,7 @@ impl Scene {
         let index = self.index(node) as usize;
         self.unlink(node.0);
         self.dom.transfer_within(node.0, self.limbo);
-        self.journal.done.push(Done::Deleted {
-            node: node.0,
-            parent,
-            index,
-        });
+        self.journal.done.push(Done::Deleted { node: node.0, parent, index });
     }
 
     /// The references from outside a subtree into it: who points, by which property, to whom.
@@ -447,8 +409,8 @@ impl Scene {
         found
     }
 
-    fn all_pointers(&self) -> HashMap<Ref, Vec<(Ref, String)>> {
-        let mut pointers: HashMap<Ref, Vec<(Ref, String)>> = HashMap::new();
+    fn all_pointers(&self) -> FxHashMap<Ref, Vec<(Ref, String)>> {
+        let mut pointers: FxHashMap<Ref, Vec<(Ref, String)>> = FxHashMap::default();
         for node in self.descendants(self.root()) {
             for (property, to) in self.references(node) {
                 pointers.entry(to).or_default().push((node.0, property));
@@ -498,12 +460,17 @@ impl Scene {
     }
 
     /// The file's number of each instance: what `ref:N` will mean when the written file is read.
-    pub fn numbering(&self) -> HashMap<Node, u32> {
+    pub fn numbering(&self) -> Numbering {
         self.descendants(self.root()).zip(0..).collect()
     }
 
     /// Builds the tree anew where siblings stand in another order than the storage can express.
     pub(super) fn settle_order(&mut self) {
+        // A change that was taken back and done again leaves the order that the storage has anyway.
+        let dom = &self.dom;
+        self.order.retain(|parent, order| {
+            dom.get_by_ref(*parent).is_some_and(|parent| parent.children() != order)
+        });
         if self.order.is_empty() {
             return;
         }
@@ -511,16 +478,15 @@ impl Scene {
         let root = self.dom.root_ref();
         let old = std::mem::replace(&mut self.dom, WeakDom::new(InstanceBuilder::empty()));
         let (_, mut instances) = old.into_raw();
-        let mut dom: Option<WeakDom> = None;
+        let (mut dom, mut ids): (Option<WeakDom>, _) = (None, Vec::new());
         let mut stack = vec![(Ref::none(), self.limbo), (Ref::none(), root)];
         while let Some((parent, node)) = stack.pop() {
             let Some(instance) = instances.remove(&node) else {
                 continue;
             };
-            let children = order
-                .get(&node)
-                .map_or_else(|| instance.children(), Vec::as_slice);
+            let children = order.get(&node).map_or_else(|| instance.children(), Vec::as_slice);
             stack.extend(children.iter().rev().map(|child| (node, *child)));
+            ids.extend(unique_id(&instance).map(|id| (node, id)));
             let builder = InstanceBuilder::new(instance.class)
                 .with_referent(node)
                 .with_name(instance.name)
@@ -535,12 +501,30 @@ impl Scene {
         if let Some(dom) = dom {
             self.dom = dom;
         }
+        // What was restored may share its id with what waits in limbo; the storage replaces one.
+        for (node, id) in ids {
+            self.put(node, UNIQUE[0], Some(Variant::UniqueId(id)));
+        }
     }
+}
+
+fn unique_id(instance: &Instance) -> Option<UniqueId> {
+    match instance.properties.get(&ustr(UNIQUE[0])) {
+        Some(Variant::UniqueId(id)) => Some(*id),
+        _ => None,
+    }
+}
+
+/// The unique ids in a subtree.
+fn unique_ids(dom: &WeakDom, root: Ref) -> HashMap<Ref, UniqueId> {
+    dom.descendants_of(root)
+        .filter_map(|instance| Some((instance.referent(), unique_id(instance)?)))
+        .collect()
 }
 
 /// The children of an instance, in the scene's order.
 pub(super) fn children_in_order<'a>(
-    order: &'a HashMap<Ref, Vec<Ref>>,
+    order: &'a FxHashMap<Ref, Vec<Ref>>,
     dom: &'a WeakDom,
     parent: Ref,
 ) -> &'a [Ref] {

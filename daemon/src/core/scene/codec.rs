@@ -53,10 +53,7 @@ pub(super) fn detect(bytes: &[u8]) -> Result<Format, CodecError> {
     if bytes.starts_with(BINARY_MAGIC) {
         return Ok(Format::Binary);
     }
-    let text = bytes
-        .strip_prefix(b"\xef\xbb\xbf")
-        .unwrap_or(bytes)
-        .trim_ascii_start();
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
     if text.starts_with(b"<roblox") || text.starts_with(b"<?xml") {
         return Ok(Format::Xml);
     }
@@ -138,31 +135,15 @@ mod tests {
     #[test]
     fn the_content_tells_the_format() {
         assert_eq!(detect(b"<roblox!\x89\xff").unwrap(), Format::Binary);
-        assert_eq!(
-            detect(b"\xef\xbb\xbf <roblox version=\"4\">").unwrap(),
-            Format::Xml
-        );
+        assert_eq!(detect(b"\xef\xbb\xbf <roblox version=\"4\">").unwrap(), Format::Xml);
         assert!(detect(b"").unwrap_err().to_string().contains("empty"));
-        assert!(
-            detect(b"<!doctype html>")
-                .unwrap_err()
-                .to_string()
-                .contains("web page")
-        );
+        assert!(detect(b"<!doctype html>").unwrap_err().to_string().contains("web page"));
         let pointer = b"version https://git-lfs.github.com/spec/v1";
-        assert!(
-            detect(pointer)
-                .unwrap_err()
-                .to_string()
-                .contains("git lfs pull")
-        );
+        assert!(detect(pointer).unwrap_err().to_string().contains("git lfs pull"));
     }
 
     #[test]
     fn nesting_is_counted() {
-        assert_eq!(
-            xml_depth(b"<Item a><Item b></Item></Item><Item c></Item>"),
-            2
-        );
+        assert_eq!(xml_depth(b"<Item a><Item b></Item></Item><Item c></Item>"), 2);
     }
 }

@@ -43,7 +43,7 @@ impl Scene {
             Variant::NumberRange(v) => Value::NumberRange(*v),
             Variant::NumberSequence(v) => Value::NumberSequence(v.clone()),
             Variant::OptionalCFrame(v) => Value::OptionalCFrame(*v),
-            Variant::PhysicalProperties(v) => Value::PhysicalProperties(v.clone()),
+            Variant::PhysicalProperties(v) => Value::PhysicalProperties(*v),
             Variant::Ray(v) => Value::Ray(*v),
             Variant::Rect(v) => Value::Rect(*v),
             Variant::Ref(v) => Value::Ref(self.reference(*v)),
@@ -61,9 +61,7 @@ impl Scene {
             Variant::Vector3(v) => Value::Vector3(*v),
             Variant::Vector3int16(v) => Value::Vector3int16(*v),
             Variant::Attributes(v) => Value::Attributes(
-                v.iter()
-                    .map(|(name, v)| (name.clone(), self.to_value("", "", v)))
-                    .collect(),
+                v.iter().map(|(name, v)| (name.clone(), self.to_value("", "", v))).collect(),
             ),
             other => self.rare(other),
         }
@@ -119,7 +117,7 @@ impl Scene {
             Value::NumberRange(v) => (*v).into(),
             Value::NumberSequence(v) => v.clone().into(),
             Value::OptionalCFrame(v) => Variant::OptionalCFrame(*v),
-            Value::PhysicalProperties(v) => v.clone().into(),
+            Value::PhysicalProperties(v) => (*v).into(),
             Value::Ray(v) => (*v).into(),
             Value::Rect(v) => (*v).into(),
             Value::Ref(v) => Variant::Ref(self.referent(v.as_ref())?),
@@ -159,9 +157,7 @@ impl Scene {
     }
 
     fn referent(&self, target: Option<&scene_schemas::Target>) -> Result<Ref, Refusal> {
-        target.map_or(Ok(Ref::none()), |target| {
-            self.locate(target).map(|node| node.0)
-        })
+        target.map_or(Ok(Ref::none()), |target| self.locate(target).map(|node| node.0))
     }
 
     /// A property that follows from a stored one.
@@ -216,11 +212,7 @@ fn colour(bytes: Color3uint8, class: &str, property: &str) -> Value {
         reflection::access(class, property),
         Some(Access::Stored(found)) if matches!(found.ty, DataType::Value(VariantType::Color3))
     );
-    if is_color3 {
-        Value::Color3(Color3::from(bytes))
-    } else {
-        Value::Color3uint8(bytes)
-    }
+    if is_color3 { Value::Color3(Color3::from(bytes)) } else { Value::Color3uint8(bytes) }
 }
 
 fn enum_item(class: &str, property: &str, value: u32) -> EnumItem {
@@ -234,13 +226,9 @@ fn enum_item(class: &str, property: &str, value: u32) -> EnumItem {
 }
 
 fn named_item(enum_type: &str, value: u32) -> EnumItem {
-    let item = reflection::enum_name(enum_type, value).map_or(EnumName::Number(value), |name| {
-        EnumName::Name(name.to_owned())
-    });
-    EnumItem {
-        enum_type: enum_type.to_owned(),
-        item,
-    }
+    let item = reflection::enum_name(enum_type, value)
+        .map_or(EnumName::Number(value), |name| EnumName::Name(name.to_owned()));
+    EnumItem { enum_type: enum_type.to_owned(), item }
 }
 
 fn enum_variant(item: &EnumItem, in_attribute: bool) -> Result<Variant, Refusal> {
@@ -254,11 +242,7 @@ fn enum_variant(item: &EnumItem, in_attribute: bool) -> Result<Variant, Refusal>
     if item.enum_type.is_empty() {
         return refuse!("An enum item in an attribute needs its enum's name.");
     }
-    Ok(rbx_types::EnumItem {
-        ty: item.enum_type.clone(),
-        value,
-    }
-    .into())
+    Ok(rbx_types::EnumItem { ty: item.enum_type.clone(), value }.into())
 }
 
 fn tags(names: &[String]) -> Tags {

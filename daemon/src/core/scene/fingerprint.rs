@@ -23,10 +23,7 @@ impl Scene {
             .filter(|name| *name != "Name")
             .map(|name| {
                 let value = self.value(node, name);
-                (
-                    name,
-                    value.map_or_else(|| "null".to_owned(), |value| value.canonical()),
-                )
+                (name, value.map_or_else(|| "null".to_owned(), |value| value.canonical()))
             })
             .collect();
         let quote = |text: &str| serde_json::Value::from(text).to_string();
@@ -49,7 +46,6 @@ impl Scene {
 
     /// The fingerprint of a script's text; none for what is no script.
     pub fn text_fingerprint(&self, node: Node) -> Option<Fingerprint> {
-        self.source(node)
-            .map(|text| Fingerprint::of(text.as_bytes()))
+        self.source(node).map(|text| Fingerprint::of(text.as_bytes()))
     }
 }

@@ -27,10 +27,8 @@ impl<'a> Flat<'a> {
             let at = instances.len() as u32;
             instances.push(instance);
             parents.push(parent);
-            let children = scene
-                .order
-                .get(&referent)
-                .map_or_else(|| instance.children(), Vec::as_slice);
+            let children =
+                scene.order.get(&referent).map_or_else(|| instance.children(), Vec::as_slice);
             stack.extend(children.iter().rev().map(|child| (*child, at)));
         }
         let mut ends: Vec<u32> = (1..=instances.len() as u32).collect();
@@ -38,12 +36,7 @@ impl<'a> Flat<'a> {
             let parent = parents[at] as usize;
             ends[parent] = ends[parent].max(ends[at]);
         }
-        Self {
-            scene,
-            instances,
-            parents,
-            ends,
-        }
+        Self { scene, instances, parents, ends }
     }
 
     pub(super) fn len(&self) -> usize {

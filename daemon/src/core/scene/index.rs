@@ -3,16 +3,16 @@
 //!
 //! It is kept up to date by the scene's changes and knows nothing of properties.
 
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use rbx_dom_weak::WeakDom;
 use rbx_types::Ref;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 /// Groups of siblings of one name.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    groups: HashMap<(Ref, u64), Group>,
+    groups: FxHashMap<(Ref, u64), Group>,
 }
 
 /// A name's key. Two names below one parent that share all 64 bits would count as one name; at a
@@ -25,9 +25,8 @@ fn key(parent: Ref, name: &str) -> (Ref, u64) {
 
 impl Names {
     pub(super) fn of(dom: &WeakDom, nodes: &[Ref]) -> Self {
-        let mut names = Self {
-            groups: HashMap::with_capacity(nodes.len()),
-        };
+        let mut names =
+            Self { groups: FxHashMap::with_capacity_and_hasher(nodes.len(), FxBuildHasher) };
         for instance in nodes.iter().filter_map(|node| dom.get_by_ref(*node)) {
             names.append(instance.parent(), &instance.name, instance.referent());
         }
@@ -36,10 +35,7 @@ impl Names {
 
     /// A child became the last of its parent.
     pub(super) fn append(&mut self, parent: Ref, name: &str, child: Ref) {
-        self.groups
-            .entry(key(parent, name))
-            .or_default()
-            .append(child);
+        self.groups.entry(key(parent, name)).or_default().append(child);
     }
 
     /// A child left its parent or its name.
@@ -57,18 +53,23 @@ impl Names {
     /// A child took a place among its siblings that may not be the last.
     pub(super) fn insert(&mut self, parent: Ref, name: &str, siblings: &[Ref], child: Ref) {
         let group = self.groups.entry(key(parent, name)).or_default();
-        if group.len() == 0 || siblings.last() == Some(&child) {
+        let last = group.last();
+        // Siblings are mostly changed from the first to the last, so the child mostly comes behind
+        // those that have the name already; from the back that is soon seen.
+        let behind =
+            siblings.iter().rev().find(|sibling| **sibling == child || Some(**sibling) == last);
+        if behind.is_none_or(|sibling| *sibling == child) {
             group.append(child);
             return;
         }
-        let places: HashMap<Ref, usize> = siblings
+        let next = siblings
             .iter()
-            .enumerate()
-            .map(|(at, sibling)| (*sibling, at))
-            .collect();
-        let mut members: Vec<Ref> = group.members().chain([child]).collect();
-        members.sort_by_key(|member| places.get(member).copied());
-        *group = members.into_iter().collect();
+            .skip_while(|sibling| **sibling != child)
+            .find(|sibling| group.contains(**sibling));
+        match next {
+            Some(next) => group.insert_before(child, *next),
+            None => group.append(child),
+        }
     }
 
     /// How many children have that name.
@@ -102,10 +103,10 @@ enum Group {
 /// Groups up to this size are searched member by member.
 const SMALL: usize = 16;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Large {
     slots: Vec<Option<Ref>>,
-    slot_of: HashMap<Ref, usize>,
+    slot_of: FxHashMap<Ref, usize>,
     /// Fenwick tree over the slots that are taken; its first element stands for nothing.
     sums: Vec<usize>,
 }
@@ -116,13 +117,13 @@ impl Default for Group {
     }
 }
 
-impl FromIterator<Ref> for Group {
-    fn from_iter<I: IntoIterator<Item = Ref>>(members: I) -> Self {
-        let mut group = Self::default();
-        for member in members {
-            group.append(member);
+impl FromIterator<Option<Ref>> for Large {
+    fn from_iter<I: IntoIterator<Item = Option<Ref>>>(slots: I) -> Self {
+        let mut large = Self { slots: Vec::new(), slot_of: FxHashMap::default(), sums: vec![0] };
+        for slot in slots {
+            large.append(slot);
         }
-        group
+        large
     }
 }
 
@@ -134,27 +135,43 @@ impl Group {
         }
     }
 
-    fn members(&self) -> Box<dyn Iterator<Item = Ref> + '_> {
+    fn last(&self) -> Option<Ref> {
+        self.nth(self.len().checked_sub(1)?)
+    }
+
+    fn contains(&self, child: Ref) -> bool {
         match self {
-            Self::Small(members) => Box::new(members.iter().copied()),
-            Self::Large(large) => Box::new(large.slots.iter().copied().flatten()),
+            Self::Small(members) => members.contains(&child),
+            Self::Large(large) => large.slot_of.contains_key(&child),
         }
     }
 
     fn append(&mut self, child: Ref) {
         match self {
-            Self::Small(members) if members.len() < SMALL => members.push(child),
             Self::Small(members) => {
-                let mut large = Large {
-                    sums: vec![0],
-                    ..Large::default()
-                };
-                for member in members.drain(..).chain([child]) {
-                    large.append(member);
-                }
-                *self = Self::Large(Box::new(large));
+                members.push(child);
+                self.grow();
             }
-            Self::Large(large) => large.append(child),
+            Self::Large(large) => large.append(Some(child)),
+        }
+    }
+
+    fn insert_before(&mut self, child: Ref, next: Ref) {
+        match self {
+            Self::Small(members) => {
+                let at = members.iter().position(|member| *member == next);
+                members.insert(at.unwrap_or(members.len()), child);
+                self.grow();
+            }
+            Self::Large(large) => large.insert_before(child, next),
+        }
+    }
+
+    fn grow(&mut self) {
+        if let Self::Small(members) = self
+            && members.len() > SMALL
+        {
+            *self = Self::Large(Box::new(members.drain(..).map(Some).collect()));
         }
     }
 
@@ -168,10 +185,7 @@ impl Group {
     fn position(&self, child: Ref) -> Option<usize> {
         match self {
             Self::Small(members) => members.iter().position(|member| *member == child),
-            Self::Large(large) => large
-                .slot_of
-                .get(&child)
-                .map(|slot| large.taken_before(*slot)),
+            Self::Large(large) => large.slot_of.get(&child).map(|slot| large.taken_before(*slot)),
         }
     }
 
@@ -184,14 +198,43 @@ impl Group {
 }
 
 impl Large {
-    fn append(&mut self, child: Ref) {
+    fn append(&mut self, child: Option<Ref>) {
         let slot = self.slots.len();
-        self.slots.push(Some(child));
-        self.slot_of.insert(child, slot);
+        self.slots.push(child);
+        if let Some(child) = child {
+            self.slot_of.insert(child, slot);
+        }
         let at = slot + 1;
         let lowest = at & at.wrapping_neg();
         let before = self.taken_before(slot) - self.taken_before(at - lowest);
-        self.sums.push(before + 1);
+        self.sums.push(before + usize::from(child.is_some()));
+    }
+
+    /// Takes a gap in front of a member, such as a deletion that is taken back left there. Where
+    /// there is none, makes as many as there are members: thousands may come back one by one.
+    fn insert_before(&mut self, child: Ref, next: Ref) {
+        let Some(at) = self.slot_of.get(&next).copied() else {
+            self.append(Some(child));
+            return;
+        };
+        let gap = at.checked_sub(1).filter(|gap| self.slots[*gap].is_none());
+        let Some(gap) = gap else {
+            let gaps = self.slot_of.len();
+            let (front, back) = self.slots.split_at(at);
+            let taken = |slots: &[Option<Ref>]| -> Vec<_> {
+                slots.iter().copied().flatten().map(Some).collect()
+            };
+            let gaps = std::iter::repeat_n(None, gaps).chain([Some(child)]);
+            *self = taken(front).into_iter().chain(gaps).chain(taken(back)).collect();
+            return;
+        };
+        self.slots[gap] = Some(child);
+        self.slot_of.insert(child, gap);
+        let mut at = gap + 1;
+        while at < self.sums.len() {
+            self.sums[at] += 1;
+            at += at & at.wrapping_neg();
+        }
     }
 
     fn remove(&mut self, child: Ref) {
@@ -243,6 +286,12 @@ mod tests {
             let child = Ref::new();
             group.append(child);
             list.push(child);
+            if round % 4 == 1 {
+                let at = round * 5 % list.len();
+                let child = Ref::new();
+                group.insert_before(child, list[at]);
+                list.insert(at, child);
+            }
             if round % 3 == 2 {
                 let gone = list.remove(round * 7 % list.len());
                 group.remove(gone);
@@ -251,9 +300,10 @@ mod tests {
             for (n, member) in list.iter().enumerate() {
                 assert_eq!(group.position(*member), Some(n));
                 assert_eq!(group.nth(n), Some(*member));
+                assert!(group.contains(*member));
             }
+            assert_eq!(group.last(), list.last().copied());
             assert_eq!(group.nth(list.len()), None);
         }
-        assert_eq!(group.members().collect::<Vec<_>>(), list);
     }
 }

@@ -15,10 +15,11 @@ mod read;
 pub mod reflection;
 pub mod selector;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use rbx_dom_weak::{Instance, InstanceBuilder, WeakDom, ustr};
 use rbx_types::{Ref, Variant};
+use rustc_hash::FxHashMap;
 use scene_schemas::entry::Seq;
 use scene_schemas::{InstanceId, InstancePath, Target, Value};
 
@@ -34,6 +35,10 @@ pub use self::read::{Owner, read_property, read_props};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Node(Ref);
 
+/// What `ref:N` will mean when the file that is written from a scene is read: the number of each
+/// instance. References are random numbers already, so they need no strong hash.
+pub type Numbering = FxHashMap<Node, u32>;
+
 /// What is known of a place.
 #[derive(Debug)]
 pub struct Scene {
@@ -42,12 +47,12 @@ pub struct Scene {
     /// Where deleted instances wait until the change is settled; never written.
     limbo: Ref,
     /// Sibling orders that differ from the one in `dom`.
-    order: HashMap<Ref, Vec<Ref>>,
+    order: FxHashMap<Ref, Vec<Ref>>,
     names: Names,
     /// The instances in the order of the file, depth first: `ref:N` is the Nth.
     loaded: Vec<Ref>,
-    numbers: HashMap<Ref, u32>,
-    created: HashMap<Ref, (Seq, u32)>,
+    numbers: FxHashMap<Ref, u32>,
+    created: FxHashMap<Ref, (Seq, u32)>,
     created_by_id: BTreeMap<(Seq, u32), Ref>,
     /// The proposal that ids without one belong to.
     scope: Seq,
@@ -72,25 +77,20 @@ impl Scene {
     fn new(mut dom: WeakDom, format: Format) -> Self {
         let limbo = dom.insert(Ref::none(), InstanceBuilder::new("Folder"));
         let mut scene = Self {
-            numbers: HashMap::new(),
+            numbers: FxHashMap::default(),
             names: Names::default(),
             loaded: Vec::new(),
             dom,
             format,
             limbo,
-            order: HashMap::new(),
-            created: HashMap::new(),
+            order: FxHashMap::default(),
+            created: FxHashMap::default(),
             created_by_id: BTreeMap::new(),
             scope: Seq(0),
             journal: Journal::default(),
         };
         scene.loaded = scene.preorder();
-        scene.numbers = scene
-            .loaded
-            .iter()
-            .zip(0..)
-            .map(|(node, n)| (*node, n))
-            .collect();
+        scene.numbers = scene.loaded.iter().zip(0..).map(|(node, n)| (*node, n)).collect();
         scene.names = Names::of(&scene.dom, &scene.loaded);
         scene
     }
@@ -113,8 +113,7 @@ impl Scene {
 
     /// Whether it is a place; otherwise it is a model, whose roots may be of any class.
     pub fn is_place(&self) -> bool {
-        self.children(self.root())
-            .any(|node| self.class(node) == "Workspace")
+        self.children(self.root()).any(|node| self.class(node) == "Workspace")
     }
 
     /// How many instances it has.
@@ -135,18 +134,12 @@ impl Scene {
     fn instance(&self, node: Node) -> &Instance {
         // A node is only made from an instance of this scene, and deleted ones stay in limbo while
         // anybody may hold them; the root stands in for one that was kept for too long.
-        self.dom
-            .get_by_ref(node.0)
-            .unwrap_or_else(|| self.dom.root())
+        self.dom.get_by_ref(node.0).unwrap_or_else(|| self.dom.root())
     }
 
     /// The instance's name.
     pub fn name(&self, node: Node) -> &str {
-        if node == self.root() {
-            "game"
-        } else {
-            &self.instance(node).name
-        }
+        if node == self.root() { "game" } else { &self.instance(node).name }
     }
 
     /// The instance's class.
@@ -174,18 +167,12 @@ impl Scene {
 
     /// Everything below an instance, depth first, in order.
     pub fn descendants(&self, node: Node) -> Descendants<'_> {
-        Descendants {
-            scene: self,
-            stack: self.children(node).rev().collect(),
-        }
+        Descendants { scene: self, stack: self.children(node).rev().collect() }
     }
 
     /// An instance and everything below it, depth first, in order.
     pub fn subtree(&self, node: Node) -> Descendants<'_> {
-        Descendants {
-            scene: self,
-            stack: vec![node],
-        }
+        Descendants { scene: self, stack: vec![node] }
     }
 
     /// Whether `node` is `ancestor` or below it.
@@ -207,13 +194,8 @@ impl Scene {
 
     /// Where the instance stands among its siblings, from 0.
     pub fn index(&self, node: Node) -> u32 {
-        let siblings = self
-            .parent(node)
-            .map_or(&[][..], |parent| self.child_refs(parent.0));
-        siblings
-            .iter()
-            .position(|sibling| *sibling == node.0)
-            .unwrap_or(0) as u32
+        let siblings = self.parent(node).map_or(&[][..], |parent| self.child_refs(parent.0));
+        siblings.iter().position(|sibling| *sibling == node.0).unwrap_or(0) as u32
     }
 
     /// A script's text.
@@ -231,12 +213,8 @@ impl Scene {
 
     /// The names of the properties that are stored, sorted. Attributes and tags are among them.
     pub fn stored_names(&self, node: Node) -> Vec<&str> {
-        let mut names: Vec<_> = self
-            .instance(node)
-            .properties
-            .keys()
-            .map(|name| name.as_str())
-            .collect();
+        let mut names: Vec<_> =
+            self.instance(node).properties.keys().map(rbx_dom_weak::Ustr::as_str).collect();
         names.sort_unstable();
         names
     }
@@ -309,10 +287,7 @@ impl Scene {
         while at != self.root() {
             let Some(parent) = self.parent(at) else { break };
             let index = self.names.ordinal(parent.0, self.name(at), at.0);
-            segments.push(scene_schemas::path::Segment {
-                name: self.name(at).to_owned(),
-                index,
-            });
+            segments.push(scene_schemas::path::Segment { name: self.name(at).to_owned(), index });
             at = parent;
         }
         segments.reverse();
@@ -345,10 +320,7 @@ impl Scene {
         }
         let here = self.path(at);
         if named == 0 {
-            let near = did_you_mean(
-                &segment.name,
-                self.children(at).map(|child| self.name(child)),
-            );
+            let near = did_you_mean(&segment.name, self.children(at).map(|child| self.name(child)));
             return refuse!(
                 "There is no `{path}`: {here} has no child named {:?}.{near} list_children shows \
                  what is there.",
@@ -367,10 +339,7 @@ impl Scene {
             .map(|node| format!("{} ({})", self.path(node), self.class(node)))
             .collect();
         let more = if named > 8 { ", …" } else { "" };
-        refuse!(
-            "`{path}` fits {named} siblings; say which one: {}{more}.",
-            list.join(", ")
-        )
+        refuse!("`{path}` fits {named} siblings; say which one: {}{more}.", list.join(", "))
     }
 
     /// How many children of that name an instance has.
@@ -416,10 +385,7 @@ impl Scene {
 
     /// How a command addresses an instance.
     pub fn target(&self, node: Node) -> Target {
-        Target {
-            id: self.id(node),
-            path: self.path(node),
-        }
+        Target { id: self.id(node), path: self.path(node) }
     }
 
     /// The instance that a command addresses. Id and path must agree.

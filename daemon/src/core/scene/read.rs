@@ -130,11 +130,7 @@ fn migrate(
     let old = typed(scene, migrated.ty, json).map_err(|why| wrong(class, name, &why))?;
     let old = scene.to_variant(class, name, &old)?;
     let new = migrated.migration.perform(&old).map_err(|_| {
-        wrong(
-            class,
-            name,
-            &format!("this value has no counterpart; set `{}`", migrated.to[0]),
-        )
+        wrong(class, name, &format!("this value has no counterpart; set `{}`", migrated.to[0]))
     })?;
     Ok(Some(scene.to_value(class, migrated.to[0], &new)))
 }
@@ -150,9 +146,7 @@ fn underived(
 ) -> Result<(&'static str, Value), Refusal> {
     let class = owner.class(scene);
     if derived == Derived::Enabled {
-        let on = json
-            .as_bool()
-            .ok_or_else(|| wrong(class, name, "true or false is needed"))?;
+        let on = json.as_bool().ok_or_else(|| wrong(class, name, "true or false is needed"))?;
         return Ok(("Disabled", Value::Bool(!on)));
     }
     let vector = vector3(json).map_err(|why| wrong(class, name, &why))?;
@@ -244,18 +238,9 @@ fn typed(scene: &Scene, ty: &DataType<'_>, json: &Json) -> Read<Value> {
 fn strict(ty: VariantType, json: &Json) -> Option<Read<Value>> {
     let named = json.get("__t")?.as_str().unwrap_or_default();
     let wanted = format!("{ty:?}");
-    let alike = [
-        "Color3",
-        "Color3uint8",
-        "CFrame",
-        "OptionalCFrame",
-        "Content",
-        "ContentId",
-    ];
+    let alike = ["Color3", "Color3uint8", "CFrame", "OptionalCFrame", "Content", "ContentId"];
     if named != wanted {
-        let near = alike
-            .chunks(2)
-            .any(|pair| pair.contains(&named) && pair.contains(&&*wanted));
+        let near = alike.chunks(2).any(|pair| pair.contains(&named) && pair.contains(&&*wanted));
         let is_number = |name: &str| name.starts_with("Float") || name.starts_with("Int");
         if near || (is_number(named) && is_number(&wanted)) {
             return None;
@@ -345,39 +330,24 @@ fn attribute(json: &Json) -> Read<Value> {
 
 fn string(json: &Json) -> Read<String> {
     let text = json.get("value").unwrap_or(json);
-    text.as_str()
-        .map(str::to_owned)
-        .ok_or_else(|| "a string is needed".to_owned())
+    text.as_str().map(str::to_owned).ok_or_else(|| "a string is needed".to_owned())
 }
 
 fn double(json: &Json) -> Read<f64> {
     let number = json.get("value").unwrap_or(json);
-    number
-        .as_f64()
-        .filter(|n| n.is_finite())
-        .ok_or_else(|| "a finite number is needed".to_owned())
+    number.as_f64().filter(|n| n.is_finite()).ok_or_else(|| "a finite number is needed".to_owned())
 }
 
 fn number(json: &Json) -> Read<f32> {
     let n = double(json)? as f32;
-    if n.is_finite() {
-        Ok(n)
-    } else {
-        Err("the number is too large".to_owned())
-    }
+    if n.is_finite() { Ok(n) } else { Err("the number is too large".to_owned()) }
 }
 
 fn long(json: &Json) -> Read<i64> {
     let number = json.get("value").unwrap_or(json);
-    let whole = number
-        .as_i64()
-        .or_else(|| number.as_str()?.parse().ok())
-        .or_else(|| {
-            number
-                .as_f64()
-                .filter(|n| n.fract() == 0.0 && n.abs() < 9e15)
-                .map(|n| n as i64)
-        });
+    let whole = number.as_i64().or_else(|| number.as_str()?.parse().ok()).or_else(|| {
+        number.as_f64().filter(|n| n.fract() == 0.0 && n.abs() < 9e15).map(|n| n as i64)
+    });
     whole.ok_or_else(|| "a whole number is needed".to_owned())
 }
 
@@ -387,11 +357,7 @@ fn whole(json: &Json) -> Read<i32> {
 }
 
 fn int16s<const N: usize>(json: &Json) -> Read<[i16; N]> {
-    let read = numbers::<N>(
-        json,
-        std::array::from_fn(|n| ["x", "y", "z"][n]),
-        "[0, 1, 0]",
-    )?;
+    let read = numbers::<N>(json, std::array::from_fn(|n| ["x", "y", "z"][n]), "[0, 1, 0]")?;
     let mut whole = [0; N];
     for (to, from) in whole.iter_mut().zip(read) {
         if from.fract() != 0.0 || from < f32::from(i16::MIN) || from > f32::from(i16::MAX) {
@@ -479,7 +445,7 @@ fn colour(json: &Json) -> Read<Color3> {
             return Ok(named.to_color3uint8().into());
         }
         return Err(
-            "a colour is needed: \"#ff8800\", [1, 0.5, 0] or a BrickColor's name".to_owned(),
+            "a colour is needed: \"#ff8800\", [1, 0.5, 0] or a BrickColor's name".to_owned()
         );
     }
     let [r, g, b] = numbers(json, ["r", "g", "b"], "[1, 0.5, 0]")?;
@@ -493,16 +459,10 @@ fn colour(json: &Json) -> Read<Color3> {
 }
 
 fn brick_colour(json: &Json) -> Read<BrickColor> {
-    let json = json
-        .get("name")
-        .or_else(|| json.get("number"))
-        .unwrap_or(json);
+    let json = json.get("name").or_else(|| json.get("number")).unwrap_or(json);
     let found = match json {
         Json::String(name) => BrickColor::from_name(name),
-        json => json
-            .as_u64()
-            .and_then(|n| u16::try_from(n).ok())
-            .and_then(BrickColor::from_number),
+        json => json.as_u64().and_then(|n| u16::try_from(n).ok()).and_then(BrickColor::from_number),
     };
     found
         .ok_or_else(|| "a BrickColor's name or number is needed, such as \"Bright red\"".to_owned())
@@ -528,16 +488,11 @@ fn udim2(json: &Json) -> Read<UDim2> {
         }
         Json::Array(_) => {
             let [xs, xo, ys, yo] = numbers(json, ["", "", "", ""], example)?;
-            Ok(UDim2::new(
-                UDim::new(xs, pixels(xo)?),
-                UDim::new(ys, pixels(yo)?),
-            ))
+            Ok(UDim2::new(UDim::new(xs, pixels(xo)?), UDim::new(ys, pixels(yo)?)))
         }
         Json::Object(map) => match (map.get("x"), map.get("y")) {
             (Some(x), Some(y)) => Ok(UDim2::new(part(x)?, part(y)?)),
-            _ => Err(format!(
-                "`x` and `y` are needed, or four numbers such as {example}"
-            )),
+            _ => Err(format!("`x` and `y` are needed, or four numbers such as {example}")),
         },
         _ => Err(format!("a UDim2 is needed, such as {example}")),
     }
@@ -588,11 +543,7 @@ fn font(json: &Json) -> Read<Font> {
 }
 
 fn content(json: &Json) -> Read<Content> {
-    match json
-        .get("uri")
-        .or_else(|| json.get("value"))
-        .unwrap_or(json)
-    {
+    match json.get("uri").or_else(|| json.get("value")).unwrap_or(json) {
         Json::String(uri) if uri.is_empty() => Ok(Content::None),
         Json::String(uri) => Ok(Content::Uri(uri.clone())),
         _ => Err("an asset's address is needed, such as \"rbxassetid://1818\"".to_owned()),
@@ -604,10 +555,7 @@ fn tags(json: &Json) -> Read<Vec<String>> {
     let items = json.get("value").unwrap_or(json).as_array().ok_or(fail)?;
     let mut tags = Vec::new();
     for item in items {
-        let tag = item
-            .as_str()
-            .filter(|tag| !tag.is_empty() && tag.len() <= 100)
-            .ok_or(fail)?;
+        let tag = item.as_str().filter(|tag| !tag.is_empty() && tag.len() <= 100).ok_or(fail)?;
         if tag.contains('\0') {
             return Err("a tag has no NUL character".to_owned());
         }
@@ -623,14 +571,9 @@ fn enum_item(enum_type: &str, json: &Json) -> Read<EnumItem> {
     if let Some(said) = json.get("enum").and_then(Json::as_str)
         && said != enum_type
     {
-        return Err(format!(
-            "an item of Enum.{enum_type} is needed, not of Enum.{said}"
-        ));
+        return Err(format!("an item of Enum.{enum_type} is needed, not of Enum.{said}"));
     }
-    let item = json
-        .get("name")
-        .or_else(|| json.get("value"))
-        .unwrap_or(json);
+    let item = json.get("name").or_else(|| json.get("value")).unwrap_or(json);
     let name = match item {
         Json::String(text) => {
             let front = format!("Enum.{enum_type}.");
@@ -649,10 +592,7 @@ fn enum_item(enum_type: &str, json: &Json) -> Read<EnumItem> {
                 .to_owned()
         }
     };
-    Ok(EnumItem {
-        enum_type: enum_type.to_owned(),
-        item: EnumName::Name(name),
-    })
+    Ok(EnumItem { enum_type: enum_type.to_owned(), item: EnumName::Name(name) })
 }
 
 /// A reference: a path, null, or the strict form.

@@ -28,9 +28,7 @@ pub fn is_a(name: &str, ancestor: &str) -> bool {
     name == ancestor
         || ancestor == "Instance"
         || class(name).is_some_and(|class| {
-            database()
-                .superclasses_iter(class)
-                .any(|class| class.name == ancestor)
+            database().superclasses_iter(class).any(|class| class.name == ancestor)
         })
 }
 
@@ -236,11 +234,7 @@ pub fn enum_value(enum_type: &str, item: &str) -> Result<u32, Refusal> {
 /// The name of an enum's item; the first in the alphabet where several share a number.
 pub fn enum_name(enum_type: &str, value: u32) -> Option<&'static str> {
     let items = &database().enums.get(enum_type)?.items;
-    items
-        .iter()
-        .filter(|(_, number)| **number == value)
-        .map(|(name, _)| *name)
-        .min()
+    items.iter().filter(|(_, number)| **number == value).map(|(name, _)| *name).min()
 }
 
 /// The type of a stored property, in Roblox's words.
@@ -287,11 +281,6 @@ mod tests {
         assert!(creatable("Prat").unwrap_err().0.contains("`Part`"));
         assert!(creatable("BasePart").unwrap_err().0.contains("abstract"));
         assert!(creatable("Workspace").unwrap_err().0.contains("service"));
-        assert!(
-            enum_value("Material", "Noen")
-                .unwrap_err()
-                .0
-                .contains("`Neon`")
-        );
+        assert!(enum_value("Material", "Noen").unwrap_err().0.contains("`Neon`"));
     }
 }

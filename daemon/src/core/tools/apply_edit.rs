@@ -33,9 +33,6 @@ fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
     edit::check_limits(&args.edits).map_err(Refusal::new)?;
     draft.edit_script(node, args.edits)?;
     draft.title(format!("Edit {}", args.path));
-    let lines = draft
-        .scene()
-        .source(node)
-        .map_or(0, |text| text.lines().count());
+    let lines = draft.scene().source(node).map_or(0, |text| text.lines().count());
     Ok(json!({ "path": args.path, "totalLines": lines }))
 }

@@ -11,11 +11,7 @@ use crate::core::scene::{Node, Scene};
 
 /// Reads arguments.
 pub(super) fn read<T: DeserializeOwned>(args: Json) -> Result<T, Refusal> {
-    let args = if args.is_null() {
-        Json::Object(serde_json::Map::new())
-    } else {
-        args
-    };
+    let args = if args.is_null() { Json::Object(serde_json::Map::new()) } else { args };
     serde_json::from_value(args).map_err(|error| Refusal(format!("{error}.")))
 }
 
@@ -47,10 +43,9 @@ pub(super) fn targets(
 ) -> Result<Vec<Node>, Refusal> {
     let nodes = match (path, paths, selector) {
         (Some(path), None, None) => vec![scene.resolve(path)?],
-        (None, Some(paths), None) => paths
-            .iter()
-            .map(|path| scene.resolve(path))
-            .collect::<Result<_, _>>()?,
+        (None, Some(paths), None) => {
+            paths.iter().map(|path| scene.resolve(path)).collect::<Result<_, _>>()?
+        }
         (None, None, Some(selector)) => {
             let nodes = Selector::find(selector, scene, scene.root())?;
             if nodes.is_empty() {
@@ -67,10 +62,7 @@ pub(super) fn targets(
         return refuse!("`paths` names nothing.");
     }
     let mut seen = std::collections::HashSet::new();
-    Ok(nodes
-        .into_iter()
-        .filter(|node| seen.insert(*node))
-        .collect())
+    Ok(nodes.into_iter().filter(|node| seen.insert(*node)).collect())
 }
 
 /// Leaves out the instances that are below another one of the list.
@@ -80,11 +72,7 @@ pub(super) fn outermost(scene: &Scene, nodes: &[Node]) -> Vec<Node> {
         std::iter::successors(scene.parent(node), |at| scene.parent(*at))
             .any(|at| all.contains(&at))
     };
-    nodes
-        .iter()
-        .copied()
-        .filter(|node| !covered(*node))
-        .collect()
+    nodes.iter().copied().filter(|node| !covered(*node)).collect()
 }
 
 /// Where a page begins: the cursor that the page before gave.
@@ -92,9 +80,7 @@ pub(super) fn offset(cursor: Option<&str>) -> Result<usize, Refusal> {
     match cursor {
         None => Ok(0),
         Some(text) => text.parse().map_err(|_| {
-            Refusal(format!(
-                "`cursor` {text:?} is not one that this tool gave; leave it out."
-            ))
+            Refusal(format!("`cursor` {text:?} is not one that this tool gave; leave it out."))
         }),
     }
 }

@@ -38,9 +38,7 @@ fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
         (None, Some(parent)) => parent,
         (None, None) => return refuse!("`game` itself cannot be cloned."),
     };
-    let name = args
-        .name
-        .unwrap_or_else(|| draft.scene().name(source).to_owned());
+    let name = args.name.unwrap_or_else(|| draft.scene().name(source).to_owned());
     let copy = draft.copy(source, parent, &name)?;
     if let Some(props) = &args.props {
         let props = read_props(draft.scene(), Owner::Node(copy), props)?;

@@ -9,11 +9,7 @@ pub(super) const TOOL: Tool = Tool {
     name: "complete",
     about: "Says that the task is done. Nothing comes after it.",
     schema: args::schema::<Args>,
-    run: Run::Talk(|json| {
-        Ok(Talk::Done {
-            summary: args::read::<Args>(json)?.summary,
-        })
-    }),
+    run: Run::Talk(|json| Ok(Talk::Done { summary: args::read::<Args>(json)?.summary })),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -48,11 +48,7 @@ const MAX_INSTANCES: usize = 10_000;
 
 fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
     let parent = draft.parent_or_models(&args.parent_path)?;
-    let root = Child {
-        class_name: args.class_name,
-        props: args.props,
-        children: args.children,
-    };
+    let root = Child { class_name: args.class_name, props: args.props, children: args.children };
     let mut stack = vec![(parent, root)];
     let mut top = None;
     let mut made = 0;
@@ -61,16 +57,11 @@ fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
         if made > MAX_INSTANCES {
             return refuse!("More than {MAX_INSTANCES} instances in one call; make several calls.");
         }
-        let node = create(
-            draft,
-            parent,
-            &child.class_name,
-            child.props.unwrap_or_default(),
-        )
-        .map_err(|refusal| match top {
-            None => refusal,
-            Some(_) => Refusal(format!("child {made}, a {}: {refusal}", child.class_name)),
-        })?;
+        let node = create(draft, parent, &child.class_name, child.props.unwrap_or_default())
+            .map_err(|refusal| match top {
+                None => refusal,
+                Some(_) => Refusal(format!("child {made}, a {}: {refusal}", child.class_name)),
+            })?;
         top.get_or_insert(node);
         let children = child.children.unwrap_or_default();
         stack.extend(children.into_iter().rev().map(|child| (node, child)));

@@ -31,12 +31,7 @@ struct Args {
 
 fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
     let selector = args.selector.as_deref();
-    let nodes = args::targets(
-        draft.scene(),
-        args.path.as_ref(),
-        args.paths.as_deref(),
-        selector,
-    )?;
+    let nodes = args::targets(draft.scene(), args.path.as_ref(), args.paths.as_deref(), selector)?;
     let nodes = args::outermost(draft.scene(), &nodes);
     let title = match args.path.as_ref() {
         Some(path) => format!("Delete {path}"),

@@ -32,10 +32,7 @@ struct Args {
 }
 
 fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
-    let root = args
-        .root
-        .as_ref()
-        .map_or(Ok(scene.root()), |path| scene.resolve(path))?;
+    let root = args.root.as_ref().map_or(Ok(scene.root()), |path| scene.resolve(path))?;
     let limit = args.limit.map_or(100, |limit| limit.get() as usize);
     let skip = args::offset(args.cursor.as_deref())?;
     let found = Selector::find(&args.selector, scene, root)?;

@@ -25,7 +25,7 @@ pub(super) const TOOL: Tool = Tool {
 struct Args {
     /// Whose.
     path: InstancePath,
-    /// Which, e.g. ["Size", "Color", "@Speed"]
+    /// Which, e.g. `["Size", "Color", "@Speed"]`
     keys: Option<Vec<String>>,
     /// All attributes as well.
     include_all_attributes: Option<bool>,
@@ -34,14 +34,8 @@ struct Args {
 }
 
 /// Properties of the engine, or that have a tool of their own.
-const HIDDEN: [&str; 6] = [
-    "Attributes",
-    "AttributesSerialize",
-    "HistoryId",
-    "Source",
-    "Tags",
-    "UniqueId",
-];
+const HIDDEN: [&str; 6] =
+    ["Attributes", "AttributesSerialize", "HistoryId", "Source", "Tags", "UniqueId"];
 
 fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
     let node = scene.resolve(&args.path)?;
@@ -50,12 +44,7 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
         None => known(scene, node),
     };
     if args.include_all_attributes == Some(true) {
-        names.extend(
-            scene
-                .attribute_names(node)
-                .iter()
-                .map(|name| format!("@{name}")),
-        );
+        names.extend(scene.attribute_names(node).iter().map(|name| format!("@{name}")));
     }
     let budget = args.max_bytes.map_or(32_768, |bytes| bytes.get() as usize);
     let (mut properties, mut unknown, mut rest) = (Map::new(), Vec::new(), Vec::new());
@@ -91,9 +80,7 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
 fn value(scene: &Scene, node: Node, name: &str) -> Option<Json> {
     match name {
         "ClassName" => Some(scene.class(node).into()),
-        "Parent" => scene
-            .parent(node)
-            .map(|parent| scene.path(parent).to_string().into()),
+        "Parent" => scene.parent(node).map(|parent| scene.path(parent).to_string().into()),
         "Tags" => Some(scene.tags(node).collect()),
         name => scene.value(node, name).map(|value| value.plain()),
     }

@@ -40,13 +40,8 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
             vec![node]
         }
         (None, root) => {
-            let root = root
-                .as_ref()
-                .map_or(Ok(scene.root()), |path| scene.resolve(path))?;
-            scene
-                .subtree(root)
-                .filter(|node| scene.source(*node).is_some())
-                .collect()
+            let root = root.as_ref().map_or(Ok(scene.root()), |path| scene.resolve(path))?;
+            scene.subtree(root).filter(|node| scene.source(*node).is_some()).collect()
         }
     };
     let total = nodes.len();

@@ -31,6 +31,9 @@ mod write_script;
 mod args;
 mod print;
 
+#[cfg(test)]
+mod tests;
+
 use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Phase, Seq};
 use scene_schemas::proposal::Proposal;
@@ -143,9 +146,7 @@ pub enum Plan {
 pub fn find(name: &str) -> Result<&'static Tool, Refusal> {
     TOOLS.iter().find(|tool| tool.name == name).ok_or_else(|| {
         let near = did_you_mean(name, TOOLS.iter().map(|tool| tool.name));
-        Refusal(format!(
-            "There is no tool `{name}`.{near} `vector tools` lists them."
-        ))
+        Refusal(format!("There is no tool `{name}`.{near} `vector tools` lists them."))
     })
 }
 

@@ -36,12 +36,7 @@ const LISTED: usize = 50;
 
 fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
     let selector = args.selector.as_deref();
-    let nodes = args::targets(
-        draft.scene(),
-        args.path.as_ref(),
-        args.paths.as_deref(),
-        selector,
-    )?;
+    let nodes = args::targets(draft.scene(), args.path.as_ref(), args.paths.as_deref(), selector)?;
     let nodes = args::outermost(draft.scene(), &nodes);
     let parent = draft.parent_or_models(&args.parent_path)?;
     let mut moved = Vec::new();
@@ -56,10 +51,6 @@ fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
         None => count(moved.len(), "instance", "instances"),
     };
     draft.title(format!("Move {what} to {}", args.parent_path));
-    let paths: Vec<_> = moved
-        .iter()
-        .take(LISTED)
-        .map(|node| draft.scene().path(*node))
-        .collect();
+    let paths: Vec<_> = moved.iter().take(LISTED).map(|node| draft.scene().path(*node)).collect();
     Ok(json!({ "paths": paths, "moved": moved.len() }))
 }

@@ -44,10 +44,8 @@ fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
         (None, Some(parent), Some(name)) => (parent.child(&name, None), parent, name),
         _ => return refuse!("Give either `path`, or `parentPath` and `name`."),
     };
-    let exists = draft
-        .scene()
-        .resolve(&parent)
-        .is_ok_and(|at| draft.scene().child(at, &name).is_some());
+    let exists =
+        draft.scene().resolve(&parent).is_ok_and(|at| draft.scene().child(at, &name).is_some());
     if exists {
         let node = draft.scene().resolve(&path)?;
         let text = text_of(draft.scene(), node, &path)?;

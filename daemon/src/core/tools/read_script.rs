@@ -35,10 +35,7 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
     let text = text_of(scene, node, &args.path)?;
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let start = args.start_line.map_or(1, |line| line.get() as usize);
-    let end = args
-        .end_line
-        .map_or(lines.len(), |line| line.get() as usize)
-        .min(lines.len());
+    let end = args.end_line.map_or(lines.len(), |line| line.get() as usize).min(lines.len());
     if start > lines.len().max(1) || start > end.max(1) {
         return refuse!(
             "{} has {} lines; line {start} to {end} is not in it.",

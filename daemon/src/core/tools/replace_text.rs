@@ -55,12 +55,7 @@ struct Edit {
 
 fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
     let selector = args.selector.as_deref();
-    let nodes = args::targets(
-        draft.scene(),
-        args.path.as_ref(),
-        args.paths.as_deref(),
-        selector,
-    )?;
+    let nodes = args::targets(draft.scene(), args.path.as_ref(), args.paths.as_deref(), selector)?;
     let one = args.path.is_some();
     let replacements = replacements(&args)?;
     if !one && !replacements.iter().all(|replacement| replacement.all) {
@@ -83,9 +78,7 @@ fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
         }
     }
     if scripts.is_empty() {
-        let search = replacements
-            .first()
-            .map_or("", |replacement| &replacement.search);
+        let search = replacements.first().map_or("", |replacement| &replacement.search);
         return refuse!(
             "{search:?} stands in none of the {}.",
             count(without.len(), "script", "scripts")
@@ -97,10 +90,7 @@ fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
     }
     draft.title(args.rationale.unwrap_or_else(|| {
         let matches = count(total, "match", "matches");
-        format!(
-            "Replace {matches} in {}",
-            count(scripts.len(), "script", "scripts")
-        )
+        format!("Replace {matches} in {}", count(scripts.len(), "script", "scripts"))
     }));
     Ok(json!({ "scripts": scripts, "withoutMatch": without.len() }))
 }
@@ -108,11 +98,9 @@ fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
 fn replacements(args: &Args) -> Result<Vec<Replacement>, Refusal> {
     let all = args.all.unwrap_or(false);
     match (&args.search, &args.replace, &args.edits) {
-        (Some(search), Some(replace), None) => Ok(vec![Replacement {
-            search: search.clone(),
-            replace: replace.clone(),
-            all,
-        }]),
+        (Some(search), Some(replace), None) => {
+            Ok(vec![Replacement { search: search.clone(), replace: replace.clone(), all }])
+        }
         (None, None, Some(edits)) if !edits.is_empty() => {
             let replacement = |edit: &Edit| Replacement {
                 search: edit.search.clone(),

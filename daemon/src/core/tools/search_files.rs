@@ -40,10 +40,7 @@ const LINE: usize = 300;
 
 fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
     let pattern = pattern(args)?;
-    let root = args
-        .root
-        .as_ref()
-        .map_or(Ok(scene.root()), |path| scene.resolve(path))?;
+    let root = args.root.as_ref().map_or(Ok(scene.root()), |path| scene.resolve(path))?;
     let limit = args.limit.map_or(50, |limit| limit.get() as usize);
     let skip = args::offset(args.cursor.as_deref())?;
     let (mut matches, mut seen, mut scripts, mut more) = (Vec::new(), 0, 0, false);
@@ -57,11 +54,7 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
         }
         let path = scene.path(node);
         let lines: Vec<&str> = text.lines().collect();
-        for (at, _) in lines
-            .iter()
-            .enumerate()
-            .filter(|(_, line)| pattern.is_match(line))
-        {
+        for (at, _) in lines.iter().enumerate().filter(|(_, line)| pattern.is_match(line)) {
             seen += 1;
             if seen <= skip {
                 continue;

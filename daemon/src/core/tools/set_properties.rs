@@ -27,18 +27,13 @@ struct Args {
     paths: Option<Vec<InstancePath>>,
     /// All that fit, e.g. Part.Coin
     selector: Option<String>,
-    /// e.g. {"Color": "#ff8800", "Position": [0, 5, 0], "@Health": 5, "Tags": ["Coin"]}
+    /// e.g. `{"Color": "#ff8800", "Position": [0, 5, 0], "@Health": 5, "Tags": ["Coin"]}`
     props: Map<String, Json>,
 }
 
 fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
     let selector = args.selector.as_deref();
-    let nodes = args::targets(
-        draft.scene(),
-        args.path.as_ref(),
-        args.paths.as_deref(),
-        selector,
-    )?;
+    let nodes = args::targets(draft.scene(), args.path.as_ref(), args.paths.as_deref(), selector)?;
     if args.props.is_empty() {
         return refuse!("`props` names nothing.");
     }

@@ -36,17 +36,9 @@ struct Args {
 }
 
 fn plan(args: Args) -> Result<Talk, Refusal> {
-    let Args {
-        completed_step: completed,
-        next_step: next,
-        notes,
-    } = args;
+    let Args { completed_step: completed, next_step: next, notes } = args;
     if completed.is_none() && next.is_none() && notes.is_none() {
         return refuse!("One of `completedStep`, `nextStep` and `notes` is needed.");
     }
-    Ok(Talk::Progress {
-        completed,
-        next,
-        notes,
-    })
+    Ok(Talk::Progress { completed, next, notes })
 }

@@ -99,19 +99,8 @@ pub enum Input {
 /// # Errors
 /// The input does not fit what is known; nothing happens.
 pub fn decide(state: &State, workflow: Seq, input: Input) -> Result<Vec<Entry>, Refusal> {
-    if let Input::Start {
-        place,
-        goal,
-        driver,
-        mode,
-    } = input
-    {
-        return Ok(vec![Entry::Started {
-            place,
-            goal,
-            driver,
-            mode,
-        }]);
+    if let Input::Start { place, goal, driver, mode } = input {
+        return Ok(vec![Entry::Started { place, goal, driver, mode }]);
     }
     let Some(workflow) = state.workflow(workflow) else {
         return refuse!("There is no workflow {workflow}.");
@@ -120,17 +109,10 @@ pub fn decide(state: &State, workflow: Seq, input: Input) -> Result<Vec<Entry>, 
         Input::Start { .. } => Ok(Vec::new()),
         Input::Replied(message) => Ok(replied(message)),
         Input::Called(calls) => Ok(calls.into_iter().map(called).collect()),
-        Input::Planned {
-            call,
-            result,
-            after,
-        } => planned(workflow, call, result, after),
-        Input::Approve {
-            proposal,
-            patch_id,
-            by,
-            twice,
-        } => approve(workflow, proposal, patch_id, by, twice),
+        Input::Planned { call, result, after } => planned(workflow, call, result, after),
+        Input::Approve { proposal, patch_id, by, twice } => {
+            approve(workflow, proposal, patch_id, by, twice)
+        }
         Input::Reject { proposal, reason } => {
             waiting(workflow, proposal)?;
             let mut entries = vec![Entry::Rejected { proposal, reason }];
@@ -138,23 +120,12 @@ pub fn decide(state: &State, workflow: Seq, input: Input) -> Result<Vec<Entry>, 
             Ok(entries)
         }
         Input::Revise { proposal, by } => revise(workflow, proposal, by),
-        Input::Applying {
-            proposals,
-            file,
-            before,
-            acks,
-        } => Ok(vec![Entry::Applying {
-            proposals,
-            file,
-            before,
-            acks,
-        }]),
+        Input::Applying { proposals, file, before, acks } => {
+            Ok(vec![Entry::Applying { proposals, file, before, acks }])
+        }
         Input::Applied(proposals) => Ok(applied(workflow, &proposals)),
         Input::Failed { proposals, reason } => {
-            let failed = |proposal| Entry::Failed {
-                proposal,
-                reason: reason.clone(),
-            };
+            let failed = |proposal| Entry::Failed { proposal, reason: reason.clone() };
             Ok(proposals.into_iter().map(failed).collect())
         }
         Input::Finish { outcome } => Ok(finish(workflow, outcome)),
@@ -162,10 +133,7 @@ pub fn decide(state: &State, workflow: Seq, input: Input) -> Result<Vec<Entry>, 
 }
 
 fn called(call: Call) -> Entry {
-    Entry::Called {
-        tool: call.tool,
-        args: call.args,
-    }
+    Entry::Called { tool: call.tool, args: call.args }
 }
 
 /// A message's first call counts. The others are refused when the first is planned, by name.
@@ -184,21 +152,11 @@ fn replied(message: Message) -> Vec<Entry> {
             "(Only the first tool call of a message is taken; not taken: {}.)",
             ignored.join(", ")
         );
-        entries.push(Entry::Said {
-            text,
-            phase: Phase::Update,
-        });
+        entries.push(Entry::Said { text, phase: Phase::Update });
     }
     if ends {
-        let outcome = if message.declined {
-            Finish::Failed
-        } else {
-            Finish::Done
-        };
-        entries.push(Entry::Finished {
-            outcome,
-            summary: None,
-        });
+        let outcome = if message.declined { Finish::Failed } else { Finish::Done };
+        entries.push(Entry::Finished { outcome, summary: None });
     }
     entries
 }
@@ -217,10 +175,7 @@ fn planned(
         return refuse!("Call {call} is settled already.");
     }
     Ok(match result {
-        Err(refusal) => vec![Entry::Refused {
-            call,
-            reason: refusal.0,
-        }],
+        Err(refusal) => vec![Entry::Refused { call, reason: refusal.0 }],
         Ok(Plan::Answer(answer)) => vec![Entry::Answered { call, answer }],
         Ok(Plan::Talk(talk)) => talked(workflow, call, talk),
         Ok(Plan::Propose(mut proposal, answer)) => {
@@ -229,34 +184,26 @@ fn planned(
             }
             proposal.after = after;
             let answer = Some(answer).filter(|answer| !answer.is_null());
-            vec![Entry::Proposed {
-                call,
-                answer,
-                proposal,
-            }]
+            vec![Entry::Proposed { call, answer, proposal }]
         }
     })
 }
 
 /// An identical proposal on an unchanged base is not offered twice.
 fn offered_before(workflow: &Workflow, proposal: &Proposal) -> Option<String> {
-    let (seq, before) = workflow
-        .proposals
-        .iter()
-        .find(|(_, p)| p.proposal.patch_id == proposal.patch_id)?;
+    let (seq, before) =
+        workflow.proposals.iter().find(|(_, p)| p.proposal.patch_id == proposal.patch_id)?;
     match &before.status {
         Status::Rejected(reason) => {
-            let why = reason
-                .as_ref()
-                .map_or(String::new(), |reason| format!(": {reason}"));
+            let why = reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
             Some(format!(
                 "This is proposal {seq} again, which the person rejected{why}. Propose something else, \
                  or ask what is wanted."
             ))
         }
-        Status::Waiting => Some(format!(
-            "This is proposal {seq} again, which waits for a decision."
-        )),
+        Status::Waiting => {
+            Some(format!("This is proposal {seq} again, which waits for a decision."))
+        }
         _ => None,
     }
 }
@@ -264,56 +211,27 @@ fn offered_before(workflow: &Workflow, proposal: &Proposal) -> Option<String> {
 fn talked(workflow: &Workflow, call: Seq, talk: Talk) -> Vec<Entry> {
     match talk {
         Talk::Plan { steps } => {
-            let steps: Vec<Step> = steps
-                .into_iter()
-                .map(|text| Step { text, done: false })
-                .collect();
+            let steps: Vec<Step> =
+                steps.into_iter().map(|text| Step { text, done: false }).collect();
             let answer = json!({ "steps": steps.len() });
-            vec![
-                Entry::Planned {
-                    call,
-                    steps,
-                    notes: None,
-                },
-                Entry::Answered { call, answer },
-            ]
+            vec![Entry::Planned { call, steps, notes: None }, Entry::Answered { call, answer }]
         }
-        Talk::Progress {
-            completed,
-            next,
-            notes,
-        } => match progress(workflow, completed.as_ref(), next.as_ref()) {
-            Ok(steps) => {
-                let done = steps.iter().filter(|step| step.done).count();
-                let answer = json!({ "done": done, "steps": steps.len() });
-                vec![
-                    Entry::Planned { call, steps, notes },
-                    Entry::Answered { call, answer },
-                ]
+        Talk::Progress { completed, next, notes } => {
+            match progress(workflow, completed.as_ref(), next.as_ref()) {
+                Ok(steps) => {
+                    let done = steps.iter().filter(|step| step.done).count();
+                    let answer = json!({ "done": done, "steps": steps.len() });
+                    vec![Entry::Planned { call, steps, notes }, Entry::Answered { call, answer }]
+                }
+                Err(refusal) => vec![Entry::Refused { call, reason: refusal.0 }],
             }
-            Err(refusal) => vec![Entry::Refused {
-                call,
-                reason: refusal.0,
-            }],
-        },
+        }
         Talk::Said { text, phase } => {
-            vec![
-                Entry::Said { text, phase },
-                Entry::Answered {
-                    call,
-                    answer: Json::Null,
-                },
-            ]
+            vec![Entry::Said { text, phase }, Entry::Answered { call, answer: Json::Null }]
         }
         Talk::Done { summary } => vec![
-            Entry::Answered {
-                call,
-                answer: Json::Null,
-            },
-            Entry::Finished {
-                outcome: Finish::Done,
-                summary,
-            },
+            Entry::Answered { call, answer: Json::Null },
+            Entry::Finished { outcome: Finish::Done, summary },
         ],
     }
 }
@@ -333,10 +251,7 @@ fn progress(
             StepName::Text(text) => steps.iter().position(|step| step.text == *text),
         };
         at.ok_or_else(|| {
-            Refusal(format!(
-                "update_plan: The plan has {} steps, and not this one.",
-                steps.len()
-            ))
+            Refusal(format!("update_plan: The plan has {} steps, and not this one.", steps.len()))
         })
     };
     next.map(&place).transpose()?;
@@ -384,11 +299,7 @@ fn approve(
     if policy::needs_second_confirmation(&pending.proposal) && !twice {
         return refuse!("Proposal {proposal} has a warning that needs a second confirmation.");
     }
-    Ok(vec![Entry::Approved {
-        proposal,
-        patch_id,
-        by,
-    }])
+    Ok(vec![Entry::Approved { proposal, patch_id, by }])
 }
 
 /// Later proposals that stood on this one are planned again.
@@ -417,16 +328,9 @@ fn revise(workflow: &Workflow, old: Seq, mut by: Box<Proposal>) -> Result<Vec<En
         _ => None,
     };
     let reason = Some("A part of it, or a changed form of it, stands for it now.".to_owned());
-    let mut entries = vec![Entry::Rejected {
-        proposal: old,
-        reason,
-    }];
+    let mut entries = vec![Entry::Rejected { proposal: old, reason }];
     entries.extend(withdraw_later(workflow, old));
-    entries.push(Entry::Proposed {
-        call: pending.call,
-        answer,
-        proposal: by,
-    });
+    entries.push(Entry::Proposed { call: pending.call, answer, proposal: by });
     Ok(entries)
 }
 
@@ -435,10 +339,7 @@ fn applied(workflow: &Workflow, proposals: &[Seq]) -> Vec<Entry> {
     proposals
         .iter()
         .filter_map(|proposal| match &workflow.proposals.get(proposal)?.status {
-            Status::Applying(ack) => Some(Entry::Applied {
-                proposal: *proposal,
-                ack: ack.clone(),
-            }),
+            Status::Applying(ack) => Some(Entry::Applied { proposal: *proposal, ack: ack.clone() }),
             _ => None,
         })
         .collect()
@@ -456,10 +357,7 @@ fn finish(workflow: &Workflow, outcome: Finish) -> Vec<Entry> {
         })
         .collect();
     if workflow.finished.is_none() {
-        entries.push(Entry::Finished {
-            outcome,
-            summary: None,
-        });
+        entries.push(Entry::Finished { outcome, summary: None });
     }
     entries
 }

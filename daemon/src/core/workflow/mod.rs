@@ -137,20 +137,12 @@ impl State {
 
     /// All workflows, oldest first.
     pub fn workflows(&self) -> impl Iterator<Item = (Seq, &Workflow)> {
-        self.workflows
-            .iter()
-            .map(|(seq, workflow)| (*seq, workflow))
+        self.workflows.iter().map(|(seq, workflow)| (*seq, workflow))
     }
 
     /// Reads an entry.
     pub fn apply(&mut self, record: &Record) {
-        if let Entry::Started {
-            place,
-            goal,
-            driver,
-            mode,
-        } = &record.entry
-        {
+        if let Entry::Started { place, goal, driver, mode } = &record.entry {
             let workflow = Workflow {
                 place: place.clone(),
                 goal: goal.clone(),
@@ -183,19 +175,15 @@ impl Workflow {
 
     /// The tool and arguments of a call.
     pub fn call(&self, call: Seq) -> Option<(&str, &Json)> {
-        self.calls
-            .get(&call)
-            .map(|call| (call.tool.as_str(), &call.args))
+        self.calls.get(&call).map(|call| (call.tool.as_str(), &call.args))
     }
 
     /// Why a call was refused, where it was.
     pub fn refusals(&self) -> impl Iterator<Item = (Seq, &str)> {
-        self.calls
-            .iter()
-            .filter_map(|(seq, call)| match &call.status {
-                CallStatus::Refused(reason) => Some((*seq, reason.as_str())),
-                _ => None,
-            })
+        self.calls.iter().filter_map(|(seq, call)| match &call.status {
+            CallStatus::Refused(reason) => Some((*seq, reason.as_str())),
+            _ => None,
+        })
     }
 
     /// What calls were answered with that changed nothing, in order.
@@ -221,7 +209,9 @@ impl Workflow {
 
     /// Whether a withdrawn proposal's call was planned again.
     pub fn was_replanned(&self, proposal: Seq) -> bool {
-        let Some(pending) = self.proposals.get(&proposal) else { return false };
+        let Some(pending) = self.proposals.get(&proposal) else {
+            return false;
+        };
         let status = self.calls.get(&pending.call).map(|call| &call.status);
         !matches!(status, Some(CallStatus::Proposed(now, _)) if *now == proposal)
     }
@@ -242,14 +232,7 @@ impl Workflow {
             Entry::Said { text, .. } => self.turns.push(Said::Text(text.clone())),
             Entry::Called { tool, args } => {
                 let (tool, args) = (tool.clone(), args.clone());
-                self.calls.insert(
-                    seq,
-                    Call {
-                        tool,
-                        args,
-                        status: CallStatus::Open,
-                    },
-                );
+                self.calls.insert(seq, Call { tool, args, status: CallStatus::Open });
                 self.turns.push(Said::Call(seq));
             }
             Entry::Answered { call, answer } => {
@@ -259,39 +242,25 @@ impl Workflow {
                 self.settle(*call, CallStatus::Refused(reason.clone()));
             }
             Entry::Planned { steps, .. } => self.plan.clone_from(steps),
-            Entry::Proposed {
-                call,
-                answer,
-                proposal,
-            } => {
+            Entry::Proposed { call, answer, proposal } => {
                 let answer = answer.clone().unwrap_or(Json::Null);
                 self.settle(*call, CallStatus::Proposed(seq, answer));
                 let proposal = proposal.as_ref().clone();
-                let pending = Pending {
-                    proposal,
-                    call: *call,
-                    status: Status::Waiting,
-                };
+                let pending = Pending { proposal, call: *call, status: Status::Waiting };
                 self.proposals.insert(seq, pending);
             }
             Entry::Approved { proposal, .. } => self.become_(*proposal, Status::Approved),
             Entry::Rejected { proposal, reason } => {
                 self.become_(*proposal, Status::Rejected(reason.clone()));
             }
-            Entry::Withdrawn {
-                proposal,
-                reason,
-                again,
-            } => {
+            Entry::Withdrawn { proposal, reason, again } => {
                 self.become_(*proposal, Status::Withdrawn(reason.clone()));
                 if *again && let Some(pending) = self.proposals.get(proposal) {
                     let call = pending.call;
                     self.settle(call, CallStatus::Open);
                 }
             }
-            Entry::Applying {
-                proposals, acks, ..
-            } => {
+            Entry::Applying { proposals, acks, .. } => {
                 for (proposal, ack) in proposals.iter().zip(acks) {
                     self.become_(*proposal, Status::Applying(Box::new(ack.clone())));
                 }
@@ -324,29 +293,15 @@ impl Workflow {
     /// The work that is due, most urgent first. Whoever does the first of it asks again.
     pub fn wants(&self) -> Option<Want> {
         if self.finished.is_none() {
-            let open = self
-                .calls
-                .iter()
-                .find(|(_, call)| matches!(call.status, CallStatus::Open));
+            let open = self.calls.iter().find(|(_, call)| matches!(call.status, CallStatus::Open));
             if let Some((seq, call)) = open {
                 let (tool, args) = (call.tool.clone(), call.args.clone());
-                return Some(Want::Plan {
-                    call: *seq,
-                    tool,
-                    args,
-                });
+                return Some(Want::Plan { call: *seq, tool, args });
             }
-            let waiting = self
-                .proposals
-                .iter()
-                .find(|(_, p)| p.status == Status::Waiting);
+            let waiting = self.proposals.iter().find(|(_, p)| p.status == Status::Waiting);
             if let Some((seq, pending)) = waiting {
                 let by_mode = policy::lets_through(self.mode, &pending.proposal);
-                return Some(if by_mode {
-                    Want::ApproveByMode(*seq)
-                } else {
-                    Want::Ask(*seq)
-                });
+                return Some(if by_mode { Want::ApproveByMode(*seq) } else { Want::Ask(*seq) });
             }
         }
         let approved: Vec<Seq> = self
@@ -358,11 +313,7 @@ impl Workflow {
         if !approved.is_empty() {
             return Some(Want::Apply(approved));
         }
-        if self.finished.is_some() {
-            None
-        } else {
-            Some(Want::Reply)
-        }
+        if self.finished.is_some() { None } else { Some(Want::Reply) }
     }
 
     /// What the driver is sent.
@@ -375,19 +326,11 @@ impl Workflow {
                 Said::Call(seq) => {
                     let call = self.calls.get(seq)?;
                     let (tool, args) = (call.tool.clone(), call.args.clone());
-                    Some(Turn::Called {
-                        tool,
-                        args,
-                        outcome: self.outcome(call)?,
-                    })
+                    Some(Turn::Called { tool, args, outcome: self.outcome(call)? })
                 }
             })
             .collect();
-        Prompt {
-            rules: crate::core::prompt::RULES.to_owned(),
-            goal: self.goal.clone(),
-            turns,
-        }
+        Prompt { rules: crate::core::prompt::RULES.to_owned(), goal: self.goal.clone(), turns }
     }
 
     /// What the model is told of a call; nothing while it is not settled.
@@ -399,7 +342,7 @@ impl Workflow {
             CallStatus::Proposed(seq, answer) => {
                 let pending = self.proposals.get(seq)?;
                 match &pending.status {
-                    Status::Applied(_) => Outcome::Done(self.applied(pending, answer)),
+                    Status::Applied(_) => Outcome::Done(Self::applied(pending, answer.clone())),
                     Status::Rejected(reason) => Outcome::Refused(match reason {
                         Some(reason) => format!("The person said no: {reason}"),
                         None => "The person said no.".to_owned(),
@@ -414,8 +357,7 @@ impl Workflow {
     }
 
     /// The answer to a call whose proposal was applied; where a person changed it, what is there now.
-    fn applied(&self, pending: &Pending, answer: &Json) -> Json {
-        let mut answer = answer.clone();
+    fn applied(pending: &Pending, mut answer: Json) -> Json {
         if pending.proposal.from.is_some() {
             let note = json!({
                 "note": "The person changed this proposal before it was applied.",

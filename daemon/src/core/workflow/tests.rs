@@ -1,1 +1,220 @@
+//! Decisions on small workflows, and the same state from a replay.
 
+use scene_schemas::Fingerprint;
+use scene_schemas::entry::{Approver, Entry, Finish, Place, Record, Seq};
+use scene_schemas::proposal::{Class, Mode, Preview, Proposal, Warning, WarningKind};
+use serde_json::{Value as Json, json};
+
+use super::{CALLS, Input, State, Status, Want, decide};
+use crate::core::Refusal;
+use crate::core::prompt::{Call, Message, Outcome, Turn};
+use crate::core::tools::{Plan, Talk};
+
+/// A workflow whose entries are kept, as a ledger would.
+struct Run {
+    state: State,
+    records: Vec<Record>,
+}
+
+const WORKFLOW: Seq = Seq(1);
+
+impl Run {
+    fn new(driver: &str, mode: Mode) -> Self {
+        let mut run = Self { state: State::default(), records: Vec::new() };
+        let hash = Fingerprint::of(b"place");
+        let place = Place { file: "place.rbxl".to_owned(), out: None, hash };
+        let (goal, driver) = ("a goal".to_owned(), driver.to_owned());
+        run.input(Input::Start { place, goal, driver, mode }).unwrap();
+        run
+    }
+
+    fn input(&mut self, input: Input) -> Result<Vec<Entry>, String> {
+        let entries = decide(&self.state, WORKFLOW, input).map_err(|refusal| refusal.0)?;
+        for entry in &entries {
+            let seq = Seq(self.records.len() as u64 + 1);
+            let record = Record { seq, at: 0, workflow: WORKFLOW, entry: entry.clone() };
+            self.state.apply(&record);
+            self.records.push(record);
+        }
+        Ok(entries)
+    }
+
+    fn wants(&self) -> Option<Want> {
+        self.state.workflow(WORKFLOW).unwrap().wants()
+    }
+
+    /// Calls a tool and answers the call with this proposal; its position.
+    fn propose(&mut self, proposal: Proposal, after: &[Seq]) -> Seq {
+        let call = Call { tool: "create_instance".to_owned(), args: json!({}) };
+        self.input(Input::Called(vec![call])).unwrap();
+        self.answer(Ok(Plan::Propose(Box::new(proposal), json!({ "path": "game.A" }))), after)
+    }
+
+    fn answer(&mut self, result: Result<Plan, Refusal>, after: &[Seq]) -> Seq {
+        let Some(Want::Plan { call, .. }) = self.wants() else { panic!("no open call") };
+        self.input(Input::Planned { call, result, after: after.to_vec() }).unwrap();
+        self.records.last().unwrap().seq
+    }
+
+    fn approve(&mut self, seq: Seq, by: Approver, twice: bool) -> Result<Vec<Entry>, String> {
+        let proposal = self.state.workflow(WORKFLOW).unwrap().proposal(seq).unwrap();
+        let patch_id = proposal.proposal.patch_id.clone();
+        self.input(Input::Approve { proposal: seq, patch_id, by, twice })
+    }
+
+    fn status(&self, seq: Seq) -> Status {
+        self.state.workflow(WORKFLOW).unwrap().proposal(seq).unwrap().status.clone()
+    }
+}
+
+fn proposal(name: &str) -> Proposal {
+    Proposal {
+        title: name.to_owned(),
+        class: Class::Additive,
+        commands: Vec::new(),
+        base: Fingerprint::of(b"place"),
+        patch_id: Fingerprint::of(name.as_bytes()),
+        preview: Preview::default(),
+        warnings: Vec::new(),
+        after: Vec::new(),
+        from: None,
+    }
+}
+
+fn with_warning(kind: WarningKind) -> Proposal {
+    let warnings = vec![Warning { kind, text: String::new() }];
+    Proposal { warnings, ..proposal("warned") }
+}
+
+#[track_caller]
+fn refused(result: Result<Vec<Entry>, String>, said: &str) {
+    let sentence = result.unwrap_err();
+    assert!(sentence.contains(said), "{sentence}");
+}
+
+#[test]
+fn only_what_was_seen_is_approved_and_only_once() {
+    let mut run = Run::new(CALLS, Mode::Confirm);
+    let seq = run.propose(proposal("a"), &[]);
+    assert_eq!(run.wants(), Some(Want::Ask(seq)));
+    let other = Fingerprint::of(b"other");
+    let by = Approver::Person;
+    let approve = Input::Approve { proposal: seq, patch_id: other, by, twice: true };
+    refused(run.input(approve), "is not what was approved");
+    refused(run.approve(seq, Approver::Mode, true), "does not let");
+    run.approve(seq, Approver::Person, false).unwrap();
+    refused(run.approve(seq, Approver::Person, false), "approved already");
+    refused(run.input(Input::Reject { proposal: seq, reason: None }), "approved already");
+    assert_eq!(run.wants(), Some(Want::Apply(vec![seq])));
+}
+
+#[test]
+fn a_warning_that_needs_it_is_confirmed_twice_in_every_mode() {
+    for mode in [Mode::Confirm, Mode::Auto, Mode::Dangerous] {
+        let mut run = Run::new(CALLS, mode);
+        let seq = run.propose(with_warning(WarningKind::Security), &[]);
+        assert_eq!(run.wants(), Some(Want::Ask(seq)));
+        refused(run.approve(seq, Approver::Yes, false), "second confirmation");
+        run.approve(seq, Approver::Yes, true).unwrap();
+    }
+}
+
+#[test]
+fn what_a_person_rejected_is_not_offered_again() {
+    let mut run = Run::new("model", Mode::Confirm);
+    let seq = run.propose(proposal("a"), &[]);
+    run.input(Input::Reject { proposal: seq, reason: Some("ugly".to_owned()) }).unwrap();
+    run.propose(proposal("a"), &[]);
+    let Some(Entry::Refused { reason, .. }) = run.records.last().map(|it| it.entry.clone()) else {
+        panic!("it was offered again")
+    };
+    assert!(reason.contains("rejected: ugly"), "{reason}");
+    assert_eq!(run.wants(), Some(Want::Reply));
+}
+
+#[test]
+fn a_message_is_taken_by_its_first_call() {
+    let mut run = Run::new("model", Mode::Confirm);
+    let call = |tool: &str| Call { tool: tool.to_owned(), args: Json::Null };
+    let calls = vec![call("list_children"), call("delete_instance")];
+    let message = Message { text: Some("I look.".to_owned()), calls, declined: false };
+    let entries = run.input(Input::Replied(message)).unwrap();
+    assert!(matches!(&entries[1], Entry::Called { tool, .. } if tool == "list_children"));
+    assert!(matches!(&entries[2], Entry::Said { text, .. } if text.contains("delete_instance")));
+    assert_eq!(entries.len(), 3);
+    run.answer(Ok(Plan::Answer(json!([1]))), &[]);
+    let turns = run.state.workflow(WORKFLOW).unwrap().prompt().turns;
+    let answered = turns.iter().any(|turn| {
+        matches!(turn, Turn::Called { outcome: Outcome::Done(answer), .. } if *answer == json!([1]))
+    });
+    assert!(answered, "{turns:?}");
+}
+
+#[test]
+fn what_stood_on_a_rejected_proposal_is_planned_again() {
+    let mut run = Run::new(CALLS, Mode::Confirm);
+    let first = run.propose(proposal("a"), &[]);
+    let second = run.propose(proposal("b"), &[first]);
+    let third = run.propose(proposal("c"), &[]);
+    run.input(Input::Reject { proposal: first, reason: None }).unwrap();
+    assert!(matches!(run.status(second), Status::Withdrawn(_)));
+    assert_eq!(run.status(third), Status::Waiting);
+    assert!(matches!(run.wants(), Some(Want::Plan { .. })));
+    let again = run.answer(Ok(Plan::Propose(Box::new(proposal("b2")), Json::Null)), &[]);
+    assert_eq!(run.status(again), Status::Waiting);
+}
+
+#[test]
+fn a_revised_proposal_stands_for_the_old_one() {
+    let mut run = Run::new("model", Mode::Confirm);
+    let old = run.propose(proposal("a"), &[]);
+    let same = Input::Revise { proposal: old, by: Box::new(proposal("a")) };
+    refused(run.input(same), "Nothing was changed");
+    run.input(Input::Revise { proposal: old, by: Box::new(proposal("part of a")) }).unwrap();
+    let new = run.records.last().unwrap().seq;
+    assert!(matches!(run.status(old), Status::Rejected(_)));
+    assert!(run.state.workflow(WORKFLOW).unwrap().was_revised(old));
+    run.approve(new, Approver::Person, false).unwrap();
+    assert_eq!(run.wants(), Some(Want::Apply(vec![new])));
+}
+
+#[test]
+fn a_run_that_ends_withdraws_what_waits_and_keeps_what_was_approved() {
+    let mut run = Run::new(CALLS, Mode::Confirm);
+    let first = run.propose(proposal("a"), &[]);
+    let second = run.propose(proposal("b"), &[first]);
+    run.approve(first, Approver::Person, false).unwrap();
+    run.input(Input::Finish { outcome: Finish::NotApproved }).unwrap();
+    assert!(matches!(run.status(second), Status::Withdrawn(_)));
+    assert_eq!(run.wants(), Some(Want::Apply(vec![first])));
+    refused(run.approve(second, Approver::Person, false), "can no longer be decided");
+}
+
+#[test]
+fn the_plan_is_followed() {
+    let mut run = Run::new("model", Mode::Confirm);
+    let call = |tool: &str| Call { tool: tool.to_owned(), args: Json::Null };
+    run.input(Input::Called(vec![call("start_plan"), call("update_plan")])).unwrap();
+    let steps = vec!["one".to_owned(), "two".to_owned()];
+    run.answer(Ok(Plan::Talk(Talk::Plan { steps })), &[]);
+    let completed = Some(crate::core::tools::update_plan::StepName::Number(2));
+    run.answer(Ok(Plan::Talk(Talk::Progress { completed, next: None, notes: None })), &[]);
+    let done: Vec<bool> =
+        run.state.workflow(WORKFLOW).unwrap().plan.iter().map(|step| step.done).collect();
+    assert_eq!(done, [false, true]);
+}
+
+#[test]
+fn a_replay_gives_the_same_state() {
+    let mut run = Run::new(CALLS, Mode::Auto);
+    let first = run.propose(proposal("a"), &[]);
+    assert_eq!(run.wants(), Some(Want::ApproveByMode(first)));
+    run.approve(first, Approver::Mode, false).unwrap();
+    run.propose(with_warning(WarningKind::Name), &[first]);
+    let mut replay = State::default();
+    for record in &run.records {
+        let text = serde_json::to_string(record).unwrap();
+        replay.apply(&serde_json::from_str(&text).unwrap());
+    }
+    assert_eq!(format!("{replay:?}"), format!("{:?}", run.state));
+}

@@ -46,10 +46,7 @@ fn add_script(plan: &mut Plan, parent: Parent<'_>, class: &str, name: &str, sour
     let script = plan.make("open_or_create_script", parent, name, class, args);
     let args = json!({ "source": source });
     let write = plan.push(format!("Write the source of {name}"), "write_script", args);
-    plan.steps[write].inside = Some(Inside {
-        argument: "path",
-        step: script,
-    });
+    plan.steps[write].inside = Some(Inside { argument: "path", step: script });
 }
 
 /// A side of the fence.
@@ -70,20 +67,12 @@ const SIDES: &[Side] = &[
 ];
 
 const fn side(name: &'static str, along: usize, across: usize, sign: f64) -> Side {
-    Side {
-        name,
-        along,
-        across,
-        sign,
-    }
+    Side { name, along, across, sign }
 }
 
 /// The posts and rails of one side.
 fn fence(shape: &Shape, side: &Side) -> Vec<Json> {
-    let look = Look {
-        colour: Some("#8a5a33".to_owned()),
-        material: Some("WoodPlanks"),
-    };
+    let look = Look { colour: Some("#8a5a33".to_owned()), material: Some("WoodPlanks") };
     let cells = [shape.columns, 1, shape.rows];
     let extent = |axis: usize| f64::from(cells[axis]) * shape.spacing + 2.0 * MARGIN;
     let length = extent(side.along);

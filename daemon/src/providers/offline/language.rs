@@ -80,10 +80,7 @@ pub(super) struct Complaint {
 
 impl Complaint {
     pub(super) fn new(part: &str, why: impl ToString) -> Self {
-        Self {
-            part: part.trim().to_owned(),
-            why: why.to_string(),
-        }
+        Self { part: part.trim().to_owned(), why: why.to_string() }
     }
 }
 
@@ -215,11 +212,8 @@ pub(super) const FORMS: &[Form] = &[
 
 /// Reads everything that a goal asks for.
 pub(super) fn read(goal: &str) -> Result<Vec<Request>, Refusal> {
-    let unclear = |complaint| Refusal::Unclear {
-        sentence: goal.trim().to_owned(),
-        complaint,
-        form: None,
-    };
+    let unclear =
+        |complaint| Refusal::Unclear { sentence: goal.trim().to_owned(), complaint, form: None };
     let sentences = words::sentences(goal).map_err(unclear)?;
     if sentences.is_empty() {
         return Err(Refusal::Unknown(String::new()));
@@ -230,10 +224,7 @@ pub(super) fn read(goal: &str) -> Result<Vec<Request>, Refusal> {
             format!("at most {REQUESTS_MAX} requests are taken at once; ask for the rest later"),
         )));
     }
-    sentences
-        .into_iter()
-        .map(|(sentence, then)| read_sentence(sentence, then))
-        .collect()
+    sentences.into_iter().map(|(sentence, then)| read_sentence(sentence, then)).collect()
 }
 
 fn read_sentence(sentence: &str, then: bool) -> Result<Request, Refusal> {
@@ -244,10 +235,7 @@ fn read_sentence(sentence: &str, then: bool) -> Result<Request, Refusal> {
         text = behind;
     }
     let (verb, rest) = words::first_word(text);
-    let mut made = is_one_of(
-        verb,
-        &["make", "create", "build", "add", "insert", "a", "an", "the"],
-    );
+    let mut made = is_one_of(verb, &["make", "create", "build", "add", "insert", "a", "an", "the"]);
     let mut size = None;
     let mut noun = if made { after_articles(rest) } else { text };
     // The size may stand before the word, as in `make a 3x3 grid`.
@@ -337,10 +325,7 @@ fn read_comment(sentence: Sentence<'_>) -> Result<Request, Complaint> {
         let (text, rest) = words::take_quoted(sentence.rest)?;
         let (word, path) = words::first_word(rest);
         if !is_one_of(word, &["in", "into"]) {
-            return Err(Complaint::new(
-                rest,
-                "`in PATH` is expected behind the text",
-            ));
+            return Err(Complaint::new(rest, "`in PATH` is expected behind the text"));
         }
         (words::path(path)?, text)
     } else {
@@ -375,10 +360,7 @@ fn read_comment(sentence: Sentence<'_>) -> Result<Request, Complaint> {
 fn read_replace(sentence: Sentence<'_>) -> Result<Request, Complaint> {
     let (search, rest) = words::take_quoted(sentence.rest)?;
     if search.is_empty() {
-        return Err(Complaint::new(
-            sentence.rest,
-            "the text to replace is empty",
-        ));
+        return Err(Complaint::new(sentence.rest, "the text to replace is empty"));
     }
     let (with, rest) = words::first_word(rest);
     if !is_one_of(with, &["with", "by"]) {
@@ -387,10 +369,7 @@ fn read_replace(sentence: Sentence<'_>) -> Result<Request, Complaint> {
     let (replace, rest) = words::take_quoted(rest)?;
     let (word, place) = words::first_word(rest);
     if !word.eq_ignore_ascii_case("in") {
-        return Err(Complaint::new(
-            rest,
-            "`in all scripts`, or `in PATH`, is expected",
-        ));
+        return Err(Complaint::new(rest, "`in all scripts`, or `in PATH`, is expected"));
     }
     Ok(Request::Replace(subject(place)?, search, replace))
 }

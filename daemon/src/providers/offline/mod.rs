@@ -98,11 +98,7 @@ impl<'a> Progress<'a> {
             .iter()
             .filter_map(|turn| match turn {
                 Turn::Said(_) => None,
-                Turn::Called {
-                    tool,
-                    args,
-                    outcome,
-                } => Some((tool.as_str(), args, outcome)),
+                Turn::Called { tool, args, outcome } => Some((tool.as_str(), args, outcome)),
             })
             .collect();
         // One step needs no plan.
@@ -182,9 +178,7 @@ impl<'a> Progress<'a> {
             return path.to_owned();
         }
         let parent = called.and_then(|(_, args, _)| args["parentPath"].as_str());
-        let parent: InstancePath = parent
-            .and_then(|text| text.parse().ok())
-            .unwrap_or_default();
+        let parent: InstancePath = parent.and_then(|text| text.parse().ok()).unwrap_or_default();
         let name = self.plan.steps[step].makes.as_deref().unwrap_or_default();
         parent.child(name, None).to_string()
     }
@@ -223,20 +217,12 @@ impl<'a> Progress<'a> {
 }
 
 fn say(text: String) -> Message {
-    Message {
-        text: Some(text),
-        calls: Vec::new(),
-        declined: true,
-    }
+    Message { text: Some(text), calls: Vec::new(), declined: true }
 }
 
 fn call(text: Option<String>, tool: &str, args: Json) -> Message {
     let tool = tool.to_owned();
-    Message {
-        text,
-        calls: vec![Call { tool, args }],
-        declined: false,
-    }
+    Message { text, calls: vec![Call { tool, args }], declined: false }
 }
 
 const NO_MODEL: &str = "I am the offline planner, not a model, and do only what I understand \
@@ -253,11 +239,7 @@ fn refused(refusal: &Refusal) -> String {
             let sentence = clip(sentence, 120);
             let _ = write!(text, "I do not understand `{sentence}`: nothing was done. ");
         }
-        Refusal::Unclear {
-            sentence,
-            complaint,
-            form,
-        } => {
+        Refusal::Unclear { sentence, complaint, form } => {
             let (sentence, why) = (clip(sentence, 120), clip(&complaint.why, 400));
             let part = match complaint.part.as_str() {
                 "" => "the end".to_owned(),

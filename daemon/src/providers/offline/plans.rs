@@ -68,13 +68,7 @@ pub(super) fn plan(requests: &[Request]) -> Plan {
 impl Plan {
     /// Adds a step, and returns its index.
     pub(super) fn push(&mut self, title: String, tool: &'static str, args: Json) -> usize {
-        self.steps.push(Step {
-            title,
-            tool,
-            args,
-            inside: None,
-            makes: None,
-        });
+        self.steps.push(Step { title, tool, args, inside: None, makes: None });
         self.steps.len() - 1
     }
 
@@ -92,10 +86,7 @@ impl Plan {
                 args["parentPath"] = json!(path);
                 None
             }
-            Parent::Made(step) => Some(Inside {
-                argument: "parentPath",
-                step,
-            }),
+            Parent::Made(step) => Some(Inside { argument: "parentPath", step }),
         };
         args["className"] = json!(class);
         let at = self.push(format!("Create the {class} {name}"), tool, args);
@@ -112,10 +103,7 @@ impl Plan {
         children: Vec<Json>,
     ) -> usize {
         let text = |json: &Json| json.as_str().unwrap_or_default().to_owned();
-        let (name, class) = (
-            text(&instance["props"]["Name"]),
-            text(&instance["className"]),
-        );
+        let (name, class) = (text(&instance["props"]["Name"]), text(&instance["className"]));
         let mut args = instance;
         if !children.is_empty() {
             args["children"] = Json::Array(children);

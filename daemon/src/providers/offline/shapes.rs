@@ -85,10 +85,7 @@ pub(super) fn read_farm(sentence: Sentence<'_>) -> Result<Request, Complaint> {
         size: [4.0, 1.0, 4.0],
         spacing: 4.0,
         at: options.at.unwrap_or([0.0, 0.5, 0.0]),
-        look: Look {
-            colour: Some("#694028".to_owned()),
-            material: Some("Ground"),
-        },
+        look: Look { colour: Some("#694028".to_owned()), material: Some("Ground") },
     }))
 }
 
@@ -123,10 +120,7 @@ fn size<'a>(sentence: &Sentence<'a>, max: u32) -> Result<((u32, u32), &'a str), 
 }
 
 fn first_option(words: &[&str], keywords: &[&str]) -> usize {
-    words
-        .iter()
-        .position(|word| is_one_of(word, keywords))
-        .unwrap_or(words.len())
+    words.iter().position(|word| is_one_of(word, keywords)).unwrap_or(words.len())
 }
 
 impl Options {
@@ -167,12 +161,10 @@ impl Options {
 }
 
 fn spacing(text: &str) -> Result<f64, Complaint> {
-    words::number(text)
-        .filter(|n| (EDGE_MIN..=EDGE_MAX).contains(n))
-        .ok_or_else(|| {
-            let why = format!("a spacing is a number from {EDGE_MIN} to {EDGE_MAX} studs");
-            Complaint::new(text, why)
-        })
+    words::number(text).filter(|n| (EDGE_MIN..=EDGE_MAX).contains(n)).ok_or_else(|| {
+        let why = format!("a spacing is a number from {EDGE_MIN} to {EDGE_MAX} studs");
+        Complaint::new(text, why)
+    })
 }
 
 /// Three numbers between any of the signs.
@@ -181,10 +173,7 @@ fn vector(
     signs: &[char],
     range: std::ops::RangeInclusive<f64>,
 ) -> Result<[f64; 3], Complaint> {
-    let inside = text
-        .strip_prefix('(')
-        .and_then(|text| text.strip_suffix(')'))
-        .unwrap_or(text);
+    let inside = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).unwrap_or(text);
     let numbers: Vec<f64> = inside
         .split(signs)
         .map_while(|piece| words::number(piece.trim()))

@@ -9,11 +9,7 @@ use crate::core::prompt::Call;
 use crate::providers::Provider;
 
 fn prompt(goal: &str, turns: &[Turn]) -> Prompt {
-    Prompt {
-        rules: String::new(),
-        goal: goal.to_owned(),
-        turns: turns.to_vec(),
-    }
+    Prompt { rules: String::new(), goal: goal.to_owned(), turns: turns.to_vec() }
 }
 
 /// The calls until a message has none, and the last text. Every reply must repeat exactly.
@@ -33,11 +29,7 @@ fn drive(goal: &str, execute: impl Fn(usize, &Call) -> Outcome) -> (Vec<Call>, S
         let outcome = execute(calls.len(), &call);
         let (tool, args) = (call.tool.clone(), call.args.clone());
         calls.push(call);
-        turns.push(Turn::Called {
-            tool,
-            args,
-            outcome,
-        });
+        turns.push(Turn::Called { tool, args, outcome });
         assert!(calls.len() < 2_000, "it never ends");
     }
 }
@@ -65,10 +57,8 @@ fn steps(goal: &str) -> Vec<Call> {
 
 #[track_caller]
 fn check(goal: &str, expected: Json) {
-    let got: Vec<Json> = steps(goal)
-        .into_iter()
-        .map(|call| json!([call.tool, call.args]))
-        .collect();
+    let got: Vec<Json> =
+        steps(goal).into_iter().map(|call| json!([call.tool, call.args])).collect();
     assert_eq!(Json::Array(got), expected, "{goal}");
 }
 
@@ -108,14 +98,8 @@ fn requests_about_scripts() {
         json!([["apply_edit",
             {"path": main, "edits": [{"start": start, "end": start, "text": text}]}]])
     };
-    check(
-        &format!("comment {main}: Checked: yes"),
-        edits("-- Checked: yes\n"),
-    );
-    check(
-        &format!("comment {main}: \"a; b\\n\\nc\""),
-        edits("-- a; b\n--\n-- c\n"),
-    );
+    check(&format!("comment {main}: Checked: yes"), edits("-- Checked: yes\n"));
+    check(&format!("comment {main}: \"a; b\\n\\nc\""), edits("-- a; b\n--\n-- c\n"));
     check(&format!("insert comment \"a\" in {main}"), edits("-- a\n"));
     check(&format!("add a comment \"a\" in {main}"), edits("-- a\n"));
     check(
@@ -140,10 +124,7 @@ fn requests_that_delete_move_and_clone() {
         "delete Part[Name = \"a to b\"], .Old:not(Model)",
         json!([["delete_instance", {"selector": "Part[Name = \"a to b\"], .Old:not(Model)"}]]),
     );
-    check(
-        "remove game.Workspace.A",
-        json!([["delete_instance", {"path": "game.Workspace.A"}]]),
-    );
+    check("remove game.Workspace.A", json!([["delete_instance", {"path": "game.Workspace.A"}]]));
     check(
         "move .Tree to game.Workspace.Forest",
         json!([["move_instance", {"selector": ".Tree", "parentPath": "game.Workspace.Forest"}]]),
@@ -153,10 +134,7 @@ fn requests_that_delete_move_and_clone() {
         json!([["clone_instance", {"path": "game.Workspace.Car",
             "parentPath": "game.ServerStorage", "name": "Spare"}]]),
     );
-    check(
-        "copy game.Workspace.Car",
-        json!([["clone_instance", {"path": "game.Workspace.Car"}]]),
-    );
+    check("copy game.Workspace.Car", json!([["clone_instance", {"path": "game.Workspace.Car"}]]));
 }
 
 #[test]
@@ -171,14 +149,8 @@ fn requests_are_joined() {
         ]),
     );
     let (calls, _) = drive("delete .A; rename game.Workspace.B to C", done);
-    assert_eq!(
-        calls[0].args,
-        json!({"steps": ["Delete .A", "Rename game.Workspace.B to C"]})
-    );
-    assert_eq!(
-        calls[3].args,
-        json!({"summary": "Deleted .A. Renamed game.Workspace.B to C."})
-    );
+    assert_eq!(calls[0].args, json!({"steps": ["Delete .A", "Rename game.Workspace.B to C"]}));
+    assert_eq!(calls[3].args, json!({"summary": "Deleted .A. Renamed game.Workspace.B to C."}));
 }
 
 #[test]
@@ -229,10 +201,7 @@ fn a_large_grid_is_created_row_by_row() {
     let cells = calls[5].args["children"].as_array().unwrap();
     assert_eq!(cells.len(), 20);
     assert_eq!(cells[19]["props"]["Name"], "Cell_5_20");
-    assert_eq!(
-        cells[19]["props"]["CFrame"]["position"],
-        json!([33.25, 0.5, 7])
-    );
+    assert_eq!(cells[19]["props"]["CFrame"]["position"], json!([33.25, 0.5, 7]));
     assert_eq!(steps("grid 50x50 of parts").len(), 51);
     assert_eq!(steps("grid 8x8 of parts").len(), 65);
 }
@@ -244,12 +213,7 @@ fn a_farm_has_soil_a_fence_and_scripts() {
     let tools: Vec<&str> = calls.iter().map(|call| call.tool.as_str()).collect();
     assert_eq!(
         tools[16..],
-        [
-            "open_or_create_script",
-            "write_script",
-            "open_or_create_script",
-            "write_script"
-        ]
+        ["open_or_create_script", "write_script", "open_or_create_script", "write_script"]
     );
     assert_eq!(calls[1].args["children"].as_array().unwrap().len(), 10);
     assert_eq!(
@@ -280,10 +244,7 @@ fn later_steps_work_where_the_tool_says_that_it_created() {
         _ => Outcome::Done(json!({"text": ""})),
     });
     assert_eq!(calls[2].args["parentPath"], "game.Workspace.Farm[2]");
-    let written = calls
-        .iter()
-        .find(|call| call.tool == "write_script")
-        .unwrap();
+    let written = calls.iter().find(|call| call.tool == "write_script").unwrap();
     assert_eq!(written.args["path"], "game.Workspace.Farm[2].Crop");
 }
 
@@ -291,11 +252,7 @@ fn later_steps_work_where_the_tool_says_that_it_created() {
 fn a_refusal_ends_the_work_without_completing_it() {
     let refuse = |stop: usize| {
         let (calls, text) = drive("delete .A; delete .B; delete .C", |at, call| {
-            if at == stop {
-                Outcome::Refused("You said no.".to_owned())
-            } else {
-                done(at, call)
-            }
+            if at == stop { Outcome::Refused("You said no.".to_owned()) } else { done(at, call) }
         });
         assert_eq!(calls.len(), stop + 1);
         assert_eq!(calls.iter().any(|call| call.tool == "complete"), stop == 4);
@@ -319,23 +276,13 @@ fn calls_that_it_did_not_make_stop_it() {
     }];
     let message = reply(&prompt("delete .A", &turns));
     assert!(message.calls.is_empty());
-    assert!(
-        message
-            .text
-            .unwrap()
-            .contains("read_script, is none of mine")
-    );
+    assert!(message.text.unwrap().contains("read_script, is none of mine"));
 }
 
 #[test]
 fn the_first_message_says_that_it_is_no_model() {
     for goal in ["delete .A", "farm 3x3"] {
-        assert!(
-            reply(&prompt(goal, &[]))
-                .text
-                .unwrap()
-                .contains("not a model")
-        );
+        assert!(reply(&prompt(goal, &[])).text.unwrap().contains("not a model"));
     }
 }
 

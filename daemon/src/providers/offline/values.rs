@@ -106,10 +106,7 @@ impl Look {
         };
         let singular = noun.to_ascii_lowercase();
         if !NOUNS.contains(&singular.strip_suffix('s').unwrap_or(&singular)) {
-            return Err(Complaint::new(
-                noun,
-                "a grid is made of parts, as in `of red neon parts`",
-            ));
+            return Err(Complaint::new(noun, "a grid is made of parts, as in `of red neon parts`"));
         }
         while let Some(first) = rest.first() {
             if ["a", "an", "the"].contains(&first.to_ascii_lowercase().as_str()) {
@@ -150,10 +147,7 @@ impl Look {
 
 fn material(text: &str) -> Option<&'static str> {
     let joined = text.replace(' ', "");
-    MATERIALS
-        .iter()
-        .copied()
-        .find(|item| item.eq_ignore_ascii_case(&joined))
+    MATERIALS.iter().copied().find(|item| item.eq_ignore_ascii_case(&joined))
 }
 
 /// A colour by name or as `#rrggbb`, as `#rrggbb`.
@@ -162,9 +156,7 @@ pub(super) fn colour(text: &str) -> Option<String> {
         let fits = digits.len() == 6 && digits.bytes().all(|b| b.is_ascii_hexdigit());
         return fits.then(|| text.to_ascii_lowercase());
     }
-    let plain = COLOURS
-        .iter()
-        .find(|(name, _)| name.eq_ignore_ascii_case(text));
+    let plain = COLOURS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
     if let Some((_, hex)) = plain {
         return Some((*hex).to_owned());
     }
@@ -218,13 +210,9 @@ pub(super) fn assignments(text: &str) -> Result<Map<String, Json>, Complaint> {
 }
 
 fn is_property(text: &str) -> bool {
-    let (name, extra) = text
-        .strip_prefix('@')
-        .map_or((text, ""), |name| (name, ".-/"));
+    let (name, extra) = text.strip_prefix('@').map_or((text, ""), |name| (name, ".-/"));
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || c == '_' || extra.contains(c))
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || extra.contains(c))
 }
 
 /// A value, given as the pieces between its commas.
@@ -232,9 +220,7 @@ fn value(property: &str, pieces: &[&str]) -> Result<Json, Complaint> {
     let &[text] = pieces else {
         let numbers: Option<Vec<Json>> = pieces.iter().map(|piece| number(piece)).collect();
         let why = "only numbers are written with commas between them; put a text in quotes";
-        return numbers
-            .map(Json::Array)
-            .ok_or_else(|| Complaint::new(&pieces.join(", "), why));
+        return numbers.map(Json::Array).ok_or_else(|| Complaint::new(&pieces.join(", "), why));
     };
     if text.starts_with('"') {
         return words::quoted(text).map(Json::String);
@@ -250,10 +236,7 @@ fn value(property: &str, pieces: &[&str]) -> Result<Json, Complaint> {
         "true" => return Ok(json!(true)),
         "false" => return Ok(json!(false)),
         "nil" => {
-            return Err(Complaint::new(
-                text,
-                "a property cannot be cleared this way",
-            ));
+            return Err(Complaint::new(text, "a property cannot be cleared this way"));
         }
         _ => {}
     }
@@ -265,9 +248,9 @@ fn value(property: &str, pieces: &[&str]) -> Result<Json, Complaint> {
     if text.starts_with('#') || is_colour(property) {
         return need_colour(text).map(Json::String);
     }
-    let item = text.strip_prefix("Enum.").map_or(Some(text), |item| {
-        item.split_once('.').map(|(_, item)| item)
-    });
+    let item = text
+        .strip_prefix("Enum.")
+        .map_or(Some(text), |item| item.split_once('.').map(|(_, item)| item));
     match item {
         Some(item) if is_property(item) && !item.starts_with('@') => Ok(json!(item)),
         _ => Err(Complaint::new(
@@ -307,14 +290,8 @@ mod tests {
         );
         check("Color = Bright Blue", json!({"Color": "#0d69ac"}));
         check("Color = #FF8800", json!({"Color": "#ff8800"}));
-        check(
-            "BrickColor = bright red",
-            json!({"BrickColor": "Bright red"}),
-        );
-        check(
-            "@Kind = red, @Max-Speed = -5",
-            json!({"@Kind": "red", "@Max-Speed": -5}),
-        );
+        check("BrickColor = bright red", json!({"BrickColor": "Bright red"}));
+        check("@Kind = red, @Max-Speed = -5", json!({"@Kind": "red", "@Max-Speed": -5}));
         check(
             r#"CFrame = {"__t":"CFrame","position":[1,2,3]}"#,
             json!({"CFrame": {"__t": "CFrame", "position": [1, 2, 3]}}),

@@ -34,10 +34,8 @@ impl Mask {
             }
             let quoted = was.0 || mask.open_quote;
             let nested = quoted || was.1 > 0 || depth > 0;
-            mask.quoted
-                .extend(std::iter::repeat_n(quoted, c.len_utf8()));
-            mask.nested
-                .extend(std::iter::repeat_n(nested, c.len_utf8()));
+            mask.quoted.extend(std::iter::repeat_n(quoted, c.len_utf8()));
+            mask.nested.extend(std::iter::repeat_n(nested, c.len_utf8()));
         }
         mask
     }
@@ -128,9 +126,7 @@ pub(super) fn first_word(text: &str) -> (&str, &str) {
 
 /// The text behind the words at its front that are any of these.
 pub(super) fn without_leading<'a>(text: &'a str, among: &[&str]) -> &'a str {
-    let kept = spans(text)
-        .into_iter()
-        .find(|&(from, to)| !is_one_of(&text[from..to], among));
+    let kept = spans(text).into_iter().find(|&(from, to)| !is_one_of(&text[from..to], among));
     kept.map_or("", |(from, _)| text[from..].trim_end())
 }
 
@@ -145,9 +141,8 @@ pub(super) fn split_word<'a>(
     keyword: &str,
 ) -> Result<Option<(&'a str, &'a str)>, Complaint> {
     let spans = spans(text);
-    let mut found = spans
-        .iter()
-        .filter(|&&(from, to)| text[from..to].eq_ignore_ascii_case(keyword));
+    let mut found =
+        spans.iter().filter(|&&(from, to)| text[from..to].eq_ignore_ascii_case(keyword));
     let Some(&(from, to)) = found.next() else {
         return Ok(None);
     };
@@ -169,9 +164,7 @@ pub(super) fn need_word<'a>(text: &'a str, keyword: &str) -> Result<(&'a str, &'
 /// What stands before and behind the first `sign` outside quotes and brackets.
 pub(super) fn split_sign(text: &str, sign: char) -> Option<(&str, &str)> {
     let mask = Mask::of(text);
-    let (at, _) = text
-        .char_indices()
-        .find(|&(at, c)| c == sign && !mask.nested[at])?;
+    let (at, _) = text.char_indices().find(|&(at, c)| c == sign && !mask.nested[at])?;
     Some((text[..at].trim(), text[at + sign.len_utf8()..].trim()))
 }
 
@@ -207,10 +200,7 @@ pub(super) fn take_quoted(text: &str) -> Result<(String, &str), Complaint> {
     };
     let (quoted, rest) = text.split_at(end + 1);
     // Line ends and tabs may stand in a text as they are; JSON wants them escaped.
-    let json = quoted
-        .replace('\n', "\\n")
-        .replace('\r', "\\r")
-        .replace('\t', "\\t");
+    let json = quoted.replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t");
     let inside = serde_json::from_str(&json).map_err(|_| {
         Complaint::new(
             quoted,
@@ -240,10 +230,7 @@ pub(super) fn name(text: &str) -> Result<String, Complaint> {
     } else if words(text).len() == 1 && !text.contains('"') {
         text.to_owned()
     } else {
-        return Err(Complaint::new(
-            text,
-            "a name is one word, or stands in double quotes",
-        ));
+        return Err(Complaint::new(text, "a name is one word, or stands in double quotes"));
     };
     if name.is_empty() || name.chars().count() > NAME_MAX || name.chars().any(char::is_control) {
         return Err(Complaint::new(
@@ -285,9 +272,7 @@ pub(super) fn take_size(text: &str) -> Option<((u32, u32), &str)> {
 }
 
 fn take_digits(text: &str) -> Option<(u32, &str)> {
-    let end = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, rest) = text.split_at(end);
     (!digits.is_empty()).then(|| (digits.parse().unwrap_or(u32::MAX), rest))
 }
@@ -309,20 +294,14 @@ mod tests {
         check("a then b, then c and then d", &["a", "b", "c", "d"]);
         check("then a; then b", &["a", "b"]);
         check("rename game.A to then", &["rename game.A to then"]);
-        check(
-            r#"say "a; then \" b" then c"#,
-            &[r#"say "a; then \" b""#, "c"],
-        );
+        check(r#"say "a; then \" b" then c"#, &[r#"say "a; then \" b""#, "c"]);
         assert!(sentences("say \"a").is_err());
     }
 
     #[test]
     fn brackets_hold_words_together() {
         assert_eq!(words(r#"a game["x y"] [Size = 1] c"#).len(), 4);
-        assert_eq!(
-            split_commas("1, [2, 3], \"4,5\""),
-            ["1", "[2, 3]", "\"4,5\""]
-        );
+        assert_eq!(split_commas("1, [2, 3], \"4,5\""), ["1", "[2, 3]", "\"4,5\""]);
     }
 
     #[test]

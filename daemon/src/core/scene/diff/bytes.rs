@@ -1,11 +1,11 @@
 //! Stored values as bytes, so that equal values have equal bytes: what comparing and hashing share.
 //!
 //! What makes no difference to Roblox makes none here: negative zero, which NaN it is, whether text
-//! is kept as a string, bytes or an address, a colour as floats or bytes, the order of tags, and the
-//! cached face of a font. References are what the caller says they are.
+//! is kept as a string, bytes or an address, a colour as floats or bytes, a rounding error in a rotation along
+//! the axes, the order of tags, and the cached face of a font. References are what the caller says they are.
 
 use rbx_types::{
-    BrickColor, CFrame, Color3, ContentType, Font, PhysicalProperties, Ref, UDim, Variant,
+    BrickColor, CFrame, Color3, ContentType, Font, Matrix3, PhysicalProperties, Ref, UDim, Variant,
     VariantType, Vector2, Vector3, Vector3int16,
 };
 
@@ -54,16 +54,21 @@ impl Bytes<'_> {
     }
 
     fn vector3int16(&mut self, v: Vector3int16) {
-        [v.x, v.y, v.z]
-            .into_iter()
-            .for_each(|n| self.whole(n.into()));
+        for n in [v.x, v.y, v.z] {
+            self.whole(n.into());
+        }
     }
 
     fn cframe(&mut self, v: &CFrame) {
+        // The binary format writes a rotation that is along the axes, but for an error of rounding,
+        // as one that is exactly so.
+        let along = v.orientation.to_basic_rotation_id();
+        let along = along.and_then(|id| Matrix3::from_basic_rotation_id(id).ok());
+        let rotation = along.unwrap_or(v.orientation);
         self.vector3(v.position);
-        self.vector3(v.orientation.x);
-        self.vector3(v.orientation.y);
-        self.vector3(v.orientation.z);
+        self.vector3(rotation.x);
+        self.vector3(rotation.y);
+        self.vector3(rotation.z);
     }
 
     fn colour(&mut self, v: Color3) {
@@ -109,7 +114,7 @@ impl Bytes<'_> {
             Variant::Tags(v) => self.tags(v),
             Variant::Attributes(v) => {
                 self.kind(VariantType::Attributes);
-                for (name, value) in v.iter() {
+                for (name, value) in v {
                     self.part(name.as_bytes());
                     self.variant(value);
                 }
@@ -157,7 +162,9 @@ impl Bytes<'_> {
         let mut sorted: Vec<_> = tags.iter().collect();
         sorted.sort_unstable();
         sorted.dedup();
-        sorted.iter().for_each(|tag| self.part(tag.as_bytes()));
+        for tag in sorted {
+            self.part(tag.as_bytes());
+        }
     }
 
     /// The types that are just what they hold.

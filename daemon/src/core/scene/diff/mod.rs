@@ -18,8 +18,8 @@ use scene_schemas::{InstancePath, Value};
 
 use self::bytes::{Bytes, Point};
 use self::pair::{Defaults, Side};
-use super::flat::Flat;
 use super::Scene;
+use super::flat::Flat;
 
 const UNIQUE_ID: &str = "UniqueId";
 const HISTORY_ID: &str = "HistoryId";
@@ -117,11 +117,7 @@ fn count_regions(side: &Side<'_>) -> Vec<u32> {
     let mut tops: Vec<u32> = vec![0; side.flat.len()];
     for at in (0..side.flat.len()).filter(|at| side.pair(*at).is_none()) {
         let parent = side.flat.parent(at);
-        tops[at] = if side.pair(parent).is_some() {
-            at as u32
-        } else {
-            tops[parent]
-        };
+        tops[at] = if side.pair(parent).is_some() { at as u32 } else { tops[parent] };
         counts[tops[at] as usize] += 1;
     }
     counts
@@ -239,19 +235,11 @@ impl Comparison<'_> {
         old: Option<&Variant>,
         new: Option<&Variant>,
     ) -> bool {
-        let Self {
-            a,
-            b,
-            defaults,
-            scratch,
-            ..
-        } = self;
+        let Self { a, b, defaults, scratch, .. } = self;
         // An instance of the earlier scene counts as its counterpart; without one, as nobody.
         let old_point = |to: Ref| {
-            a.number(to).map_or(0, |at| {
-                a.pair(at)
-                    .map_or(1 << 63 | at as u64, |other| other as u64 + 1)
-            })
+            a.number(to)
+                .map_or(0, |at| a.pair(at).map_or(1 << 63 | at as u64, |other| other as u64 + 1))
         };
         let new_point = |to: Ref| b.number(to).map_or(0, |at| at as u64 + 1);
         write(old, &mut scratch.0, &old_point);
@@ -264,8 +252,8 @@ impl Comparison<'_> {
             }
             (Some(_), Some(_)) => scratch.0 != scratch.1,
             _ if is_id(key) => false,
-            (Some(it), None) => !defaults.is_default(owner.class, key, it, &scratch.0),
-            (None, Some(it)) => !defaults.is_default(owner.class, key, it, &scratch.1),
+            (Some(it), None) => !defaults.of(owner.class).means(key, it, &scratch.0),
+            (None, Some(it)) => !defaults.of(owner.class).means(key, it, &scratch.1),
             (None, None) => false,
         }
     }
@@ -304,9 +292,7 @@ fn add_names(names: &mut Vec<String>, key: Ustr, old: Option<&Variant>, new: Opt
         before != after
     };
     let gone = old.iter().filter(|(name, _)| differs(name));
-    let came = new
-        .iter()
-        .filter(|(name, _)| old.get(name.as_str()).is_none());
+    let came = new.iter().filter(|(name, _)| old.get(name.as_str()).is_none());
     names.extend(gone.chain(came).map(|(name, _)| format!("@{name}")));
 }
 

@@ -6,7 +6,6 @@
 //! the name differs. The order of siblings counts for nothing else.
 
 use std::collections::VecDeque;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use rbx_dom_weak::{AHashMap, Ustr, UstrMap, ustr};
 use rbx_types::{Ref, UniqueId, Variant};
@@ -25,6 +24,8 @@ pub(super) struct Side<'a> {
     numbers: AHashMap<Ref, u32>,
     /// Hashes of whole subtrees, without the name of the topmost.
     contents: Vec<u64>,
+    /// The same with it.
+    subtrees: Vec<u64>,
     /// For each instance, its number in the other scene.
     pub(super) pairs: Vec<u32>,
 }
@@ -40,14 +41,11 @@ impl<'a> Side<'a> {
         let mut side = Self {
             pairs: vec![NONE; flat.len()],
             contents: Vec::new(),
+            subtrees: Vec::new(),
             numbers,
             flat,
         };
-        let mut scratch = Vec::new();
-        let alone: Vec<u64> = (0..side.flat.len())
-            .map(|at| side.hash(at, defaults, &mut scratch))
-            .collect();
-        side.contents = side.hash_subtrees(alone);
+        side.hash_subtrees(defaults);
         side
     }
 
@@ -56,43 +54,46 @@ impl<'a> Side<'a> {
         self.numbers.get(&to).map(|at| *at as usize)
     }
 
-    /// A hash of an instance without its name, children, ids and references.
-    fn hash(&self, at: usize, defaults: &mut Defaults, scratch: &mut Vec<u8>) -> u64 {
-        let instance = self.flat.instances[at];
-        let mut sum = 0_u64;
-        for (key, variant) in &instance.properties {
-            if is_id(*key) || matches!(variant, Variant::Ref(_)) {
-                continue;
-            }
-            scratch.clear();
-            let (out, point) = (&mut *scratch, &|_| 1);
-            Bytes { out, point }.variant(variant);
-            if !defaults.is_default(instance.class, *key, variant, scratch) {
-                sum = sum.wrapping_add(mix((key.as_str(), &*scratch)));
-            }
-        }
-        mix((instance.class.as_str(), sum))
-    }
-
-    /// Hashes of subtrees from hashes of instances. A reference counts as the instance that it
-    /// points to, as such: equal welds between different parts are told apart.
-    fn hash_subtrees(&self, alone: Vec<u64>) -> Vec<u64> {
-        let mut sums = alone.clone();
+    /// Hashes of all instances, each without its name, children and ids. A reference counts as the
+    /// instance that it points to, as such: equal welds between different parts are told apart.
+    fn hash_instances(&self, defaults: &mut Defaults) -> Vec<u64> {
+        let (mut references, mut scratch) = (Vec::new(), Vec::new());
+        let mut hashes = Vec::with_capacity(self.flat.len());
         for (at, instance) in self.flat.instances.iter().enumerate() {
+            let defaults = defaults.of(instance.class);
+            let mut sum = instance.class.precomputed_hash();
             for (key, variant) in &instance.properties {
-                if let Variant::Ref(to) = variant
-                    && let Some(to) = self.number(*to)
-                {
-                    sums[at] = sums[at].wrapping_add(mix((key.as_str(), alone[to])));
+                if let Variant::Ref(to) = variant {
+                    references.extend(self.number(*to).map(|to| (at, *key, to)));
+                } else if !is_id(*key) && !defaults.equals(*key, variant) {
+                    scratch.clear();
+                    let (out, point) = (&mut scratch, &|_| 1);
+                    Bytes { out, point }.variant(variant);
+                    if !defaults.means(*key, variant, &scratch) {
+                        sum = sum.wrapping_add(mix(key.precomputed_hash(), &scratch));
+                    }
                 }
             }
+            hashes.push(sum);
         }
-        for at in (1..sums.len()).rev() {
-            sums[at] = mix(sums[at]);
+        let alone = hashes.clone();
+        for (at, key, to) in references {
+            let reference = mix(key.precomputed_hash(), &alone[to].to_le_bytes());
+            hashes[at] = hashes[at].wrapping_add(reference);
+        }
+        hashes
+    }
+
+    fn hash_subtrees(&mut self, defaults: &mut Defaults) {
+        self.contents = self.hash_instances(defaults);
+        self.subtrees = vec![0; self.contents.len()];
+        for at in (1..self.contents.len()).rev() {
+            self.contents[at] = mix(self.contents[at], b"");
+            let subtree = mix(self.contents[at], self.name(at).as_bytes());
+            self.subtrees[at] = subtree;
             let parent = self.flat.parent(at);
-            sums[parent] = sums[parent].wrapping_add(named(sums[at], self.name(at)));
+            self.contents[parent] = self.contents[parent].wrapping_add(subtree);
         }
-        sums
     }
 
     fn name(&self, at: usize) -> &'a str {
@@ -101,10 +102,6 @@ impl<'a> Side<'a> {
 
     fn class(&self, at: usize) -> Ustr {
         self.flat.instances[at].class
-    }
-
-    fn subtree(&self, at: usize) -> u64 {
-        named(self.contents[at], self.name(at))
     }
 
     pub(super) fn pair(&self, at: usize) -> Option<usize> {
@@ -119,52 +116,68 @@ impl<'a> Side<'a> {
     }
 }
 
-fn mix(it: impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    it.hash(&mut hasher);
-    hasher.finish()
-}
-
-fn named(content: u64, name: &str) -> u64 {
-    mix((content, name))
+/// A quick hash. Nobody relies on it but the choice among siblings of one name: what is a pair is
+/// compared in full.
+fn mix(seed: u64, bytes: &[u8]) -> u64 {
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut hash = seed ^ bytes.len() as u64;
+    let (chunks, rest) = bytes.as_chunks::<8>();
+    for chunk in chunks {
+        hash = (hash.rotate_left(5) ^ u64::from_le_bytes(*chunk)).wrapping_mul(FACTOR);
+    }
+    for byte in rest {
+        hash = (hash.rotate_left(5) ^ u64::from(*byte)).wrapping_mul(FACTOR);
+    }
+    hash = (hash ^ (hash >> 32)).wrapping_mul(FACTOR);
+    hash ^ (hash >> 29)
 }
 
 fn is_id(key: Ustr) -> bool {
     key.as_str() == UNIQUE_ID || key.as_str() == HISTORY_ID
 }
 
-/// The defaults of stored properties as bytes, looked up once.
+/// The defaults of stored properties, looked up once.
 #[derive(Default)]
 pub(super) struct Defaults {
-    known: UstrMap<UstrMap<Option<Vec<u8>>>>,
+    classes: UstrMap<ClassDefaults>,
+}
+
+/// The defaults of one class; none where reflection knows none.
+pub(super) struct ClassDefaults {
+    class: Ustr,
+    known: UstrMap<Option<(&'static Variant, Vec<u8>)>>,
 }
 
 impl Defaults {
-    /// Whether a stored value says the same as no stored value.
-    pub(super) fn is_default(
-        &mut self,
-        class: Ustr,
-        key: Ustr,
-        variant: &Variant,
-        bytes: &[u8],
-    ) -> bool {
-        let default = self
-            .known
+    pub(super) fn of(&mut self, class: Ustr) -> &mut ClassDefaults {
+        self.classes
             .entry(class)
-            .or_default()
-            .entry(key)
-            .or_insert_with(|| {
-                let default = reflection::default_of(class.as_str(), key.as_str())?;
-                let mut out = Vec::new();
-                Bytes {
-                    out: &mut out,
-                    point: &|_| 0,
-                }
-                .variant(default);
-                Some(out)
-            });
-        match default {
-            Some(default) => *default == bytes,
+            .or_insert_with(|| ClassDefaults { class, known: UstrMap::default() })
+    }
+}
+
+impl ClassDefaults {
+    fn get(&mut self, key: Ustr) -> Option<&(&'static Variant, Vec<u8>)> {
+        let class = self.class;
+        let known = self.known.entry(key).or_insert_with(|| {
+            let default = reflection::default_of(class.as_str(), key.as_str())?;
+            let mut bytes = Vec::new();
+            let (out, point) = (&mut bytes, &|_| 0);
+            Bytes { out, point }.variant(default);
+            Some((default, bytes))
+        });
+        known.as_ref()
+    }
+
+    /// Whether a value is the default as it stands. Quick, and not the last word.
+    fn equals(&mut self, key: Ustr, variant: &Variant) -> bool {
+        self.get(key).is_some_and(|default| default.0 == variant)
+    }
+
+    /// Whether a stored value, given as bytes too, says the same as no stored value.
+    pub(super) fn means(&mut self, key: Ustr, variant: &Variant, bytes: &[u8]) -> bool {
+        match self.get(key) {
+            Some(default) => default.1 == bytes,
             None => is_blank(variant, bytes),
         }
     }
@@ -187,14 +200,14 @@ fn marry(a: &mut Side<'_>, b: &mut Side<'_>, at: usize, other: usize) {
 }
 
 fn pair_ids(a: &mut Side<'_>, b: &mut Side<'_>) {
-    let ids: AHashMap<UniqueId, usize> = (1..a.flat.len())
-        .filter_map(|at| unique_id(a, at).map(|id| (id, at)))
-        .collect();
+    let key = ustr(UNIQUE_ID);
+    let ids: AHashMap<UniqueId, usize> =
+        (1..a.flat.len()).filter_map(|at| unique_id(a, key, at).map(|id| (id, at))).collect();
     if ids.is_empty() {
         return;
     }
     for other in 1..b.flat.len() {
-        if let Some(at) = unique_id(b, other).and_then(|id| ids.get(&id).copied())
+        if let Some(at) = unique_id(b, key, other).and_then(|id| ids.get(&id).copied())
             && a.pair(at).is_none()
             && a.class(at) == b.class(other)
         {
@@ -203,8 +216,8 @@ fn pair_ids(a: &mut Side<'_>, b: &mut Side<'_>) {
     }
 }
 
-fn unique_id(side: &Side<'_>, at: usize) -> Option<UniqueId> {
-    match side.flat.instances[at].properties.get(&ustr(UNIQUE_ID)) {
+fn unique_id(side: &Side<'_>, key: Ustr, at: usize) -> Option<UniqueId> {
+    match side.flat.instances[at].properties.get(&key) {
         Some(Variant::UniqueId(id)) if !id.is_nil() => Some(*id),
         _ => None,
     }
@@ -213,22 +226,16 @@ fn unique_id(side: &Side<'_>, at: usize) -> Option<UniqueId> {
 fn pair_children<'a>(a: &mut Side<'a>, b: &mut Side<'a>, at: usize, other: usize) {
     let (left, right) = (a.single(at), b.single(other));
     let same = left.iter().zip(&right).take_while(|(at, other)| {
-        a.class(**at) == b.class(**other) && a.subtree(**at) == b.subtree(**other)
+        a.class(**at) == b.class(**other) && a.subtrees[**at] == b.subtrees[**other]
     });
     let same = same.count();
     for (at, other) in left.iter().zip(&right).take(same) {
         marry(a, b, *at, *other);
     }
     let (left, right) = (&left[same..], &right[same..]);
-    pair_by(a, b, left, right, |side, at| {
-        (side.class(at), side.name(at), side.subtree(at))
-    });
-    pair_by(a, b, left, right, |side, at| {
-        (side.class(at), side.name(at), 0)
-    });
-    pair_by(a, b, left, right, |side, at| {
-        (side.class(at), "", side.contents[at])
-    });
+    pair_by(a, b, left, right, |side, at| (side.class(at), side.name(at), side.subtrees[at]));
+    pair_by(a, b, left, right, |side, at| (side.class(at), side.name(at), 0));
+    pair_by(a, b, left, right, |side, at| (side.class(at), "", side.contents[at]));
 }
 
 /// What has to be equal for two siblings to be a pair.
@@ -244,10 +251,7 @@ fn pair_by<'a>(
 ) {
     let mut waiting: AHashMap<Likeness<'a>, VecDeque<usize>> = AHashMap::new();
     for other in right.iter().filter(|other| b.pair(**other).is_none()) {
-        waiting
-            .entry(likeness(b, *other))
-            .or_default()
-            .push_back(*other);
+        waiting.entry(likeness(b, *other)).or_default().push_back(*other);
     }
     if waiting.is_empty() {
         return;
@@ -256,9 +260,7 @@ fn pair_by<'a>(
         if a.pair(*at).is_some() {
             continue;
         }
-        let found = waiting
-            .get_mut(&likeness(a, *at))
-            .and_then(VecDeque::pop_front);
+        let found = waiting.get_mut(&likeness(a, *at)).and_then(VecDeque::pop_front);
         if let Some(other) = found {
             marry(a, b, *at, other);
         }

@@ -27,18 +27,13 @@ fn told(all: &[Difference]) -> Vec<String> {
             Difference::Added { path, count, .. } => format!("+{count} {path}"),
             Difference::Removed { path, count, .. } => format!("-{count} {path}"),
             Difference::Moved { from, to, .. } => format!("{from} -> {to}"),
-            Difference::Changed {
-                path, properties, ..
-            } => {
+            Difference::Changed { path, properties, .. } => {
                 let names: Vec<_> = properties.iter().map(|it| it.name.as_str()).collect();
                 format!("{path}: {}", names.join(" "))
             }
-            Difference::Script {
-                path,
-                before,
-                after,
-                ..
-            } => format!("{path}: {before:?} {after:?}"),
+            Difference::Script { path, before, after, .. } => {
+                format!("{path}: {before:?} {after:?}")
+            }
         })
         .collect()
 }
@@ -68,12 +63,7 @@ fn place() -> Scene {
     let mut scene = build(PLACE);
     for n in 1..=3_u8 {
         let leaf = at(&scene, &format!("Workspace.Tree.Leaf[{n}]"));
-        set(
-            &mut scene,
-            leaf,
-            "Size",
-            Value::Vector3(Vector3::new(n.into(), 1.0, 1.0)),
-        );
+        set(&mut scene, leaf, "Size", Value::Vector3(Vector3::new(n.into(), 1.0, 1.0)));
     }
     let leaf = at(&scene, "Workspace.Tree.Leaf[2]");
     let target = scene.target(leaf);
@@ -109,10 +99,7 @@ fn instances_come_and_go() {
     );
     check(|b| delete(b, "Workspace.Tree"), &["-6 game.Workspace.Tree"]);
     // One of three equal names is one difference; the weld still points to the same leaf.
-    check(
-        |b| delete(b, "Workspace.Tree.Leaf[1]"),
-        &["-1 game.Workspace.Tree.Leaf[1]"],
-    );
+    check(|b| delete(b, "Workspace.Tree.Leaf[1]"), &["-1 game.Workspace.Tree.Leaf[1]"]);
     check(
         |b| {
             let leaf = at(b, "Workspace.Tree.Leaf[3]");
@@ -134,26 +121,13 @@ fn properties_and_texts() {
                 Value::Vector3(Vector3::new(9.0, 1.0, 1.0)),
             );
             set_at(b, "Workspace.Tree.Leaf[3]", "@Ripe", Value::Bool(true));
-            set_at(
-                b,
-                "Workspace.Tree.Leaf[3]",
-                "Name",
-                Value::String("Big".to_owned()),
-            );
+            set_at(b, "Workspace.Tree.Leaf[3]", "Name", Value::String("Big".to_owned()));
         },
-        &[
-            "-1 game.Workspace.Tree.Leaf[3]",
-            "+1 game.Workspace.Tree.Big",
-        ],
+        &["-1 game.Workspace.Tree.Leaf[3]", "+1 game.Workspace.Tree.Big"],
     );
     check(
         |b| {
-            set_at(
-                b,
-                "Workspace.Tree.Leaf[3]",
-                "Transparency",
-                Value::Float32(0.5),
-            );
+            set_at(b, "Workspace.Tree.Leaf[3]", "Transparency", Value::Float32(0.5));
             set_at(b, "Workspace.Tree.Leaf[3]", "@Ripe", Value::Bool(true));
         },
         &["game.Workspace.Tree.Leaf[3]: @Ripe Transparency"],
@@ -178,38 +152,21 @@ fn properties_and_texts() {
     );
     check(
         |b| delete(b, "Workspace.Tree.Leaf[2]"),
-        &[
-            "-1 game.Workspace.Tree.Leaf[2]",
-            "game.Workspace.Tree.Weld: Part0",
-        ],
+        &["-1 game.Workspace.Tree.Leaf[2]", "game.Workspace.Tree.Weld: Part0"],
     );
 }
 
 #[test]
 fn what_says_the_same_is_no_difference() {
     let trunk = "Workspace.Tree.Trunk";
-    check(
-        |b| set_at(b, trunk, "Transparency", Value::Float32(0.0)),
-        &[],
-    );
-    check(
-        |b| set_at(b, trunk, "Transparency", Value::Float32(-0.0)),
-        &[],
-    );
+    check(|b| set_at(b, trunk, "Transparency", Value::Float32(0.0)), &[]);
+    check(|b| set_at(b, trunk, "Transparency", Value::Float32(-0.0)), &[]);
     check(|b| set_at(b, trunk, "Tags", Value::Tags(vec![])), &[]);
-    check(
-        |b| set_at(b, trunk, "Future", Value::String(String::new())),
-        &[],
-    );
+    check(|b| set_at(b, trunk, "Future", Value::String(String::new())), &[]);
     check(|b| set_at(b, trunk, "UniqueId", id(3)), &[]);
     let tags = |names: &[&str]| Value::Tags(names.iter().map(|it| (*it).to_owned()).collect());
     same(trunk, "Tags", tags(&["a", "b"]), tags(&["b", "a"]));
-    same(
-        trunk,
-        "Reflectance",
-        Value::Float32(f32::NAN),
-        Value::Float32(-f32::NAN),
-    );
+    same(trunk, "Reflectance", Value::Float32(f32::NAN), Value::Float32(-f32::NAN));
     same(
         trunk,
         "@C",
@@ -241,12 +198,7 @@ fn unique_ids_find_what_moved_and_was_renamed() {
     let (trunk, workspace) = (at(&b, "Workspace.Tree.Trunk"), at(&b, "Workspace"));
     let group = b.create(workspace, "Model", "Group");
     b.move_to(trunk, group, None).unwrap();
-    set_at(
-        &mut b,
-        "Workspace.Tree",
-        "Name",
-        Value::String("Oak".to_owned()),
-    );
+    set_at(&mut b, "Workspace.Tree", "Name", Value::String("Oak".to_owned()));
     set_at(&mut b, "Workspace.Run", "UniqueId", id(4));
     assert_eq!(
         told(&diff(&a, &b)),
@@ -274,18 +226,8 @@ fn a_file_says_the_same_as_the_scene() {
     for format in [Format::Binary, Format::Xml] {
         let mut a = place();
         a.format = format;
-        set_at(
-            &mut a,
-            "Workspace.Tree.Leaf[1]",
-            "@Text",
-            Value::String("x".to_owned()),
-        );
-        set_at(
-            &mut a,
-            "Workspace.Tree.Leaf[1]",
-            "Future",
-            Value::Bool(true),
-        );
+        set_at(&mut a, "Workspace.Tree.Leaf[1]", "@Text", Value::String("x".to_owned()));
+        set_at(&mut a, "Workspace.Tree.Leaf[1]", "Future", Value::Bool(true));
         let b = Scene::decode(&a.encode().unwrap()).unwrap();
         assert_eq!(diff(&a, &b), []);
         assert_eq!(diff(&b, &a), []);

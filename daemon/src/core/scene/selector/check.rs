@@ -16,10 +16,7 @@ pub(super) fn check(selector: &Selector, scene: &Scene) -> Result<(), Refusal> {
 }
 
 fn check_list(any_of: &[Complex], scene: &Scene) -> Result<(), Refusal> {
-    for tests in any_of
-        .iter()
-        .flat_map(|complex| &complex.steps)
-        .map(|step| step.tests.as_slice())
+    for tests in any_of.iter().flat_map(|complex| &complex.steps).map(|step| step.tests.as_slice())
     {
         let class = tests.iter().find_map(|test| match test {
             Test::Class { name, .. } => Some(name.as_str()),
@@ -45,11 +42,7 @@ fn check_list(any_of: &[Complex], scene: &Scene) -> Result<(), Refusal> {
 
 fn check_class(name: &str, scene: &Scene) -> Result<(), Refusal> {
     let known = name == "Instance" || reflection::class(name).is_some();
-    if known
-        || scene
-            .descendants(scene.root())
-            .any(|node| scene.class(node) == name)
-    {
+    if known || scene.descendants(scene.root()).any(|node| scene.class(node) == name) {
         return Ok(());
     }
     let near = did_you_mean(name, reflection::database().classes.keys().copied());

@@ -27,6 +27,9 @@ pub(super) struct Search<'a> {
     probes: Vec<Vec<OnceCell<Probe>>>,
     /// For each `:not` and `:has`, what its list matches, where it had to be found for all.
     nested: Vec<OnceCell<Vec<bool>>>,
+    tags: Ustr,
+    attributes: Ustr,
+    disabled: Ustr,
 }
 
 /// Where a property of a class is, and what it is compared with.
@@ -76,15 +79,15 @@ impl<'a> Search<'a> {
             nested: (0..slots.nested).map(|_| OnceCell::new()).collect(),
             classes,
             class_of,
+            tags: ustr("Tags"),
+            attributes: ustr("Attributes"),
+            disabled: ustr("Disabled"),
         }
     }
 
     pub(super) fn select(&self, any_of: &[Complex]) -> Vec<Node> {
         let found = self.matching(any_of);
-        (1..self.flat.len())
-            .filter(|at| found[*at])
-            .map(|at| self.flat.node(at))
-            .collect()
+        (1..self.flat.len()).filter(|at| found[*at]).map(|at| self.flat.node(at)).collect()
     }
 
     /// Which instances are where a list of steps from the root leads to.
@@ -171,19 +174,26 @@ impl<'a> Search<'a> {
                 table[self.class_of[at] as usize]
             }
             Test::Name(name) => instance.name == *name,
-            Test::Tag(tag) => match instance.properties.get(&ustr("Tags")) {
+            Test::Tag(tag) => match instance.properties.get(&self.tags) {
                 Some(Variant::Tags(tags)) => tags.iter().any(|it| it == tag),
                 _ => false,
             },
-            Test::HasAttribute(key) => attribute(instance, key).is_some(),
+            Test::HasAttribute(key) => self.attribute(instance, key).is_some(),
             Test::Attribute(key, value) => {
-                attribute(instance, key).is_some_and(|stored| equals(stored, value))
+                self.attribute(instance, key).is_some_and(|stored| equals(stored, value))
             }
             Test::Property(test) => self.has_value(test, at),
             Test::Not(nested) => !self.any(nested, at),
             Test::Has(nested) => {
                 self.nested[nested.slot].get_or_init(|| self.having(&nested.any_of))[at]
             }
+        }
+    }
+
+    fn attribute<'b>(&self, instance: &'b Instance, key: &str) -> Option<&'b Variant> {
+        match instance.properties.get(&self.attributes) {
+            Some(Variant::Attributes(all)) => all.get(key),
+            _ => None,
         }
     }
 
@@ -207,23 +217,22 @@ impl<'a> Search<'a> {
             Probe::Class => instance.class.as_str() == test.value.text,
             Probe::Nowhere => false,
             Probe::NotDisabled => {
-                let disabled = instance.properties.get(&ustr("Disabled"));
+                let disabled = instance.properties.get(&self.disabled);
                 let enabled = !matches!(disabled, Some(Variant::Bool(true)));
                 test.value.boolean() == Some(enabled)
             }
-            Probe::Stored {
-                key,
-                default,
-                wanted,
-            } => match (instance.properties.get(key).or(*default), wanted) {
-                (None, _) => false,
-                (Some(stored), Wanted::Written) => equals(stored, &test.value),
-                (Some(Variant::Enum(item)), Wanted::Item(number)) => Some(item.to_u32()) == *number,
-                (Some(_), Wanted::Item(_)) => false,
-                (Some(stored), Wanted::Migrated(value)) => {
-                    value.as_ref().is_some_and(|value| same(stored, value))
+            Probe::Stored { key, default, wanted } => {
+                match (instance.properties.get(key).or(*default), wanted) {
+                    (Some(stored), Wanted::Written) => equals(stored, &test.value),
+                    (Some(Variant::Enum(item)), Wanted::Item(number)) => {
+                        Some(item.to_u32()) == *number
+                    }
+                    (None, _) | (Some(_), Wanted::Item(_)) => false,
+                    (Some(stored), Wanted::Migrated(value)) => {
+                        value.as_ref().is_some_and(|value| same(stored, value))
+                    }
                 }
-            },
+            }
         }
     }
 }
@@ -264,9 +273,7 @@ fn wanted(ty: &rbx_reflection::DataType<'_>, value: &Literal) -> Wanted {
 }
 
 pub(super) fn enum_number(enum_type: &str, value: &Literal) -> Option<u32> {
-    value
-        .number()
-        .or_else(|| reflection::enum_value(enum_type, value.item(enum_type)).ok())
+    value.number().or_else(|| reflection::enum_value(enum_type, value.item(enum_type)).ok())
 }
 
 /// A literal as the value that a replaced property had.
@@ -302,13 +309,6 @@ fn same(stored: &Variant, wanted: &Variant) -> bool {
     }
 }
 
-fn attribute<'a>(instance: &'a Instance, key: &str) -> Option<&'a Variant> {
-    match instance.properties.get(&ustr("Attributes")) {
-        Some(Variant::Attributes(all)) => all.get(key),
-        _ => None,
-    }
-}
-
 /// Whether a stored value is what a literal says, read as the stored value's type.
 fn equals(stored: &Variant, value: &Literal) -> bool {
     match stored {
@@ -317,9 +317,9 @@ fn equals(stored: &Variant, value: &Literal) -> bool {
         Variant::Float64(it) => value.number() == Some(*it),
         Variant::Int32(it) => value.number() == Some(f64::from(*it)),
         // Both ways: a long number is exact as an integer, and `5.0` is one too.
-        Variant::Int64(it) => value
-            .number::<i64>()
-            .map_or_else(|| value.number() == Some(*it as f64), |n| n == *it),
+        Variant::Int64(it) => {
+            value.number::<i64>().map_or_else(|| value.number() == Some(*it as f64), |n| n == *it)
+        }
         Variant::String(it) => *it == value.text,
         Variant::BinaryString(it) => AsRef::<[u8]>::as_ref(it) == value.text.as_bytes(),
         Variant::ContentId(it) => it.as_str() == value.text,

@@ -105,9 +105,7 @@ impl Literal {
 
     /// The number, read as the type that it is compared with: 0.1 is not the same number in all.
     fn number<N: std::str::FromStr>(&self) -> Option<N> {
-        (!self.quoted && is_number(&self.text))
-            .then(|| self.text.parse().ok())
-            .flatten()
+        (!self.quoted && is_number(&self.text)).then(|| self.text.parse().ok()).flatten()
     }
 
     /// An enum item's name, without `Enum.Material.` in front.
@@ -244,10 +242,7 @@ impl fmt::Display for Word<'_> {
 impl fmt::Display for Literal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Quotes make a difference only around what would otherwise be a boolean or a number.
-        let bare = Self {
-            text: self.text.clone(),
-            quoted: false,
-        };
+        let bare = Self { text: self.text.clone(), quoted: false };
         let says_more = bare.boolean().is_some() || is_number(&self.text);
         match (self.quoted, says_more) {
             (false, true) => f.write_str(&self.text),

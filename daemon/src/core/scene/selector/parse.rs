@@ -20,21 +20,13 @@ pub(super) fn parse(text: &str) -> Result<Selector, Refusal> {
              it, or name the instances with `paths`."
         );
     }
-    let mut parser = Parser {
-        text,
-        chars: text.chars().collect(),
-        at: 0,
-        nesting: 0,
-        slots: Slots::default(),
-    };
+    let mut parser =
+        Parser { text, chars: text.chars().collect(), at: 0, nesting: 0, slots: Slots::default() };
     let any_of = parser.list(List::Top)?;
     if parser.at < parser.chars.len() {
         return parser.fail("`)` closes nothing");
     }
-    Ok(Selector {
-        any_of,
-        slots: parser.slots,
-    })
+    Ok(Selector { any_of, slots: parser.slots })
 }
 
 /// Where a list of alternatives stands.
@@ -103,11 +95,7 @@ impl Parser<'_> {
         if !self.take('>') {
             return None;
         }
-        Some(if self.take('>') {
-            Combinator::Descendant
-        } else {
-            Combinator::Child
-        })
+        Some(if self.take('>') { Combinator::Descendant } else { Combinator::Child })
     }
 
     fn complex(&mut self, list: List) -> Result<Complex, Refusal> {
@@ -115,10 +103,7 @@ impl Parser<'_> {
         let start = self.at;
         let first = self.combinator();
         if first.is_some() && list == List::Not {
-            return self.fail_at(
-                start,
-                "inside `:not(...)` nothing comes before the first step",
-            );
+            return self.fail_at(start, "inside `:not(...)` nothing comes before the first step");
         }
         let mut by = first.unwrap_or(Combinator::Descendant);
         let mut steps = Vec::new();
@@ -192,10 +177,7 @@ impl Parser<'_> {
         if let Some(quote @ ('"' | '\'')) = self.peek() {
             return self.quoted(quote);
         }
-        let word: String = self.chars[self.at..]
-            .iter()
-            .take_while(|c| is_plain(**c))
-            .collect();
+        let word: String = self.chars[self.at..].iter().take_while(|c| is_plain(**c)).collect();
         if word.is_empty() {
             return self.fail(missing);
         }
@@ -294,20 +276,14 @@ impl Parser<'_> {
                 "a value with other characters than letters, digits, `_` and `-` needs quotes",
             );
         }
-        Ok(Literal {
-            text,
-            quoted: false,
-        })
+        Ok(Literal { text, quoted: false })
     }
 
     /// `:not(...)` or `:has(...)`.
     fn pseudo(&mut self) -> Result<Test, Refusal> {
         let start = self.at;
         self.at += 1;
-        let name: String = self.chars[self.at..]
-            .iter()
-            .take_while(|c| is_plain(**c))
-            .collect();
+        let name: String = self.chars[self.at..].iter().take_while(|c| is_plain(**c)).collect();
         self.at += name.chars().count();
         let list = match name.as_str() {
             "not" => List::Not,
@@ -329,11 +305,7 @@ impl Parser<'_> {
         let slot = self.slots.nested;
         self.slots.nested += 1;
         let nested = Nested { any_of, slot };
-        Ok(if list == List::Not {
-            Test::Not(nested)
-        } else {
-            Test::Has(nested)
-        })
+        Ok(if list == List::Not { Test::Not(nested) } else { Test::Has(nested) })
     }
 }
 

@@ -44,9 +44,7 @@ fn value(key: &str, text: &str) -> Value {
     match text {
         "true" | "false" => Value::Bool(text == "true"),
         _ if key == "@Big" => Value::Float64(text.parse().unwrap()),
-        _ => text
-            .parse()
-            .map_or_else(|_| Value::String(text.to_owned()), Value::Float32),
+        _ => text.parse().map_or_else(|_| Value::String(text.to_owned()), Value::Float32),
     }
 }
 
@@ -75,9 +73,7 @@ fn check(selector: &str, paths: &[&str]) {
         .into_iter()
         .map(|node| {
             let path = scene.path(node).to_string();
-            path.replace("game.Workspace", "W")
-                .replace("game.", "")
-                .replace("W.Orchard", "O")
+            path.replace("game.Workspace", "W").replace("game.", "").replace("W.Orchard", "O")
         })
         .collect();
     assert_eq!(found, paths, "{selector}");
@@ -134,9 +130,7 @@ fn steps_are_taken_from_the_root() {
     check("Model > Model >> Model", &[A, B]);
     check("Model>Model>Model>>BasePart", &[TRUNK, LEAF, RED, WEDGE]);
     let scene = build(PLACE);
-    let orchard = scene
-        .resolve(&"game.Workspace.Orchard".parse().unwrap())
-        .unwrap();
+    let orchard = scene.resolve(&"game.Workspace.Orchard".parse().unwrap()).unwrap();
     let found = |text| Selector::find(text, &scene, orchard).unwrap().len();
     // Neither the root nor what is above it is a step.
     assert_eq!(found("#Orchard"), 0);
@@ -148,10 +142,7 @@ fn steps_are_taken_from_the_root() {
 #[test]
 fn not_and_has() {
     check("Model:not(.Apple, [$OnFire], Workspace)", &["O"]);
-    check(
-        "BasePart:not(Model.Apple > Part)",
-        &[LEAF, WEDGE, "W.Trunk"],
-    );
+    check("BasePart:not(Model.Apple > Part)", &[LEAF, WEDGE, "W.Trunk"]);
     check("Model:has(Texture)", &["W", "O", A]);
     check("Model:has(> Part)", &["W", A]);
     check("Model:has(> Model > WedgePart)", &["O"]);
@@ -160,10 +151,7 @@ fn not_and_has() {
     check("MeshPart:has(> :not(Decal))", &[]);
     check("MeshPart:not(:has(> :not(Texture)))", &[LEAF]);
     check("Model:has(WedgePart):not(:has(Model))", &[B]);
-    check(
-        "Model:has(> BasePart:has(Texture), WedgePart)",
-        &["W", "O", A, B],
-    );
+    check("Model:has(> BasePart:has(Texture), WedgePart)", &["W", "O", A, B]);
     check(":not(Instance)", &[]);
 }
 
@@ -184,10 +172,7 @@ fn the_canonical_text() {
     prints("[A='bc']", "[A = bc]");
     prints("[A='4'][B=4][C='true']", "[A = \"4\"][B = 4][C = \"true\"]");
     prints(r#"#'a"b\\\''"#, r#"#"a\"b\\'""#);
-    prints(
-        "Part[Name = 'a], b > c'] > A",
-        "Part[Name = \"a], b > c\"] > A",
-    );
+    prints("Part[Name = 'a], b > c'] > A", "Part[Name = \"a], b > c\"] > A");
     prints("\n Part\n >\tModel\r\n", "Part > Model");
 }
 

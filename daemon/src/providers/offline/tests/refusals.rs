@@ -19,10 +19,7 @@ fn what_is_not_understood_is_refused_whole() {
     }
     refuse(" ;\n; ", "Nothing was asked");
     refuse("delete .A; dance", "`dance`");
-    refuse(
-        "comment game.A: do it then delete Part",
-        "put its text in double quotes",
-    );
+    refuse("comment game.A: do it then delete Part", "put its text in double quotes");
     refuse("make delete Part", "I do not understand `make delete Part`");
     refuse("delete all the red bricks", "understand `bricks` in");
     refuse("delete Part please", "understand `please` in");
@@ -30,10 +27,7 @@ fn what_is_not_understood_is_refused_whole() {
     refuse("delete Workspace.Part", "write `game.Workspace.Part`");
     refuse("delete Game.Workspace", "begin with `game`");
     refuse("delete game.Workspace.Part and more", "understand");
-    refuse(
-        "rename game.Workspace.A to My Wall",
-        "stands in double quotes",
-    );
+    refuse("rename game.Workspace.A to My Wall", "stands in double quotes");
     refuse("rename game.Workspace.A to B to C", "stands there twice");
     refuse("rename Part to Wall", "is not a path");
     refuse("rename game.Workspace.A", "`to` is missing");
@@ -42,14 +36,8 @@ fn what_is_not_understood_is_refused_whole() {
     refuse("comment game.A hello", "a colon is missing");
     refuse("comment game.A: \"\"", "the comment is empty");
     refuse("comment game.A: \"open", "never closed");
-    refuse(
-        &format!("comment game.A: {}", "x".repeat(2_000)),
-        "at most 2000",
-    );
-    refuse(
-        "replace wait with task.wait in all scripts",
-        "in double quotes",
-    );
+    refuse(&format!("comment game.A: {}", "x".repeat(2_000)), "at most 2000");
+    refuse("replace wait with task.wait in all scripts", "in double quotes");
     refuse("replace \"\" with \"a\" in all scripts", "is empty");
     refuse("replace \"a\" with \"b\"", "is expected");
     refuse("move Part to Folder", "is not a path");
@@ -84,9 +72,7 @@ fn strange_input_does_not_panic() {
     // A fixed sequence, so that a failure repeats.
     let mut state = 7_u64;
     let mut random = |below: usize| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (state >> 33) as usize % below
     };
     for _ in 0..5_000 {

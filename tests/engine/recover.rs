@@ -1,0 +1,103 @@
+//! A process that stops at any moment: nothing that was approved is lost, and no file is half done.
+
+use scene_schemas::entry::{Entry, Record};
+use vector_daemon::core::scene::Format;
+use vector_daemon::engine::recover;
+use vector_daemon::ledger::Append;
+
+use super::{Bench, as_one, edits, one_by_one, place};
+
+/// The ledger as it was after its first entries.
+fn with_entries(records: &[Record]) -> Bench {
+    let bench = Bench::new();
+    for record in records {
+        let workflow = (record.seq != record.workflow).then_some(record.workflow);
+        let entries = vec![record.entry.clone()];
+        bench.ledger.append(Append { workflow, entries, blobs: Vec::new() }).unwrap();
+    }
+    bench
+}
+
+/// The same entries, about another file.
+fn about(records: &[Record], from: &str, to: &str) -> Vec<Record> {
+    let text = serde_json::to_string(records).unwrap();
+    serde_json::from_str(&text.replace(from, to)).unwrap()
+}
+
+#[test]
+fn whatever_stands_in_the_ledger_is_finished_or_nothing_happened() {
+    let before = place(Format::Binary);
+    for (name, calls) in edits() {
+        for calls in [as_one(&calls), one_by_one(&calls)] {
+            let bench = Bench::new();
+            let file = bench.file(&before);
+            bench.edit(&file, calls);
+            let after = std::fs::read(&file).unwrap();
+            let records = bench.ledger.read(scene_schemas::entry::Seq(0), 1_000).unwrap();
+            for stop in 1..=records.len() {
+                // A file is replaced between `applying` and `applied`: stopped there, it may be either.
+                let last = &records[stop - 1].entry;
+                let replaced =
+                    records[..stop].iter().any(|it| matches!(it.entry, Entry::Applied { .. }));
+                let files: &[&[u8]] = match last {
+                    Entry::Applying { .. } => &[&before, &after],
+                    _ if replaced => &[&after],
+                    _ => &[&before],
+                };
+                for content in files {
+                    let what = format!("{name}, stopped after entry {stop} ({last:?})");
+                    stop_and_recover(&records[..stop], &file, content, [&before, &after], &what);
+                }
+            }
+        }
+    }
+}
+
+fn stop_and_recover(
+    records: &[Record],
+    file: &std::path::Path,
+    content: &[u8],
+    [before, after]: [&[u8]; 2],
+    what: &str,
+) {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = std::fs::canonicalize(folder.path()).unwrap().join("place");
+    std::fs::write(&copy, content).unwrap();
+    let old = std::fs::canonicalize(file).unwrap();
+    let (from, to) = (old.display().to_string(), copy.display().to_string());
+    let bench = with_entries(&about(records, &from, &to));
+    let approved = records.iter().filter(|it| matches!(it.entry, Entry::Approved { .. })).count();
+    let proposed = records.iter().filter(|it| matches!(it.entry, Entry::Proposed { .. })).count();
+    recover(&bench.ledger, &copy).unwrap();
+    let now = std::fs::read(&copy).unwrap();
+    if approved == proposed && approved > 0 && records_are_whole(records) {
+        assert!(now == after, "{what}: what was approved is done");
+    } else if approved == 0 {
+        assert!(now == before, "{what}: nothing was approved");
+    }
+    assert!(bench.ledger.unfinished().unwrap().is_empty(), "{what}: the workflow is over");
+    assert_eq!(recover(&bench.ledger, &copy).unwrap(), Vec::<String>::new(), "{what}");
+    assert!(std::fs::read(&copy).unwrap() == now, "{what}: a second recovery does nothing");
+}
+
+/// Whether all calls were planned, so that what was approved is everything.
+fn records_are_whole(records: &[Record]) -> bool {
+    let calls = records.iter().filter(|it| matches!(it.entry, Entry::Called { .. })).count();
+    let planned = records.iter().filter(|it| matches!(it.entry, Entry::Proposed { .. })).count();
+    calls == planned
+}
+
+#[test]
+fn what_was_approved_is_not_applied_to_a_file_that_changed() {
+    let bench = Bench::new();
+    let file = bench.file(&place(Format::Binary));
+    bench.edit(&file, as_one(&edits()[0].1));
+    let records = bench.ledger.read(scene_schemas::entry::Seq(0), 1_000).unwrap();
+    let stop = records.iter().position(|it| matches!(it.entry, Entry::Approved { .. })).unwrap();
+    let other = place(Format::Xml);
+    std::fs::write(&file, &other).unwrap();
+    let crashed = with_entries(&records[..=stop]);
+    let notices = recover(&crashed.ledger, &file).unwrap();
+    assert!(notices[0].contains("was changed after this was approved"), "{notices:?}");
+    assert!(std::fs::read(&file).unwrap() == other);
+}

@@ -1,0 +1,172 @@
+//! What an edit did not touch is what a bare read and write by the rbx crates gives, property by
+//! property, in real places and our own; and every edit of them can be taken back.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use rbx_dom_weak::WeakDom;
+use rbx_types::{Ref, Variant};
+use serde_json::{Value as Json, json};
+use vector_daemon::core::scene::{Format, Node, Scene, reflection};
+
+use super::{Bench, as_one, place, same};
+
+fn read(bytes: &[u8]) -> WeakDom {
+    if bytes.starts_with(b"<roblox!") {
+        rbx_binary::from_reader(bytes).unwrap()
+    } else {
+        let options = rbx_xml::DecodeOptions::new()
+            .property_behavior(rbx_xml::DecodePropertyBehavior::ReadUnknown);
+        rbx_xml::from_reader(bytes, options).unwrap()
+    }
+}
+
+fn read_and_write(bytes: &[u8]) -> Vec<u8> {
+    let dom = read(bytes);
+    let roots = dom.root().children();
+    let mut out = Vec::new();
+    if bytes.starts_with(b"<roblox!") {
+        rbx_binary::to_writer(&mut out, &dom, roots).unwrap();
+    } else {
+        let options = rbx_xml::EncodeOptions::new()
+            .property_behavior(rbx_xml::EncodePropertyBehavior::WriteUnknown);
+        rbx_xml::to_writer(&mut out, &dom, roots, options).unwrap();
+    }
+    out
+}
+
+/// The instances in tree order, and the place of each.
+fn walk(dom: &WeakDom) -> (Vec<Ref>, HashMap<Ref, usize>) {
+    let (mut order, mut stack) = (Vec::new(), vec![dom.root_ref()]);
+    while let Some(node) = stack.pop() {
+        order.push(node);
+        stack.extend(dom.get_by_ref(node).unwrap().children().iter().rev());
+    }
+    let places = order.iter().enumerate().map(|(at, node)| (*node, at)).collect();
+    (order, places)
+}
+
+/// Holds two files of the same tree against each other, but for one instance's named property.
+fn hold(left: &[u8], right: &[u8], touched: (usize, &str), what: &str) {
+    let (left, right) = (read(left), read(right));
+    let ((left_order, left_places), (right_order, right_places)) = (walk(&left), walk(&right));
+    assert_eq!(left_order.len(), right_order.len(), "{what}");
+    for (at, (a, b)) in left_order.iter().zip(&right_order).enumerate() {
+        let (a, b) = (left.get_by_ref(*a).unwrap(), right.get_by_ref(*b).unwrap());
+        assert_eq!((a.class, a.children().len()), (b.class, b.children().len()), "{what}");
+        if (at, "Name") != touched {
+            assert_eq!(a.name, b.name, "{what}");
+        }
+        let mut names: Vec<_> = a.properties.keys().chain(b.properties.keys()).collect();
+        names.sort_unstable();
+        names.dedup();
+        for name in names.into_iter().filter(|name| (at, name.as_str()) != touched) {
+            let (x, y) = (a.properties.get(name), b.properties.get(name));
+            let equal = match (x, y) {
+                (Some(Variant::Ref(x)), Some(Variant::Ref(y))) => {
+                    left_places.get(x) == right_places.get(y)
+                }
+                (Some(x), Some(y)) => format!("{x:?}") == format!("{y:?}"),
+                // The binary writer gives a property that one instance has to its whole class.
+                (None, Some(one)) | (Some(one), None) => {
+                    reflection::default_of(&a.class, name).is_some_and(|it| it == one)
+                }
+                (None, None) => true,
+            };
+            assert!(equal, "{what}: {}.{name}: {x:?} and {y:?}", a.name);
+        }
+    }
+}
+
+fn first(scene: &Scene, wanted: impl Fn(Node) -> bool) -> Option<(usize, String)> {
+    let found = scene.descendants(scene.root()).enumerate().find(|(_, node)| wanted(*node));
+    // The walk of a file begins with its root.
+    found.map(|(at, node)| (at + 1, scene.path(node).to_string()))
+}
+
+/// Edits that suit any place, each with the one property that it touches.
+fn simple_edits(scene: &Scene) -> Vec<(&'static str, Json, (usize, &'static str))> {
+    let mut edits = Vec::new();
+    let of = |class: &'static str| move |node: Node| reflection::is_a(scene.class(node), class);
+    if let Some((at, path)) = first(scene, of("BasePart")) {
+        let args = json!({ "path": path, "props": { "Transparency": 0.625 } });
+        edits.push(("set", json!([["set_properties", args]]), (at, "Transparency")));
+    }
+    if let Some((at, path)) = first(scene, of("LuaSourceContainer")) {
+        let args = json!({ "path": path, "source": "return 'another text'\n" });
+        edits.push(("write", json!([["write_script", args]]), (at, "Source")));
+    }
+    let is_free = |node: Node| !reflection::is_service(scene.class(node));
+    if let Some((at, path)) = first(scene, is_free) {
+        let args = json!({ "path": path, "newName": "Another name" });
+        edits.push(("rename", json!([["rename_instance", args]]), (at, "Name")));
+        let args = json!({ "path": path, "props": { "@Vector": [] , "Tags": ["Touched"] } });
+        let mut args = args;
+        args["props"].as_object_mut().unwrap().remove("@Vector");
+        edits.push(("tag", json!([["set_properties", args]]), (at, "Tags")));
+    }
+    edits
+}
+
+/// Larger edits, which are taken back.
+fn deep_edits(scene: &Scene) -> Vec<(&'static str, Json)> {
+    let is_free = |node: Node| {
+        !reflection::is_service(scene.class(node))
+            && scene.class(node) != "Terrain"
+            && scene.parent(node) != Some(scene.root())
+    };
+    let mut edits = Vec::new();
+    let big = |node: Node| is_free(node) && scene.children(node).len() > 1;
+    for (name, found) in [("leaf", first(scene, is_free)), ("tree", first(scene, big))] {
+        let Some((_, path)) = found else { continue };
+        let delete = ["delete_instance"].into_iter().map(|tool| json!([[tool, { "path": path }]]));
+        edits.extend(delete.map(|calls| (name, calls)));
+        let clone = json!({ "path": path, "name": "A copy" });
+        edits.push((name, json!([["clone_instance", clone]])));
+    }
+    edits
+}
+
+fn check(bytes: &[u8], name: &str) {
+    let scene = Scene::decode(bytes).unwrap();
+    let bare = read_and_write(bytes);
+    for (edit, calls, touched) in simple_edits(&scene) {
+        let bench = Bench::new();
+        let file = bench.file(bytes);
+        bench.edit(&file, as_one(&calls));
+        hold(&bare, &std::fs::read(&file).unwrap(), touched, &format!("{name}: {edit}"));
+    }
+    for (edit, calls) in deep_edits(&scene) {
+        let bench = Bench::new();
+        let file = bench.file(bytes);
+        let applied = bench.edit(&file, as_one(&calls));
+        bench.revert(&file, applied[0]);
+        let after = Scene::decode(&std::fs::read(&file).unwrap()).unwrap();
+        same(&scene, &after, &format!("{name}: {edit} {calls}, taken back"));
+        hold(&bare, &std::fs::read(&file).unwrap(), (0, ""), &format!("{name}: {edit} {calls}"));
+    }
+}
+
+#[test]
+fn our_own_places() {
+    for format in [Format::Binary, Format::Xml] {
+        check(&place(format), &format!("{format:?}"));
+    }
+}
+
+#[test]
+fn real_places() {
+    let Some(cases) = std::env::var_os("VECTOR_CASES") else {
+        eprintln!("skipped: real places, because VECTOR_CASES is not set");
+        return;
+    };
+    let mut seen = 0;
+    for entry in std::fs::read_dir(Path::new(&cases).join("places")).unwrap() {
+        let file = entry.unwrap().path();
+        if file.extension().is_some_and(|it| it.to_string_lossy().starts_with("rbx")) {
+            check(&std::fs::read(&file).unwrap(), &file.file_name().unwrap().to_string_lossy());
+            seen += 1;
+        }
+    }
+    assert!(seen > 0, "no places in {}", Path::new(&cases).display());
+}

@@ -1,0 +1,157 @@
+//! The plugin's Luau compiles, is formatted as StyLua formats it, and selene finds nothing in it.
+//!
+//! All three are libraries here: nobody has to install a tool. What the code does is not tested
+//! here.
+
+use std::thread;
+
+use selene_lib::lints::Severity;
+use selene_lib::standard_library::StandardLibrary;
+use selene_lib::{Checker, CheckerConfig};
+use serde_json::{Value as Json, json};
+use stylua_lib::{Config, OutputVerification};
+use vector_tests::repository;
+
+/// The parser is recursive, and its frames are large without optimisation.
+const STACK: usize = 64 << 20;
+
+fn on_a_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().stack_size(STACK);
+        thread.spawn_scoped(scope, work).unwrap().join().unwrap()
+    })
+}
+
+/// Every Luau file that is ours, and its text.
+fn files() -> Vec<(String, String)> {
+    let mut files = repository::files("plugin", "luau");
+    files.extend(repository::files("daemon/src", "luau"));
+    assert!(files.len() > 1, "the plugin has files");
+    let read = |path: String| {
+        let text = repository::read(&path);
+        (path, text)
+    };
+    files.into_iter().map(read).collect()
+}
+
+#[track_caller]
+fn report(problems: &[String]) {
+    assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
+}
+
+#[test]
+fn luau_compiles() {
+    let mut problems = Vec::new();
+    for (path, text) in files() {
+        let found = vector_daemon::core::luau::check(&text);
+        problems.extend(found.into_iter().map(|it| format!("{path}: {it}")));
+    }
+    report(&problems);
+}
+
+#[test]
+fn luau_is_formatted() {
+    let config: Config = toml::from_str(&repository::read(".stylua.toml")).unwrap();
+    let mut problems = Vec::new();
+    for (path, text) in files() {
+        let formatted = on_a_large_stack(|| {
+            stylua_lib::format_code(&text, config, None, OutputVerification::None)
+        });
+        match formatted {
+            Ok(formatted) => problems.extend(difference(&path, &text, &formatted)),
+            Err(error) => problems.push(format!("{path}: {error}")),
+        }
+    }
+    report(&problems);
+}
+
+/// The first line that StyLua would write otherwise.
+fn difference(path: &str, text: &str, formatted: &str) -> Option<String> {
+    let at = text
+        .split('\n')
+        .zip(formatted.split('\n'))
+        .position(|(is, ought)| is != ought)
+        .or_else(|| (text != formatted).then(|| text.lines().count()))?;
+    let ought = formatted.split('\n').nth(at).unwrap_or_default();
+    Some(format!("{path}:{}: StyLua writes `{ought}`", at + 1))
+}
+
+#[test]
+fn luau_passes_the_lints() {
+    let problems = on_a_large_stack(|| {
+        let checker = checker();
+        let lint = |(path, text): (String, String)| lint(&checker, &path, &text);
+        files().into_iter().flat_map(lint).collect::<Vec<_>>()
+    });
+    report(&problems);
+}
+
+#[test]
+fn the_lints_find_something() {
+    let text = "local a = 1\nprint(b)\nprint(Enum.Material.Neon, Enum.Material.Cheese)\n";
+    let problems = on_a_large_stack(|| lint(&checker(), "a.luau", text));
+    let found: Vec<_> =
+        problems.iter().map(|it| it.split(": ").take(2).collect::<Vec<_>>()).collect();
+    let expected = [
+        ["a.luau:3", "incorrect_standard_library_use"],
+        ["a.luau:2", "undefined_variable"],
+        ["a.luau:1", "unused_variable"],
+    ];
+    assert_eq!(found, expected, "{problems:?}");
+}
+
+/// With the settings that `selene` itself finds in the repository, and what it knows of Roblox
+/// without asking the network.
+fn checker() -> Checker<toml::Value> {
+    let config: CheckerConfig<toml::Value> =
+        toml::from_str(&repository::read("selene.toml")).unwrap();
+    Checker::new(config, roblox()).unwrap()
+}
+
+/// What selene ships of Roblox knows neither its enums nor its instances, which `selene` downloads.
+/// Enums are in the reflection database; what is asked of an instance is not checked.
+fn roblox() -> StandardLibrary {
+    let mut globals = serde_json::Map::new();
+    for instance in ["game", "plugin", "script", "workspace"] {
+        globals.insert(instance.to_owned(), json!({ "any": true }));
+    }
+    for (name, items) in &rbx_reflection_database::get().unwrap().enums {
+        for item in items.items.keys() {
+            let field = json!({ "struct": "EnumItem" });
+            globals.insert(format!("Enum.{name}.{item}"), field);
+        }
+        for method in ["FromName", "FromValue", "GetEnumItems"] {
+            let field = json!({ "args": [{ "type": "..." }], "method": true });
+            globals.insert(format!("Enum.{name}.{method}"), field);
+        }
+    }
+    let ours = json!({ "globals": globals });
+    let mut library: StandardLibrary = serde_json::from_value(ours).unwrap();
+    library.extend(StandardLibrary::roblox_base());
+    library
+}
+
+fn lint(checker: &Checker<toml::Value>, path: &str, text: &str) -> Vec<String> {
+    let version = full_moon::LuaVersion::luau();
+    let ast = match full_moon::parse_fallible(text, version).into_result() {
+        Ok(ast) => ast,
+        Err(errors) => return errors.iter().map(|it| format!("{path}: {it}")).collect(),
+    };
+    let found = checker.test_on(&ast).into_iter();
+    found
+        .filter(|it| it.severity != Severity::Allow)
+        .map(|it| {
+            let start = it.diagnostic.primary_label.range.0 as usize;
+            let line = text[..start].matches('\n').count() + 1;
+            format!("{path}:{line}: {}: {}", it.diagnostic.code, it.diagnostic.message)
+        })
+        .collect()
+}
+
+#[test]
+fn rojo_finds_the_plugin() {
+    let project: Json = serde_json::from_str(&repository::read("rojo.json")).unwrap();
+    assert_eq!(project["name"], "Vector");
+    let path = project["tree"]["$path"].as_str().unwrap();
+    assert!(repository::root().join(path).join("Schema.luau").is_file(), "{path}");
+}

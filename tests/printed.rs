@@ -1,0 +1,73 @@
+//! The committed files that are printed from the Rust types are fresh.
+
+use std::collections::BTreeSet;
+
+use scene_schemas::value::TYPE_NAMES;
+use scene_schemas::{Command, InstancePath, Value};
+use vector_tests::{printed, vectors};
+
+#[test]
+fn the_tools_schemas_are_fresh() {
+    let tools = vector_daemon::core::tools::print();
+    printed::check("scene-schemas/tools.json", &vectors::pretty(&tools));
+}
+
+#[test]
+fn the_plugins_types_are_fresh() {
+    printed::check("plugin/src/Schema.luau", &scene_schemas::luau::print());
+}
+
+#[test]
+fn the_vectors_are_fresh() {
+    printed::check("scene-schemas/vectors.json", &vectors::print());
+}
+
+#[test]
+fn the_vectors_name_every_type() {
+    let type_name = |text: &&str| serde_json::from_str::<Value>(text).unwrap().type_name();
+    let types: BTreeSet<_> = vectors::VALUES.iter().map(type_name).collect();
+    let all = TYPE_NAMES.into_iter().chain(["Bool", "String"]);
+    assert_eq!(types, all.collect());
+}
+
+#[test]
+fn every_value_reads_back_as_it_was_printed() {
+    for text in vectors::VALUES {
+        let value: Value = serde_json::from_str(text).unwrap();
+        let again: Value = serde_json::from_str(&value.to_json().to_string()).unwrap();
+        // By their text, for `nan` is unequal to itself.
+        assert_eq!(again.canonical(), value.canonical());
+    }
+}
+
+#[test]
+fn what_the_vectors_refuse_is_refused() {
+    for text in vectors::REFUSED_VALUES {
+        assert!(serde_json::from_str::<Value>(text).is_err(), "{text}");
+    }
+    for text in vectors::REFUSED_PATHS {
+        assert!(text.parse::<InstancePath>().is_err(), "{text}");
+    }
+}
+
+#[test]
+fn the_vectors_have_every_command() {
+    // A new command fails to compile here, and belongs in `vectors::commands` then.
+    let number = |command: &Command| match command {
+        Command::Create { .. } => 0,
+        Command::Clone { .. } => 1,
+        Command::Set { .. } => 2,
+        Command::Move { .. } => 3,
+        Command::Delete { .. } => 4,
+        Command::Restore { .. } => 5,
+        Command::EditScript { .. } => 6,
+    };
+    let commands = vectors::commands();
+    let numbers: Vec<_> = commands.iter().map(number).collect();
+    assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 6]);
+    for command in commands {
+        let json = serde_json::to_string(&command).unwrap();
+        let read: Command = serde_json::from_str(&json).unwrap();
+        assert_eq!(read, command);
+    }
+}

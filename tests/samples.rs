@@ -1,0 +1,48 @@
+//! The sample place that a new user edits first: it reads, and its scripts are as good as ours.
+
+use vector_daemon::core::luau;
+use vector_daemon::core::scene::{Format, Scene};
+use vector_tests::{places, repository};
+
+const OBBY: &str = "samples/obby.rbxlx";
+
+fn obby() -> Scene {
+    let scene = Scene::decode(repository::read(OBBY).as_bytes()).unwrap();
+    assert_eq!(scene.format(), Format::Xml);
+    assert!(scene.is_place());
+    scene
+}
+
+#[test]
+fn the_sample_is_a_small_game() {
+    let scene = obby();
+    let all: Vec<_> = scene.descendants(scene.root()).collect();
+    let of = |class: &str| all.iter().filter(|node| scene.class(**node) == class).count();
+    let tagged = |tag: &str| {
+        let has = |node: &&_| scene.tags(**node).any(|it| it == tag);
+        all.iter().filter(has).count()
+    };
+    assert_eq!(of("SpawnLocation"), 1);
+    assert!(of("Part") >= 8 && of("Script") >= 2 && of("ModuleScript") >= 1);
+    assert!(of("TextLabel") == 1 && of("LocalScript") == 1);
+    assert!(tagged("KillBrick") >= 3 && tagged("Checkpoint") >= 2);
+    for node in all {
+        let Some(source) = scene.source(node) else {
+            continue;
+        };
+        assert_eq!(luau::check(source), [], "{}", scene.path(node));
+        assert_eq!(luau::security(source), [""; 0], "{}", scene.path(node));
+    }
+}
+
+#[test]
+fn the_sample_survives_the_rbx_crates() {
+    let text = repository::read(OBBY);
+    let before = places::decode(text.as_bytes());
+    let again = places::decode(&places::rewrite(text.as_bytes()));
+    assert_eq!(before.descendants().count(), again.descendants().count());
+    for (a, b) in before.descendants().zip(again.descendants()) {
+        assert_eq!((&a.name, a.class), (&b.name, b.class));
+        assert_eq!(a.properties.len(), b.properties.len(), "{}", a.name);
+    }
+}

@@ -1,0 +1,84 @@
+//! The rules of the house that no compiler knows: which room may name which, what the core may not
+//! touch, and what no file may hold.
+//!
+//! It reads the sources as text. What clippy and rustfmt can say is left to them.
+
+mod arrows;
+mod modules;
+mod paths;
+mod rules;
+mod source;
+
+use std::fmt;
+use std::fs;
+
+use vector_tests::repository;
+
+use self::source::Source;
+
+/// A rule that a line breaks.
+#[derive(Debug)]
+struct Violation {
+    path: String,
+    line: usize,
+    rule: &'static str,
+    what: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, line, rule, what } = self;
+        write!(f, "{path}:{line}: {rule}: {what}")
+    }
+}
+
+/// What compilation starts from. All other sources must be reachable from here.
+const ROOTS: [(&str, bool); 5] = [
+    ("scene-schemas/src/lib.rs", false),
+    ("daemon/src/lib.rs", false),
+    ("daemon/src/main.rs", false),
+    ("tests/support/lib.rs", true),
+    ("tests/main.rs", true),
+];
+
+fn read(path: &str) -> Option<String> {
+    fs::read_to_string(repository::root().join(path)).ok()
+}
+
+/// All Rust sources of the repository, and what is wrong with the way they hang together.
+fn sources() -> (Vec<Source>, Vec<Violation>) {
+    let mut roots = ROOTS.map(|(path, test)| (path.to_owned(), test)).to_vec();
+    let benches = repository::files("tests/benches", "rs");
+    roots.extend(benches.into_iter().map(|path| (path, true)));
+    let (reached, mut violations) = modules::reach(roots, read);
+    for folder in ["scene-schemas", "daemon", "tests"] {
+        let files = repository::files(folder, "rs");
+        violations.extend(modules::forgotten(&files, &reached));
+    }
+    (reached, violations)
+}
+
+#[test]
+fn the_sources_keep_the_rules_of_the_house() {
+    let (sources, mut violations) = sources();
+    assert!(sources.len() > 50, "only {} sources found", sources.len());
+    let core = read("daemon/src/core/mod.rs").expect("the core is there");
+    let exports = arrows::exports(&core);
+    for source in &sources {
+        violations.extend(rules::all(source));
+        violations.extend(arrows::arrows(source, &exports));
+    }
+    for path in repository::files("plugin", "luau") {
+        violations.extend(rules::luau_marks(&path, &read(&path).unwrap_or_default()));
+    }
+    let said: Vec<_> = violations.iter().map(ToString::to_string).collect();
+    assert!(said.is_empty(), "\n{}\n", said.join("\n"));
+}
+
+/// Holds what a rule says about a sample against what it should: `LINE: rule` each.
+#[cfg(test)]
+#[track_caller]
+fn expect(violations: &[Violation], expected: &[&str]) {
+    let found: Vec<_> = violations.iter().map(|it| format!("{}: {}", it.line, it.rule)).collect();
+    assert_eq!(found, expected, "{violations:#?}");
+}
