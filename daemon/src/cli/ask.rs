@@ -51,11 +51,7 @@ pub(super) fn ask(
     }
     let style = terminal.style();
     let whole = card::render_whole(seq, &proposal, style);
-    let view = if whole == card::render(seq, &proposal, style) {
-        ""
-    } else {
-        "[v]iew all of it "
-    };
+    let view = if whole == card::render(seq, &proposal, style) { "" } else { "[v]iew all of it " };
     loop {
         let question = format!("Apply proposal {seq}? {KEYS} {view}[?]");
         let Some(answer) = terminal.question(&question)? else {

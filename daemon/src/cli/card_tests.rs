@@ -8,10 +8,7 @@ use super::*;
 use crate::core::edit;
 
 fn target(id: &str, path: &str) -> Target {
-    Target {
-        id: InstanceId(id.to_owned()),
-        path: path.parse().unwrap(),
-    }
+    Target { id: InstanceId(id.to_owned()), path: path.parse().unwrap() }
 }
 
 fn proposal(class: Class, commands: Vec<Command>, rows: Vec<Row>) -> Proposal {
@@ -21,10 +18,7 @@ fn proposal(class: Class, commands: Vec<Command>, rows: Vec<Row>) -> Proposal {
         commands,
         base: Fingerprint(String::new()),
         patch_id: Fingerprint(String::new()),
-        preview: Preview {
-            rows,
-            ..Preview::default()
-        },
+        preview: Preview { rows, ..Preview::default() },
         warnings: Vec::new(),
         after: Vec::new(),
         from: None,
@@ -32,12 +26,7 @@ fn proposal(class: Class, commands: Vec<Command>, rows: Vec<Row>) -> Proposal {
 }
 
 fn row(command: u32, path: &str, class: &str, change: Change) -> Row {
-    Row {
-        command,
-        change,
-        path: path.parse().unwrap(),
-        class: class.to_owned(),
-    }
+    Row { command, change, path: path.parse().unwrap(), class: class.to_owned() }
 }
 
 fn create(n: u32, name: &str) -> (Command, Row) {
@@ -91,11 +80,7 @@ fn what_is_made_is_listed_with_its_properties() {
 #[test]
 fn operations_are_gathered_by_instance_and_the_class_is_explained() {
     let wall = "game.Workspace.Wall[1]";
-    let delete = Command::Delete {
-        target: target("ref:1", wall),
-        count: 3,
-        expect: None,
-    };
+    let delete = Command::Delete { target: target("ref:1", wall), count: 3, expect: None };
     let moved = Command::Move {
         target: target("ref:4", "game.Workspace.Roof"),
         parent: target("ref:9", "game.ReplicatedStorage"),
@@ -119,14 +104,8 @@ fn operations_are_gathered_by_instance_and_the_class_is_explained() {
         ],
     );
     proposal.warnings = vec![
-        Warning {
-            kind: WarningKind::Name,
-            text: "Names differ.".to_owned(),
-        },
-        Warning {
-            kind: WarningKind::Security,
-            text: "Line 3 loads a string.".to_owned(),
-        },
+        Warning { kind: WarningKind::Name, text: "Names differ.".to_owned() },
+        Warning { kind: WarningKind::Security, text: "Line 3 loads a string.".to_owned() },
     ];
     check(
         &proposal,
@@ -150,17 +129,10 @@ fn operations_are_gathered_by_instance_and_the_class_is_explained() {
 
 fn edit(before: &str, after: &str) -> Proposal {
     let path = "game.ServerScriptService.Main";
-    let start = Position {
-        line: 0,
-        character: 0,
-    };
+    let start = Position { line: 0, character: 0 };
     let command = Command::EditScript {
         target: target("ref:2", path),
-        edits: vec![TextEdit {
-            start,
-            end: start,
-            text: String::new(),
-        }],
+        edits: vec![TextEdit { start, end: start, text: String::new() }],
         expect: Fingerprint(String::new()),
     };
     let counts = edit::line_counts(before, after);
@@ -210,10 +182,7 @@ fn a_long_card_is_cut_and_the_whole_one_is_not() {
     let mut long = proposal(Class::Additive, commands, rows);
     long.preview.more_rows = 5;
     let card = render(Seq(7), &long, Style::plain());
-    assert!(
-        card.ends_with("│ … and 80 × + Part, 5 further rows\n╰─\n"),
-        "{card}"
-    );
+    assert!(card.ends_with("│ … and 80 × + Part, 5 further rows\n╰─\n"), "{card}");
     assert_eq!(card.lines().count(), 5 + 60 + 1);
     let whole = render_whole(Seq(7), &long, Style::plain());
     assert_eq!(whole.lines().count(), 5 + 300 + 1);

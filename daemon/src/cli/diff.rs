@@ -113,9 +113,8 @@ fn tally(found: &[Difference]) -> String {
         (changed, "with other properties"),
     ];
     let parts = parts.iter().filter(|(n, _)| *n > 0);
-    let mut parts: Vec<String> = parts
-        .map(|(n, what)| format!("{} {what}", count(*n, "instance")))
-        .collect();
+    let mut parts: Vec<String> =
+        parts.map(|(n, what)| format!("{} {what}", count(*n, "instance"))).collect();
     if scripts > 0 {
         parts.push(format!("{} with another text", count(scripts, "script")));
     }

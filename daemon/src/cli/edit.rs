@@ -231,10 +231,7 @@ fn show_new(engine: &Engine<'_>, terminal: &Terminal, session: &mut Session, ask
     if !session.planned && !workflow.plan.is_empty() {
         session.planned = true;
         // A plan is announced, and then told.
-        words
-            .next()
-            .into_iter()
-            .for_each(|text| terminal.said(text));
+        words.next().into_iter().for_each(|text| terminal.said(text));
         terminal.plan(&workflow.plan);
     }
     words.for_each(|text| terminal.said(text));
@@ -273,20 +270,15 @@ fn decide_one(
     if session.all.is_some() {
         // The run goes on: what comes later may need no second look.
         let reason = "It has a warning that needs a second confirmation, and nobody gave one.";
-        engine.input(Input::Reject {
-            proposal,
-            reason: Some(reason.to_owned()),
-        })?;
+        engine.input(Input::Reject { proposal, reason: Some(reason.to_owned()) })?;
         say(&format!(
             "Proposal {proposal} has a warning that needs a second confirmation. Read it, and run \
              again with --force as well if you want it."
         ));
         return Ok(true);
     }
-    say(
-        "Not approved: there is no terminal to ask on. --yes approves every card; --mode auto \
-         approves what only adds and has no warnings.",
-    );
+    say("Not approved: there is no terminal to ask on. --yes approves every card; --mode auto \
+         approves what only adds and has no warnings.");
     Ok(false)
 }
 

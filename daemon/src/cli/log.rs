@@ -148,12 +148,7 @@ fn render(workflow: &Workflow, time: u64, reverted: &HashMap<Seq, Seq>, style: S
         style.paint(Paint::Dim, format!("  {}, {}, {ended}", safe(&place), safe(driver)))
     );
     for (_, reason) in workflow.refusals() {
-        let _ = writeln!(
-            text,
-            "  {} {}",
-            style.paint(Paint::Removed, "refused:"),
-            safe(reason)
-        );
+        let _ = writeln!(text, "  {} {}", style.paint(Paint::Removed, "refused:"), safe(reason));
     }
     for (seq, pending) in workflow.proposals() {
         text.push_str(&line(workflow, seq, pending, reverted, style));

@@ -45,12 +45,7 @@ pub enum Exit {
 
 /// A companion for Roblox Studio: any language model works on your place, and you decide.
 #[derive(Debug, Parser)]
-#[command(
-    name = "vector",
-    version,
-    max_term_width = 100,
-    subcommand_required = true
-)]
+#[command(name = "vector", version, max_term_width = 100, subcommand_required = true)]
 #[command(arg_required_else_help = true, disable_help_subcommand = true)]
 struct Cli {
     /// The folder of the ledger [default: the user's data directory]
@@ -134,9 +129,7 @@ fn sentence(error: &anyhow::Error) -> String {
 fn resolve(scene: &Scene, path: &InstancePath) -> anyhow::Result<Node> {
     scene.resolve(path).map_err(|refusal| {
         // The scene speaks to whoever calls tools.
-        let text = refusal
-            .0
-            .replace("list_children shows", "`vector show` shows");
+        let text = refusal.0.replace("list_children shows", "`vector show` shows");
         anyhow::anyhow!(text)
     })
 }

@@ -94,19 +94,13 @@ impl Tally {
                 1 => "1 property".to_owned(),
                 n => format!("{n} properties"),
             };
-            parts.push(format!(
-                "changes {properties} of {}",
-                count(instances, "instance")
-            ));
+            parts.push(format!("changes {properties} of {}", count(instances, "instance")));
         }
         if self.moved > 0 {
             parts.push(format!("moves {}", count(self.moved, "instance")));
         }
         if self.edited > 0 {
-            parts.push(format!(
-                "changes the text of {}",
-                count(self.edited, "script")
-            ));
+            parts.push(format!("changes the text of {}", count(self.edited, "script")));
         }
         parts
     }
@@ -127,9 +121,7 @@ fn losses(proposal: &Proposal) -> Vec<String> {
         let (path, removed, added) = (&diff.path, diff.removed, diff.added);
         format!("removes {removed} and adds {added} lines in {path}")
     };
-    let shrunk: Vec<&ScriptDiff> = edited(proposal)
-        .filter(|it| it.removed > it.added)
-        .collect();
+    let shrunk: Vec<&ScriptDiff> = edited(proposal).filter(|it| it.removed > it.added).collect();
     match shrunk.as_slice() {
         [] => edited(proposal)
             .filter(|it| it.removed > 0)
@@ -139,10 +131,8 @@ fn losses(proposal: &Proposal) -> Vec<String> {
             .into_iter()
             .collect(),
         [a] => vec![loss(a)],
-        [a, rest @ ..] => vec![format!(
-            "{}, and the same in {}",
-            loss(a),
-            count(rest.len(), "other script")
-        )],
+        [a, rest @ ..] => {
+            vec![format!("{}, and the same in {}", loss(a), count(rest.len(), "other script"))]
+        }
     }
 }

@@ -53,11 +53,7 @@ pub(super) fn render(workflow: &Workflow, style: Style, dry_run: bool) -> String
         return text;
     }
     let _ = writeln!(text, "Applied {what} to {}", safe(&last.file));
-    let hints: Vec<String> = applied
-        .iter()
-        .rev()
-        .map(|(seq, ..)| seq.to_string())
-        .collect();
+    let hints: Vec<String> = applied.iter().rev().map(|(seq, ..)| seq.to_string()).collect();
     let hint = match hints.as_slice() {
         [one] => format!("vector revert {one}"),
         [last, rest @ ..] => format!("vector revert {last}, then {}", shortened(rest)),
@@ -73,10 +69,7 @@ fn single(answer: &Json) -> Vec<&Json> {
         Some(map) if map.len() == 1 => map.get("results").and_then(Json::as_array),
         _ => None,
     };
-    list.map_or_else(
-        || vec![answer],
-        |list| list.iter().filter(|it| !it.is_null()).collect(),
-    )
+    list.map_or_else(|| vec![answer], |list| list.iter().filter(|it| !it.is_null()).collect())
 }
 
 fn shortened(numbers: &[String]) -> String {

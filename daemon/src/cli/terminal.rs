@@ -140,9 +140,7 @@ fn spin(what: &str, wait: &mpsc::Receiver<()>) {
     if wait.recv_timeout(PATIENCE) != Err(mpsc::RecvTimeoutError::Timeout) {
         return;
     }
-    let bar = ProgressBar::new_spinner()
-        .with_message(what.to_owned())
-        .with_elapsed(PATIENCE);
+    let bar = ProgressBar::new_spinner().with_message(what.to_owned()).with_elapsed(PATIENCE);
     if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
         bar.set_style(style);
     }

@@ -195,11 +195,7 @@ impl Tree {
             }
             done += run;
             if shown < run {
-                let branch = if done == children.len() {
-                    "└─ "
-                } else {
-                    "├─ "
-                };
+                let branch = if done == children.len() { "└─ " } else { "├─ " };
                 let more = self.more(children[done - 1], run - shown, style);
                 lines.push(format!(
                     "{}{more}",
@@ -302,15 +298,10 @@ game
         let rows = (0..10).flat_map(|n| {
             let below =
                 (0..10).map(move |m| item(&format!("game.W.R{n}.P{m}"), Mark::Added, "Part", &[]));
-            [item(&format!("game.W.R{n}"), Mark::Added, "Model", &[])]
-                .into_iter()
-                .chain(below)
+            [item(&format!("game.W.R{n}"), Mark::Added, "Model", &[])].into_iter().chain(below)
         });
         let rows = picture(&rows.collect::<Vec<_>>(), Style::plain());
-        assert!(
-            rows.ends_with("   └─ … 8 more + Model, each with 10 below\n"),
-            "{rows}"
-        );
+        assert!(rows.ends_with("   └─ … 8 more + Model, each with 10 below\n"), "{rows}");
         let picture = picture(&items, Style::plain());
         assert_eq!(picture.lines().count(), 2 + 12 + 1 + 1);
         assert!(picture.contains("   ├─ … 88 more + Part\n   └─ → Folder Z\n"), "{picture}");
