@@ -25,7 +25,7 @@ pub(super) enum Flow {
     Quit,
 }
 
-const KEYS: &str = "[y]es [n]o [a]ll [s]plit [e]dit [q]uit [?]";
+const KEYS: &str = "[y]es [n]o [a]ll [s]plit [e]dit [q]uit";
 
 const HELP: &str = "  y  apply this proposal
   n  do not apply it; you can say why, and the model is told
@@ -49,8 +49,12 @@ pub(super) fn ask(
         engine.approve(seq, Approver::Person, true)?;
         return Ok(Flow::Go);
     }
+    let style = terminal.style();
+    let whole = card::render_whole(seq, &proposal, style);
+    let view = if whole == card::render(seq, &proposal, style) { "" } else { "[v]iew all of it " };
     loop {
-        let Some(answer) = terminal.question(&format!("Apply proposal {seq}? {KEYS}"))? else {
+        let question = format!("Apply proposal {seq}? {KEYS} {view}[?]");
+        let Some(answer) = terminal.question(&question)? else {
             return Ok(Flow::Quit);
         };
         let done = match answer.to_lowercase().as_str() {
@@ -66,7 +70,7 @@ pub(super) fn ask(
             "s" | "split" => split(engine, seq, &proposal, terminal, session)?,
             "e" | "edit" => editor::edit(engine, seq, &proposal, terminal)?,
             "v" | "view" => {
-                terminal.show(&card::render_whole(seq, &proposal, terminal.style()));
+                terminal.show(&whole);
                 false
             }
             "q" | "quit" => return Ok(Flow::Quit),

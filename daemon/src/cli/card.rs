@@ -3,13 +3,14 @@
 //! It is made from the proposal alone, so that what is shown is what will be applied. Who is asked,
 //! and on which stream, is not known here.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Change, Class, Proposal, Row, ScriptDiff};
 use scene_schemas::{Command, InstancePath, Value};
 
 use super::hunks;
+use super::reason::reason;
 use super::style::{Paint, Style, count, safe, wrap};
 use super::tree::Mark;
 
@@ -77,134 +78,6 @@ pub(super) fn class_paint(class: Class) -> Paint {
         Class::Additive => Paint::Added,
         Class::Modifying => Paint::Changed,
         Class::Destructive => Paint::Removed,
-    }
-}
-
-/// Why it is classed so: what it adds, changes and takes away, in a sentence.
-fn reason(proposal: &Proposal) -> String {
-    let tally = Tally::of(proposal);
-    let mut parts = Vec::new();
-    if proposal.class == Class::Destructive {
-        parts.extend(tally.deletes());
-        parts.extend(losses(proposal));
-    }
-    if proposal.class != Class::Additive {
-        parts.extend(tally.changes());
-    }
-    match (parts.is_empty(), tally.adds()) {
-        (true, Some(adds)) => format!("Nothing is lost: it only {adds}."),
-        (true, None) => "Nothing is lost: it only adds.".to_owned(),
-        (false, adds) => {
-            parts.extend(adds);
-            format!("It {}.", listed(&parts))
-        }
-    }
-}
-
-fn listed(parts: &[String]) -> String {
-    match parts {
-        [] => String::new(),
-        [one] => one.clone(),
-        [front @ .., last] => format!("{} and {last}", front.join(", ")),
-    }
-}
-
-#[derive(Default)]
-struct Tally {
-    made: usize,
-    deleted: usize,
-    moved: usize,
-    properties: usize,
-    changed: usize,
-    edited: usize,
-}
-
-impl Tally {
-    fn of(proposal: &Proposal) -> Self {
-        let mut tally = Self::default();
-        let (mut own, mut changed) = (BTreeSet::new(), BTreeSet::new());
-        for command in &proposal.commands {
-            let is_own = own.contains(&command.target().id);
-            match command {
-                Command::Create { id, .. } => {
-                    own.insert(id.clone());
-                    tally.made += 1;
-                }
-                Command::Clone { id, count, .. } | Command::Restore { id, count, .. } => {
-                    own.insert(id.clone());
-                    tally.made += *count as usize;
-                }
-                Command::Delete { count, .. } => tally.deleted += *count as usize,
-                _ if is_own => {}
-                Command::Set { target, props, .. } => {
-                    changed.insert(target.id.clone());
-                    tally.properties += props.len();
-                }
-                Command::Move { .. } => tally.moved += 1,
-                Command::EditScript { .. } => {}
-            }
-        }
-        tally.changed = changed.len();
-        tally.edited = edited(proposal).count();
-        tally
-    }
-
-    fn adds(&self) -> Option<String> {
-        (self.made > 0).then(|| format!("adds {}", count(self.made, "instance")))
-    }
-
-    fn deletes(&self) -> Option<String> {
-        (self.deleted > 0).then(|| format!("deletes {}", count(self.deleted, "instance")))
-    }
-
-    fn changes(&self) -> Vec<String> {
-        let mut parts = Vec::new();
-        if self.changed > 0 {
-            let (properties, instances) = (self.properties, self.changed);
-            let properties = match properties {
-                1 => "1 property".to_owned(),
-                n => format!("{n} properties"),
-            };
-            parts.push(format!("changes {properties} of {}", count(instances, "instance")));
-        }
-        if self.moved > 0 {
-            parts.push(format!("moves {}", count(self.moved, "instance")));
-        }
-        if self.edited > 0 {
-            parts.push(format!("changes the text of {}", count(self.edited, "script")));
-        }
-        parts
-    }
-}
-
-/// The scripts that were there before.
-fn edited(proposal: &Proposal) -> impl Iterator<Item = &ScriptDiff> {
-    let is_edit = |diff: &&ScriptDiff| {
-        let command = proposal.commands.get(diff.command as usize);
-        matches!(command, Some(Command::EditScript { .. }))
-    };
-    proposal.preview.scripts.iter().filter(is_edit)
-}
-
-/// What of scripts goes.
-fn losses(proposal: &Proposal) -> Vec<String> {
-    let loss = |diff: &ScriptDiff| {
-        let (path, removed, added) = (&diff.path, diff.removed, diff.added);
-        format!("removes {removed} and adds {added} lines in {path}")
-    };
-    let shrunk: Vec<&ScriptDiff> = edited(proposal).filter(|it| it.removed > it.added).collect();
-    match shrunk.as_slice() {
-        [] => edited(proposal)
-            .filter(|it| it.removed > 0)
-            .max_by_key(|it| it.removed)
-            .map(|it| format!("overwrites most of {}", it.path))
-            .filter(|_| Tally::of(proposal).deleted == 0)
-            .into_iter()
-            .collect(),
-        [a] => vec![loss(a)],
-        [a, rest @ ..] => {
-            vec![format!("{}, and the same in {}", loss(a), count(rest.len(), "other script"))]
-        }
     }
 }
 
@@ -413,7 +286,7 @@ fn texts(proposal: &Proposal, style: Style, whole: bool) -> Vec<String> {
         let mut diff = hunks::lines(&script.hunks, style, whole);
         let all = diff.len();
         // A line that stands for a few others saves nothing.
-        if all > left + 5 {
+        if all > left.saturating_add(5) {
             diff.truncate(left);
             diff.push(style.paint(Paint::Dim, format!("… {} more lines", all - left)));
         }

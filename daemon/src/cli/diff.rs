@@ -3,6 +3,7 @@
 //! What counts as a difference is the scene's business; here it is only shown. Git can call it: the
 //! output has no colours and no widths when it is piped, and the exit code is diff's.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -12,7 +13,7 @@ use super::card::{change_text, script_head};
 use super::style::{Paint, Style, count, safe};
 use super::terminal::{Terminal, print, say, stdout_style};
 use super::tree::{Item, Mark, picture};
-use super::{Exit, hunks};
+use super::{Exit, hunks, sentence};
 use crate::core::edit;
 use crate::core::proposal::CONTEXT;
 use crate::core::scene::diff::{Difference, diff};
@@ -42,11 +43,11 @@ pub(super) struct Diff {
 const DIFFERENT: Exit = Exit::Failed;
 const TROUBLE: Exit = Exit::Usage;
 
-pub(super) fn run(args: &Diff) -> anyhow::Result<Exit> {
-    Ok(compare(args).unwrap_or_else(|error| {
-        say(&format!("error: {error:#}"));
+pub(super) fn run(args: &Diff) -> Exit {
+    compare(args).unwrap_or_else(|error| {
+        say(&format!("error: {}", sentence(&error)));
         TROUBLE
-    }))
+    })
 }
 
 fn compare(args: &Diff) -> anyhow::Result<Exit> {
@@ -83,14 +84,14 @@ fn render(found: &[Difference], style: Style) -> String {
                 removed: counts.removed,
                 hunks: edit::hunks(before, after, CONTEXT),
             };
-            text.push_str(&format!("\n{}\n", script_head(&script, style)));
+            let _ = writeln!(text, "\n{}", script_head(&script, style));
             for line in hunks::lines(&script.hunks, style, true) {
                 text.push_str(&line);
                 text.push('\n');
             }
         }
     }
-    text.push_str(&format!("\n{}\n", style.paint(Paint::Dim, tally(found))));
+    let _ = writeln!(text, "\n{}", style.paint(Paint::Dim, tally(found)));
     text
 }
 
@@ -112,7 +113,8 @@ fn tally(found: &[Difference]) -> String {
         (changed, "with other properties"),
     ];
     let parts = parts.iter().filter(|(n, _)| *n > 0);
-    let mut parts: Vec<String> = parts.map(|(n, what)| format!("{n} {what}")).collect();
+    let mut parts: Vec<String> =
+        parts.map(|(n, what)| format!("{} {what}", count(*n, "instance"))).collect();
     if scripts > 0 {
         parts.push(format!("{} with another text", count(scripts, "script")));
     }

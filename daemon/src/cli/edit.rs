@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use clap::Args;
+use clap::{ArgGroup, Args};
 use scene_schemas::entry::{Approver, Finish, Record, Seq};
 use serde_json::{Value as Json, json};
 
@@ -24,16 +24,12 @@ use crate::targets::place::PlaceFile;
 /// Edit a place or model file: tool calls become proposals, you decide, the file is written.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
+#[command(group(ArgGroup::new("request").required(true).args(["ops", "prompt"])))]
 pub(super) struct Edit {
     /// The place or model: .rbxl, .rbxlx, .rbxm or .rbxmx
     place: PathBuf,
     /// Tool calls as JSON lines, {"tool": NAME, "args": {...}}; - reads stdin
-    #[arg(
-        long,
-        value_name = "FILE",
-        required_unless_present = "prompt",
-        conflicts_with = "prompt"
-    )]
+    #[arg(long, value_name = "FILE")]
     ops: Option<PathBuf>,
     /// What you want, in words; the offline planner answers where no model is set up
     #[arg(long, value_name = "TEXT")]
@@ -165,6 +161,8 @@ fn read_call(line: &str) -> anyhow::Result<Call> {
 
 const EXAMPLE: &str = r#"{"tool": "set_properties", "args": {...}}"#;
 
+const ONE_CALL: &str = "propose_changes: ";
+
 /// A list of calls as one proposal: all or nothing.
 fn as_one(calls: Vec<(usize, Call)>, title: &str) -> Call {
     let changes: Vec<Json> = calls
@@ -228,14 +226,15 @@ fn show_new(engine: &Engine<'_>, terminal: &Terminal, session: &mut Session, ask
     let Some(workflow) = engine.workflow() else {
         return;
     };
-    for text in workflow.words().skip(session.heard) {
-        session.heard += 1;
-        terminal.said(text);
-    }
+    let mut words = workflow.words().skip(session.heard);
+    session.heard += words.clone().count();
     if !session.planned && !workflow.plan.is_empty() {
         session.planned = true;
+        // A plan is announced, and then told.
+        words.next().into_iter().for_each(|text| terminal.said(text));
         terminal.plan(&workflow.plan);
     }
+    words.for_each(|text| terminal.said(text));
     for (seq, pending) in workflow.proposals() {
         let is_due = match pending.status {
             Status::Waiting => asked == Some(seq),
@@ -269,16 +268,17 @@ fn decide_one(
         return Ok(ask::ask(engine, proposal, terminal, session)? == Flow::Go);
     }
     if session.all.is_some() {
+        // The run goes on: what comes later may need no second look.
+        let reason = "It has a warning that needs a second confirmation, and nobody gave one.";
+        engine.input(Input::Reject { proposal, reason: Some(reason.to_owned()) })?;
         say(&format!(
             "Proposal {proposal} has a warning that needs a second confirmation. Read it, and run \
              again with --force as well if you want it."
         ));
-    } else {
-        say(
-            "Not approved: there is no terminal to ask on. --yes approves every card; --mode auto \
-             approves what only adds and has no warnings.",
-        );
+        return Ok(true);
     }
+    say("Not approved: there is no terminal to ask on. --yes approves every card; --mode auto \
+         approves what only adds and has no warnings.");
     Ok(false)
 }
 
@@ -294,9 +294,8 @@ fn conclude(workflow: &Workflow, terminal: &Terminal, dry_run: bool) -> Exit {
                 say(&format!("error: proposal {seq} was not applied: {reason}"));
             }
             Status::Rejected(_) if workflow.was_revised(seq) => {}
-            Status::Rejected(_) => counts.rejected += 1,
             Status::Withdrawn(_) if workflow.was_replanned(seq) => {}
-            Status::Withdrawn(_) => counts.rejected += 1,
+            Status::Rejected(_) | Status::Withdrawn(_) => counts.rejected += 1,
             Status::Waiting | Status::Approved | Status::Applying(_) => counts.failed += 1,
         }
     }
@@ -308,6 +307,8 @@ fn conclude(workflow: &Workflow, terminal: &Terminal, dry_run: bool) -> Exit {
                 1 => String::new(),
                 _ => format!("call {}: ", workflow.call_number(call)),
             };
+            // The list is one call inside; the person wrote only its lines.
+            let reason = reason.strip_prefix(ONE_CALL).unwrap_or(reason);
             say(&format!("error: {place}{reason}"));
         }
     }

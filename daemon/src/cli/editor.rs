@@ -15,6 +15,7 @@ use scene_schemas::{Command, Target};
 use serde_json::{Value as Json, json};
 
 use super::ask::refused;
+use super::sentence;
 use super::terminal::{Terminal, say};
 use crate::core::edit;
 use crate::core::proposal::{Draft, PartText, draft_again};
@@ -40,7 +41,7 @@ pub(super) fn edit(
         let edited = match in_editor(text, suffix) {
             Ok(edited) => edited,
             Err(error) => {
-                say(&format!("{error:#}"));
+                say(&sentence(&error));
                 return Ok(false);
             }
         };

@@ -59,7 +59,7 @@ fn hunk_lines(hunk: &Hunk, style: Style, digits: usize, whole: bool, lines: &mut
             let gutter = if at == 0 { gutter.clone() } else { " ".repeat(gutter.len()) };
             let gutter = style.paint(Paint::Dim, gutter);
             let text = style.paint(paint, format!("{sign} {piece}"));
-            lines.push(format!("{gutter} {}", text).trim_end().to_owned());
+            lines.push(format!("{gutter} {text}").trim_end().to_owned());
         }
     }
 }

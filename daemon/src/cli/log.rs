@@ -3,6 +3,7 @@
 //! It only reads. With `--json` it prints the records as they lie in the ledger.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::path::Path;
 
 use clap::Args;
@@ -92,7 +93,18 @@ fn for_each(
     }
 }
 
-/// The proposals that were taken back, and by which one.
+/// The proposal that took another one back, unless it was taken back itself.
+pub(super) fn taken_back(ledger: &Ledger, seq: Seq) -> anyhow::Result<Option<Seq>> {
+    let mut state = State::default();
+    for_each(ledger, |record| {
+        state.apply(record);
+        Ok(())
+    })?;
+    Ok(reverted(&state).get(&seq).copied())
+}
+
+/// The proposals that were taken back, and by which one; those that were brought back again are not
+/// among them.
 fn reverted(state: &State) -> HashMap<Seq, Seq> {
     let all = state.workflows().flat_map(|(_, workflow)| {
         workflow.proposals().filter_map(|(seq, pending)| {
@@ -102,7 +114,15 @@ fn reverted(state: &State) -> HashMap<Seq, Seq> {
             (tool == REVERT && is_applied).then_some((of, seq))
         })
     });
-    all.collect()
+    let all: Vec<(Seq, Seq)> = all.collect();
+    // Newest first: whether a way back still counts is known before what it took back is looked at.
+    let mut reverted: HashMap<Seq, Seq> = HashMap::new();
+    for (of, by) in all.into_iter().rev() {
+        if !reverted.contains_key(&by) {
+            reverted.insert(of, by);
+        }
+    }
+    reverted
 }
 
 fn render(workflow: &Workflow, time: u64, reverted: &HashMap<Seq, Seq>, style: Style) -> String {
@@ -128,7 +148,7 @@ fn render(workflow: &Workflow, time: u64, reverted: &HashMap<Seq, Seq>, style: S
         style.paint(Paint::Dim, format!("  {}, {}, {ended}", safe(&place), safe(driver)))
     );
     for (_, reason) in workflow.refusals() {
-        text.push_str(&format!("  {} {}\n", style.paint(Paint::Removed, "refused:"), safe(reason)));
+        let _ = writeln!(text, "  {} {}", style.paint(Paint::Removed, "refused:"), safe(reason));
     }
     for (seq, pending) in workflow.proposals() {
         text.push_str(&line(workflow, seq, pending, reverted, style));
@@ -171,7 +191,7 @@ fn line(
     );
     if let Some(why) = why {
         let why = format!("{:32}{}", "", safe(&why));
-        text.push_str(&format!("{}\n", style.paint(Paint::Dim, why)));
+        let _ = writeln!(text, "{}", style.paint(Paint::Dim, why));
     }
     text
 }

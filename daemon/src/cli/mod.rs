@@ -10,6 +10,7 @@ mod editor;
 mod help;
 mod hunks;
 mod log;
+mod reason;
 mod revert;
 mod show;
 mod source;
@@ -23,9 +24,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use scene_schemas::InstancePath;
 use scene_schemas::proposal::Mode;
 
 use crate::config;
+use crate::core::scene::{Node, Scene};
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +45,7 @@ pub enum Exit {
 
 /// A companion for Roblox Studio: any language model works on your place, and you decide.
 #[derive(Debug, Parser)]
-#[command(name = "vector", version, about, max_term_width = 100, subcommand_required = true)]
+#[command(name = "vector", version, max_term_width = 100, subcommand_required = true)]
 #[command(arg_required_else_help = true, disable_help_subcommand = true)]
 struct Cli {
     /// The folder of the ledger [default: the user's data directory]
@@ -109,8 +112,36 @@ enum ModeName {
     Dangerous,
 }
 
+/// An error with its causes, each said once: some name their cause in their own sentence.
+fn sentence(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1) {
+        let cause = cause.to_string();
+        if !text.contains(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+    }
+    text
+}
+
+/// The instance of a path that a person typed.
+fn resolve(scene: &Scene, path: &InstancePath) -> anyhow::Result<Node> {
+    scene.resolve(path).map_err(|refusal| {
+        // The scene speaks to whoever calls tools.
+        let text = refusal.0.replace("list_children shows", "`vector show` shows");
+        anyhow::anyhow!(text)
+    })
+}
+
 /// Runs the command line.
 pub fn main() -> ExitCode {
+    if std::env::args_os().len() < 2 {
+        // clap counts a variable of the environment as an argument, and would only complain.
+        let help = <Cli as clap::CommandFactory>::command().render_help();
+        terminal::say(&help.to_string());
+        return ExitCode::from(Exit::Usage as u8);
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -125,14 +156,14 @@ pub fn main() -> ExitCode {
         Command::Log(args) => home().and_then(|home| log::run(&args, &home)),
         Command::Show(args) => show::run(&args),
         Command::Source(args) => source::run(&args),
-        Command::Diff(args) => diff::run(&args),
+        Command::Diff(args) => Ok(diff::run(&args)),
         Command::Tools(args) => tools::run(&args),
         Command::Help(args) => help::run(&args, <Cli as clap::CommandFactory>::command()),
     };
     match ended {
         Ok(exit) => ExitCode::from(exit as u8),
         Err(error) => {
-            terminal::say(&format!("error: {error:#}"));
+            terminal::say(&format!("error: {}", sentence(&error)));
             ExitCode::from(Exit::Failed as u8)
         }
     }

@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::bail;
 use clap::Args;
 use scene_schemas::entry::Seq;
 use serde_json::json;
 
 use super::edit::{decide_all, listener};
+use super::log::taken_back;
 use super::terminal::{Terminal, say};
 use super::{Decide, Exit};
 use crate::core::prompt::Call;
@@ -35,6 +37,13 @@ pub(super) fn run(args: &Revert, home: &Path) -> anyhow::Result<Exit> {
     let ledger = Ledger::open(home)?;
     let terminal = Terminal::of(args.decide.json);
     let (title, ack) = applied(&ledger, Seq(args.proposal))??;
+    if let Some(by) = taken_back(&ledger, Seq(args.proposal))? {
+        bail!(
+            "proposal {} was taken back already, by proposal {by}; `vector revert {by}` brings it \
+             again",
+            args.proposal
+        );
+    }
     let file = PathBuf::from(&ack.file);
     for notice in recover(&ledger, &file)? {
         say(&format!("note: {notice}"));

@@ -1,14 +1,15 @@
 //! `vector show`: the tree of a place, without changing anything.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
 use scene_schemas::InstancePath;
 use serde_json::{Map, Value as Json, json};
 
-use super::Exit;
 use super::style::{Paint, Style, count, name, safe};
 use super::terminal::{Terminal, print, stdout_style};
+use super::{Exit, resolve};
 use crate::core::scene::{Node, Scene};
 use crate::targets::place;
 
@@ -39,7 +40,7 @@ pub(super) struct Show {
 pub(super) fn run(args: &Show) -> anyhow::Result<Exit> {
     let terminal = Terminal::of(args.json);
     let scene = terminal.busy("Reading the place", || place::load(&args.place))?;
-    let node = scene.resolve(&args.path)?;
+    let node = resolve(&scene, &args.path)?;
     if args.json {
         let object = object(&scene, node, args.depth, args.props);
         print(&format!("{}\n", serde_json::to_string_pretty(&object)?))?;
@@ -55,7 +56,7 @@ pub(super) fn run(args: &Show) -> anyhow::Result<Exit> {
 }
 
 /// The properties that are shown; a script's text has a command of its own.
-fn properties<'a>(scene: &'a Scene, node: Node) -> impl Iterator<Item = String> + 'a {
+fn properties(scene: &Scene, node: Node) -> impl Iterator<Item = String> + '_ {
     let stored = scene.stored_names(node).into_iter();
     let stored = stored.filter(|name| !matches!(*name, "Source" | "Attributes"));
     let attributes = scene.attribute_names(node).into_iter();
@@ -115,7 +116,7 @@ impl Tree<'_> {
         line.push_str(&style.paint(Paint::Bold, name(scene.name(node))));
         let (name, class) = (scene.name(node), scene.class(node));
         if name != class && node != scene.root() {
-            line.push_str(&format!("  {}", style.paint(Paint::Moved, safe(class))));
+            let _ = write!(line, "  {}", style.paint(Paint::Moved, safe(class)));
         }
         let mut facts = Vec::new();
         if let Some(text) = scene.source(node) {
@@ -148,7 +149,7 @@ impl Tree<'_> {
             };
             let front = format!("{indent}{bar}   {:<column$}", safe(name));
             let front = self.style.paint(Paint::Dim, front);
-            self.text.push_str(&format!("{front}  {}\n", safe(&value.brief())));
+            let _ = writeln!(self.text, "{front}  {}", safe(&value.brief()));
         }
     }
 }

@@ -6,8 +6,8 @@ use anyhow::bail;
 use clap::Args;
 use scene_schemas::InstancePath;
 
-use super::Exit;
 use super::terminal::{Terminal, print};
+use super::{Exit, resolve};
 use crate::core::scene::reflection;
 use crate::targets::place;
 
@@ -27,7 +27,7 @@ pub(super) struct Source {
 pub(super) fn run(args: &Source) -> anyhow::Result<Exit> {
     let terminal = Terminal::of(false);
     let scene = terminal.busy("Reading the place", || place::load(&args.place))?;
-    let node = scene.resolve(&args.path)?;
+    let node = resolve(&scene, &args.path)?;
     let Some(text) = scene.source(node) else {
         let (path, class) = (&args.path, scene.class(node));
         if reflection::is_script(class) {

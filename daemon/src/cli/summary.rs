@@ -4,6 +4,8 @@
 
 use scene_schemas::Command;
 use scene_schemas::proposal::{Change, Proposal};
+use serde_json::Value as Json;
+use std::fmt::Write as _;
 
 use super::card::change_text;
 use super::style::{Paint, Style, count, safe, safe_lines};
@@ -21,7 +23,7 @@ pub(super) fn render(workflow: &Workflow, style: Style, dry_run: bool) -> String
         text.push('\n');
     }
     if workflow.driver == CALLS {
-        for answer in workflow.answers() {
+        for answer in workflow.answers().flat_map(single) {
             let shown = serde_json::to_string_pretty(answer).unwrap_or_default();
             text.push_str(&safe_lines(&shown));
             text.push('\n');
@@ -35,8 +37,10 @@ pub(super) fn render(workflow: &Workflow, style: Style, dry_run: bool) -> String
         })
         .collect();
     let Some((_, _, last)) = applied.last() else {
-        text.push_str(&style.paint(Paint::Dim, "Nothing was changed."));
-        text.push('\n');
+        if workflow.proposals().next().is_some() {
+            text.push_str(&style.paint(Paint::Dim, "Nothing was changed."));
+            text.push('\n');
+        }
         return text;
     };
     let items: Vec<Item> = applied.iter().flat_map(|(_, it, _)| items(it)).collect();
@@ -45,18 +49,27 @@ pub(super) fn render(workflow: &Workflow, style: Style, dry_run: bool) -> String
     text.push('\n');
     let what = count(applied.len(), "proposal");
     if dry_run {
-        text.push_str(&format!("{what} would be applied.\n"));
+        let _ = writeln!(text, "{what} would be applied.");
         return text;
     }
-    text.push_str(&format!("Applied {what} to {}\n", safe(&last.file)));
+    let _ = writeln!(text, "Applied {what} to {}", safe(&last.file));
     let hints: Vec<String> = applied.iter().rev().map(|(seq, ..)| seq.to_string()).collect();
     let hint = match hints.as_slice() {
         [one] => format!("vector revert {one}"),
         [last, rest @ ..] => format!("vector revert {last}, then {}", shortened(rest)),
         [] => return text,
     };
-    text.push_str(&format!("{} {hint}\n", style.paint(Paint::Dim, "Take it back:")));
+    let _ = writeln!(text, "{} {hint}", style.paint(Paint::Dim, "Take it back:"));
     text
+}
+
+/// The answers in the answer to a list of calls; otherwise the answer itself.
+fn single(answer: &Json) -> Vec<&Json> {
+    let list = match answer.as_object() {
+        Some(map) if map.len() == 1 => map.get("results").and_then(Json::as_array),
+        _ => None,
+    };
+    list.map_or_else(|| vec![answer], |list| list.iter().filter(|it| !it.is_null()).collect())
 }
 
 fn shortened(numbers: &[String]) -> String {

@@ -3,6 +3,7 @@
 //! Everything that is printed in passing goes through here, so that a closed pipe ends quietly and
 //! nothing from a place reaches the terminal raw. What is shown is made elsewhere.
 
+use std::fmt::Write as _;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::mpsc;
 use std::thread;
@@ -27,17 +28,19 @@ const STEPS: usize = 20;
 #[derive(Debug)]
 pub(super) struct Terminal {
     json: bool,
+    asks: bool,
 }
 
 impl Terminal {
     /// The terminal of a command; with `json`, stdout is for the ledger's entries alone.
     pub(super) fn of(json: bool) -> Self {
-        Self { json }
+        let asks = io::stdin().is_terminal() && io::stderr().is_terminal();
+        Self { json, asks }
     }
 
     /// Whether somebody is there to answer.
     pub(super) fn can_ask(&self) -> bool {
-        io::stdin().is_terminal() && io::stderr().is_terminal()
+        self.asks
     }
 
     /// Whether cards go to stderr: where a person is asked and would not see stdout.
@@ -88,10 +91,10 @@ impl Terminal {
         let style = self.style();
         let mut text = String::new();
         for (at, step) in steps.iter().enumerate().take(STEPS) {
-            text.push_str(&format!("{:>4}. {}\n", at + 1, safe(&step.text)));
+            let _ = writeln!(text, "{:>4}. {}", at + 1, safe(&step.text));
         }
         if steps.len() > STEPS {
-            text.push_str(&format!("      … {} more\n", steps.len() - STEPS));
+            let _ = writeln!(text, "      … {} more", steps.len() - STEPS);
         }
         self.show(&style.paint(Paint::Dim, text));
     }
@@ -110,8 +113,11 @@ impl Terminal {
         }
     }
 
-    /// Asks, and reads a line; none where stdin has ended.
+    /// Asks, and reads a line; none where stdin has ended or nobody is there.
     pub(super) fn question(&self, text: &str) -> io::Result<Option<String>> {
+        if !self.asks {
+            return Ok(None);
+        }
         let mut stderr = io::stderr();
         write!(stderr, "{text} ")?;
         stderr.flush()?;
@@ -134,7 +140,7 @@ fn spin(what: &str, wait: &mpsc::Receiver<()>) {
     if wait.recv_timeout(PATIENCE) != Err(mpsc::RecvTimeoutError::Timeout) {
         return;
     }
-    let bar = ProgressBar::new_spinner().with_message(what.to_owned());
+    let bar = ProgressBar::new_spinner().with_message(what.to_owned()).with_elapsed(PATIENCE);
     if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
         bar.set_style(style);
     }
@@ -143,9 +149,17 @@ fn spin(what: &str, wait: &mpsc::Receiver<()>) {
     bar.finish_and_clear();
 }
 
-/// Says something on stderr.
+/// Says something on stderr, broken between words where that is a terminal.
 pub(super) fn say(text: &str) {
-    let _ = writeln!(io::stderr(), "{}", safe_lines(text));
+    let text = safe_lines(text);
+    let text = if io::stderr().is_terminal() {
+        let width = Style::of(&Term::stderr(), false).width;
+        let lines: Vec<String> = text.lines().flat_map(|line| wrap(line, width)).collect();
+        lines.join("\n")
+    } else {
+        text
+    };
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
 /// Prints to stdout. A reader who has seen enough and closed the pipe is no error.

@@ -1,6 +1,7 @@
 //! `vector tools`: what a model can call, for people and, with `--json`, for programs.
 
 use clap::Args;
+use std::fmt::Write as _;
 
 use super::Exit;
 use super::style::{Paint, wrap};
@@ -31,7 +32,7 @@ pub(super) fn run(args: &Tools) -> anyhow::Result<Exit> {
         text.push_str(&style.paint(Paint::Bold, tool.name));
         text.push('\n');
         for line in wrap(tool.about, style.width.saturating_sub(4)) {
-            text.push_str(&format!("    {line}\n"));
+            let _ = writeln!(text, "    {line}");
         }
     }
     text.push_str("\n`vector tools --json` prints the arguments of each.\n");

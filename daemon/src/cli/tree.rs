@@ -15,6 +15,9 @@ use super::style::{Paint, Style, name, safe};
 /// Siblings of one shape that are shown one by one.
 const RUN: usize = 12;
 
+/// Lines that such siblings may take, with all below them.
+const RUN_LINES: usize = 24;
+
 /// One instance that is different.
 #[derive(Debug, Clone)]
 pub(super) struct Item {
@@ -75,6 +78,8 @@ struct Node {
     notes: Vec<String>,
     children: Vec<usize>,
     shape: u64,
+    /// How many instances are drawn below it.
+    below: usize,
 }
 
 impl Tree {
@@ -107,6 +112,8 @@ impl Tree {
         // Children come after their parents, so a walk backwards knows their shapes.
         for at in (0..tree.nodes.len()).rev() {
             tree.nodes[at].shape = tree.shape(at);
+            let children = tree.nodes[at].children.iter();
+            tree.nodes[at].below = children.map(|child| 1 + tree.nodes[*child].below).sum();
         }
         tree
     }
@@ -147,6 +154,22 @@ impl Tree {
         lines.extend(node.notes.iter().map(|note| format!("{front}{note}")));
     }
 
+    /// The line that stands for siblings like this one.
+    fn more(&self, at: usize, n: usize, style: Style) -> String {
+        let node = &self.nodes[at];
+        let below = match node.below {
+            0 => String::new(),
+            n => format!(", each with {n} below"),
+        };
+        match &node.item {
+            Some((mark, class)) => {
+                let text = format!("… {n} more {} {}", mark.sign(), safe(class));
+                format!("{}{below}", style.paint(mark.paint(), text))
+            }
+            None => style.paint(Paint::Dim, format!("… {n} more like these{below}")),
+        }
+    }
+
     fn draw(&self, at: usize, indent: &str, style: Style, lines: &mut Vec<String>) {
         let children = &self.nodes[at].children;
         let mut done = 0;
@@ -157,7 +180,9 @@ impl Tree {
                 .take_while(|child| self.nodes[**child].shape == shape)
                 .count();
             // A line that stands for one other line saves nothing.
-            let shown = if run > RUN + 1 { RUN } else { run };
+            let limit = RUN_LINES / (1 + self.nodes[children[done]].below);
+            let limit = limit.clamp(2, RUN);
+            let shown = if run > limit + 1 { limit } else { run };
             for child in &children[done..done + shown] {
                 let is_last = *child == children[children.len() - 1];
                 let (branch, below) =
@@ -171,13 +196,7 @@ impl Tree {
             done += run;
             if shown < run {
                 let branch = if done == children.len() { "└─ " } else { "├─ " };
-                let more = match &self.nodes[children[done - 1]].item {
-                    Some((mark, class)) => style.paint(
-                        mark.paint(),
-                        format!("… {} more {} {}", run - shown, mark.sign(), safe(class)),
-                    ),
-                    None => style.paint(Paint::Dim, format!("… {} more like these", run - shown)),
-                };
+                let more = self.more(children[done - 1], run - shown, style);
                 lines.push(format!(
                     "{}{more}",
                     style.paint(Paint::Dim, format!("{indent}{branch}"))
@@ -276,6 +295,13 @@ game
             .map(|n| item(&format!("game.W.P{n}"), Mark::Added, "Part", &[]))
             .chain([item("game.W.Z", Mark::Moved, "Folder", &[])])
             .collect();
+        let rows = (0..10).flat_map(|n| {
+            let below =
+                (0..10).map(move |m| item(&format!("game.W.R{n}.P{m}"), Mark::Added, "Part", &[]));
+            [item(&format!("game.W.R{n}"), Mark::Added, "Model", &[])].into_iter().chain(below)
+        });
+        let rows = picture(&rows.collect::<Vec<_>>(), Style::plain());
+        assert!(rows.ends_with("   └─ … 8 more + Model, each with 10 below\n"), "{rows}");
         let picture = picture(&items, Style::plain());
         assert_eq!(picture.lines().count(), 2 + 12 + 1 + 1);
         assert!(picture.contains("   ├─ … 88 more + Part\n   └─ → Folder Z\n"), "{picture}");

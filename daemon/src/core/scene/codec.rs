@@ -26,6 +26,9 @@ pub enum CodecError {
          .rbxlx, .rbxm or .rbxmx"
     )]
     NotAPlace(String),
+    /// A binary file without its end.
+    #[error("it ends too early, so a part of it is missing; save or fetch it once more")]
+    CutOff,
     /// The binary reader gave up.
     #[error("the binary reader refused it: {0}")]
     ReadBinary(String),
@@ -70,7 +73,10 @@ pub(super) fn decode(bytes: &[u8], format: Format) -> Result<WeakDom, CodecError
         Format::Binary => rbx_binary::Deserializer::new()
             .reflection_database(reflection::database())
             .deserialize(bytes)
-            .map_err(|error| CodecError::ReadBinary(error.to_string())),
+            .map_err(|error| match error.to_string() {
+                early if early.contains("failed to fill whole buffer") => CodecError::CutOff,
+                other => CodecError::ReadBinary(other),
+            }),
         Format::Xml => {
             let depth = xml_depth(bytes);
             if depth > MAX_XML_DEPTH {

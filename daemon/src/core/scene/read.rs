@@ -102,7 +102,8 @@ pub fn read_property(
 }
 
 fn wrong(class: &str, name: &str, why: &str) -> Refusal {
-    Refusal(format!("`{name}` of {class}: {why}."))
+    let end = if why.ends_with('?') { "" } else { "." };
+    Refusal(format!("`{name}` of {class}: {why}{end}"))
 }
 
 fn check_attribute_name(key: &str) -> Result<(), Refusal> {

@@ -195,7 +195,7 @@ impl Workflow {
     }
 
     /// What the model has said, in order.
-    pub fn words(&self) -> impl Iterator<Item = &str> {
+    pub fn words(&self) -> impl Iterator<Item = &str> + Clone {
         self.turns.iter().filter_map(|said| match said {
             Said::Text(text) => Some(text.as_str()),
             Said::Call(_) => None,
