@@ -1,0 +1,147 @@
+//! Bad input costs nothing: a sentence on stderr that names what and where, the file untouched, and
+//! no panic.
+
+use std::fs;
+
+use vector_tests::binary::Home;
+use vector_tests::places::{self, Format};
+
+use super::{text, with_place};
+
+/// A call that is refused, and what is said.
+#[track_caller]
+fn refused(calls: &str, said: &str) {
+    let (home, file) = with_place(Format::Rbxl);
+    let before = fs::read(&file).unwrap();
+    let run = home.run(&["edit", &text(&file), "--ops", "-", "--yes"], calls);
+    assert_eq!(run.code, 1, "{calls}\n{}{}", run.stdout, run.stderr);
+    assert!(run.stderr.contains(said), "{calls}\n{}", run.stderr);
+    assert!(!run.stderr.contains("panicked"), "{}", run.stderr);
+    assert!(fs::read(&file).unwrap() == before);
+}
+
+fn call(tool: &str, args: &str) -> String {
+    format!("{{\"tool\":\"{tool}\",\"args\":{args}}}\n")
+}
+
+fn set(props: &str) -> String {
+    call("set_properties", &format!("{{\"selector\":\"Part\",\"props\":{props}}}"))
+}
+
+#[test]
+fn calls_that_make_no_sense() {
+    refused("", "holds no calls");
+    refused("{\"tool\":\n", "line 1: it is not JSON");
+    refused("\n\n[1]\n", "line 3: a call is an object");
+    refused("{\"args\":{}}\n", "`tool` is missing");
+    refused("{\"tool\":\"x\",\"arg\":{}}\n", "`arg` is not known");
+    refused(&call("set_propertis", "{}"), "`set_properties`");
+    refused(&call("list_children", "{}"), "parentPath");
+    refused(&call("list_children", "{\"parentPath\":\"Workspace\"}"), "begin with `game`");
+    refused(&call("list_children", "{\"parentPath\":\"game\",\"depth\":0}"), "from 1 to 64");
+    refused(
+        &call("create_instance", "{\"className\":\"Prt\",\"parentPath\":\"game.Workspace\"}"),
+        "`Part`",
+    );
+    refused(&set("{\"Sise\":1}"), "`Size`");
+    refused(&set("{\"Material\":\"Wod\"}"), "`Wood`");
+    refused(&set("{\"Size\":[1,2]}"), "3 numbers are needed");
+    refused(&set("{\"Size\":[1,2,NaN]}"), "it is not JSON");
+    refused(&set("{\"Size\":[1,2,1e999]}"), "not JSON");
+    refused(&set("{\"Size\":{\"__t\":\"Vector3\",\"x\":\"inf\",\"y\":0,\"z\":0}}"), "finite");
+    refused(&call("delete_instance", "{\"selector\":\"Part[\"}"), "selector");
+    refused(&call("delete_instance", "{\"path\":\"game\"}"), "`game` itself");
+    let long = format!("\"{}\"", "x".repeat(200_000));
+    let script =
+        "{\"className\":\"Script\",\"parentPath\":\"game.Workspace\",\"props\":{\"Source\":";
+    refused(&call("create_instance", &format!("{script}{long}}}}}")), "Studio cannot hold");
+    let deep = "{\"a\":".repeat(5_000);
+    refused(&deep, "it is not JSON");
+}
+
+/// A file that is no place, and what is said.
+#[track_caller]
+fn unreadable(bytes: &[u8], said: &str) {
+    let home = Home::new();
+    let file = home.path().join("place.rbxl");
+    fs::write(&file, bytes).unwrap();
+    for args in [vec!["show"], vec!["edit", "--prompt", "delete Part", "--yes"]] {
+        let mut args: Vec<String> = args.into_iter().map(str::to_owned).collect();
+        args.insert(1, text(&file));
+        let run = home.run(&args, "");
+        assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
+        assert!(run.stderr.contains("place.rbxl cannot be opened"), "{}", run.stderr);
+        assert!(run.stderr.contains(said), "{}", run.stderr);
+        assert!(!run.stderr.contains("panicked"), "{}", run.stderr);
+    }
+    assert!(fs::read(&file).unwrap() == bytes);
+}
+
+#[test]
+fn files_that_are_no_places() {
+    unreadable(b"", "it is empty");
+    unreadable(b"hello", "neither a binary nor an XML place");
+    unreadable(b"<!doctype html><p>404", "web page");
+    unreadable(b"<roblox version=\"4\"><Item class=\"Part\">", "XML reader");
+    unreadable(b"<roblox!\x89\xff\r\n\x1a\n\0\0", "binary reader");
+    let nested = format!("<roblox version=\"4\">{}", "<Item class=\"Folder\">".repeat(30_000));
+    unreadable(nested.as_bytes(), "nested");
+}
+
+#[test]
+fn a_place_that_was_cut_or_bent_is_read_or_refused() {
+    for format in Format::ALL {
+        let whole = places::sample(format);
+        let home = Home::new();
+        let file = home.path().join("place");
+        for at in (1..whole.len()).step_by(whole.len() / 12) {
+            let mut bent = whole.clone();
+            bent[at] ^= 0x55;
+            for bytes in [&whole[..at], &bent] {
+                fs::write(&file, bytes).unwrap();
+                let run = home.run(&["show", &text(&file)], "");
+                assert!(matches!(run.code, 0 | 1), "{format:?} at {at}: {}", run.stderr);
+                assert!(!run.stderr.contains("panicked"), "{format:?} at {at}: {}", run.stderr);
+            }
+        }
+    }
+}
+
+#[test]
+fn deep_nesting_is_no_crash() {
+    let home = Home::new();
+    let file = home.path().join("deep.rbxlx");
+    let depth = 15_000;
+    let (open, close) = ("<Item class=\"Folder\"><Properties></Properties>", "</Item>");
+    let xml =
+        format!("<roblox version=\"4\">{}{}</roblox>", open.repeat(depth), close.repeat(depth));
+    fs::write(&file, xml).unwrap();
+    let call =
+        "{\"tool\":\"set_properties\",\"args\":{\"selector\":\"Folder\",\"props\":{\"@A\":1}}}";
+    let run = home.run(&["edit", &text(&file), "--ops", "-", "--yes"], call);
+    assert!(matches!(run.code, 0 | 1), "{}", run.stderr);
+    assert!(!run.stderr.contains("overflow"), "{}", run.stderr);
+}
+
+#[test]
+fn files_that_cannot_be_used() {
+    let (home, file) = with_place(Format::Rbxl);
+    let missing = home.run(&["edit", "nowhere.rbxl", "--prompt", "delete Part"], "");
+    assert_eq!(missing.code, 1);
+    assert!(missing.stderr.contains("nowhere.rbxl cannot be read"), "{}", missing.stderr);
+    let out = home.path().join("no such folder").join("out.rbxl");
+    let args = ["edit", &text(&file), "--prompt", "delete Part", "--yes", "--out", &text(&out)];
+    let nowhere = home.run(&args, "");
+    assert_eq!(nowhere.code, 1);
+    assert!(nowhere.stderr.contains("out.rbxl"), "{}", nowhere.stderr);
+    assert_eq!(home.run(&["revert", "999", "--yes"], "").code, 1);
+    assert_eq!(home.run(&["revert", "x"], "").code, 2);
+    assert_eq!(home.run(&["edit", &text(&file)], "").code, 2);
+    assert_eq!(home.run(&["diff", &text(&file), "nowhere.rbxl"], "").code, 2);
+    let mut permissions = fs::metadata(&file).unwrap().permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(&file, permissions).unwrap();
+    let read_only = home.run(&["edit", &text(&file), "--prompt", "delete Part", "--yes"], "");
+    assert_eq!(read_only.code, 1);
+    assert!(read_only.stderr.contains("read-only"), "{}", read_only.stderr);
+}

@@ -1,0 +1,179 @@
+//! The command line as a user meets it: what is written, what is said, and the exit codes.
+
+mod bad_input;
+mod killed;
+
+use std::fs;
+use std::path::PathBuf;
+
+use scene_schemas::entry::{Entry, Record};
+use vector_tests::binary::{Home, Output};
+use vector_tests::places::{self, Format};
+
+/// A home with a sample place in it.
+pub(crate) fn with_place(format: Format) -> (Home, PathBuf) {
+    let home = Home::new();
+    let file = home.path().join(format!("place.{}", format.extension()));
+    fs::write(&file, places::sample(format)).unwrap();
+    (home, file)
+}
+
+pub(crate) fn text(file: &std::path::Path) -> String {
+    file.display().to_string()
+}
+
+#[track_caller]
+fn ended(output: &Output, code: i32) {
+    assert_eq!(output.code, code, "{}\n{}", output.stdout, output.stderr);
+}
+
+const GRID: &str = "grid 2x2 of neon parts in game.Workspace";
+
+#[test]
+fn a_request_changes_a_place_and_a_revert_takes_it_back() {
+    for format in [Format::Rbxl, Format::Rbxlx] {
+        let (home, file) = with_place(format);
+        let before = home.path().join("before");
+        fs::copy(&file, &before).unwrap();
+        let edited = home.run(&["edit", &text(&file), "--prompt", GRID, "--yes"], "");
+        ended(&edited, 0);
+        assert!(edited.stdout.contains("+ Part Cell_2_2"), "{}", edited.stdout);
+        ended(&home.run(&["diff", &text(&before), &text(&file)], ""), 1);
+        let log = home.run(&["log", "--json"], "").stdout;
+        let applied: Vec<String> = log
+            .lines()
+            .filter_map(|line| match serde_json::from_str::<Record>(line).unwrap().entry {
+                Entry::Applied { proposal, .. } => Some(proposal.to_string()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(applied.len(), 5, "{log}");
+        for proposal in applied.iter().rev() {
+            ended(&home.run(&["revert", proposal, "--yes"], ""), 0);
+        }
+        ended(&home.run(&["diff", &text(&before), &text(&file)], ""), 0);
+        let again = home.run(&["revert", &applied[0], "--yes"], "");
+        ended(&again, 1);
+    }
+}
+
+#[test]
+fn models_are_edited_as_places_are() {
+    for format in [Format::Rbxm, Format::Rbxmx] {
+        let (home, file) = with_place(format);
+        let call =
+            r#"{"tool":"create_instance","args":{"className":"Folder","parentPath":"game"}}"#;
+        ended(&home.run(&["edit", &text(&file), "--ops", "-", "--yes"], call), 0);
+        let shown = home.run(&["show", &text(&file), "--depth", "1"], "");
+        assert!(shown.stdout.contains("Folder"), "{}", shown.stdout);
+    }
+}
+
+#[test]
+fn nothing_is_written_where_nobody_can_be_asked() {
+    let (home, file) = with_place(Format::Rbxl);
+    let before = fs::read(&file).unwrap();
+    let asked = home.run(&["edit", &text(&file), "--prompt", "delete Part"], "");
+    ended(&asked, 3);
+    assert!(asked.stderr.contains("--yes"), "{}", asked.stderr);
+    let auto = home.run(&["edit", &text(&file), "--prompt", "delete Part", "--mode", "auto"], "");
+    ended(&auto, 3);
+    assert!(fs::read(&file).unwrap() == before);
+    ended(&home.run(&["edit", &text(&file), "--prompt", GRID, "--mode", "auto"], ""), 0);
+    let delete = ["edit", &text(&file), "--prompt", "delete #Cell_1_1", "--mode", "dangerous"];
+    ended(&home.run(&delete, ""), 0);
+}
+
+#[test]
+fn what_needs_a_second_confirmation_needs_force() {
+    let (home, file) = with_place(Format::Rbxl);
+    let source = "return loadstring(\\\"return 1\\\")\\n";
+    let call = format!(
+        r#"{{"tool":"create_instance","args":{{"className":"Script","parentPath":"game.Workspace","props":{{"Source":"{source}"}}}}}}"#
+    );
+    let run = |more: &[&str]| {
+        let place = text(&file);
+        let mut args = vec!["edit", &place, "--ops", "-"];
+        args.extend(more);
+        home.run(&args, &call)
+    };
+    ended(&run(&["--yes"]), 3);
+    ended(&run(&["--mode", "dangerous"]), 3);
+    ended(&run(&["--yes", "--force"]), 0);
+}
+
+#[test]
+fn json_is_the_ledgers_entries_and_nothing_else() {
+    let (home, file) = with_place(Format::Rbxl);
+    let run = home.run(&["edit", &text(&file), "--prompt", GRID, "--yes", "--json"], "");
+    ended(&run, 0);
+    let records: Vec<Record> =
+        run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(matches!(records[0].entry, Entry::Started { .. }));
+    assert!(matches!(records.last().unwrap().entry, Entry::Finished { .. }));
+    let log = home.run(&["log", "--json"], "");
+    assert_eq!(log.stdout, run.stdout);
+}
+
+#[test]
+fn a_dry_run_leaves_no_trace() {
+    let (home, file) = with_place(Format::Rbxl);
+    let before = fs::read(&file).unwrap();
+    let dry = home.run(&["edit", &text(&file), "--prompt", GRID, "--dry-run"], "");
+    ended(&dry, 0);
+    assert!(dry.stdout.contains("Cell_2_2"), "{}", dry.stdout);
+    assert!(fs::read(&file).unwrap() == before);
+    assert_eq!(home.run(&["log", "--json"], "").stdout, "");
+}
+
+#[test]
+fn a_list_of_calls_is_one_proposal_or_goes_on_line_by_line() {
+    let calls = "\
+{\"tool\":\"create_instance\",\"args\":{\"className\":\"Folder\",\"parentPath\":\"game.Workspace\",\"props\":{\"Name\":\"A\"}}}
+
+{\"tool\":\"rename_instance\",\"args\":{\"path\":\"game.Workspace.Nope\",\"newName\":\"B\"}}
+{\"tool\":\"create_instance\",\"args\":{\"className\":\"Part\",\"parentPath\":\"game.Workspace.A\"}}
+";
+    let (home, file) = with_place(Format::Rbxl);
+    let before = fs::read(&file).unwrap();
+    let whole = home.run(&["edit", &text(&file), "--ops", "-", "--yes"], calls);
+    ended(&whole, 1);
+    assert!(whole.stderr.contains("line 3"), "{}", whole.stderr);
+    assert!(fs::read(&file).unwrap() == before);
+    let each = home.run(&["edit", &text(&file), "--ops", "-", "--yes", "--keep-going"], calls);
+    ended(&each, 1);
+    let shown = home.run(&["show", &text(&file), "game.Workspace.A"], "");
+    assert!(shown.stdout.contains("Part"), "{}", shown.stdout);
+}
+
+#[test]
+fn a_script_is_printed_byte_for_byte() {
+    let (home, file) = with_place(Format::Rbxl);
+    let call = |source: &str| {
+        format!(
+            r#"{{"tool":"create_instance","args":{{"className":"Script","parentPath":"game.Workspace","props":{{"Name":"S","Source":{}}}}}}}"#,
+            serde_json::to_string(source).unwrap()
+        )
+    };
+    let source = "-- größe\r\nreturn 1";
+    ended(&home.run(&["edit", &text(&file), "--ops", "-", "--yes"], &call(source)), 0);
+    let printed = home.run(&["source", &text(&file), "game.Workspace.S"], "");
+    assert_eq!(printed.stdout, source);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_stay_links_and_permissions_stay() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let (home, file) = with_place(Format::Rbxl);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+    let link = home.path().join("link.rbxl");
+    symlink(&file, &link).unwrap();
+    ended(&home.run(&["edit", &text(&link), "--prompt", GRID, "--yes"], ""), 0);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+    let leftovers = fs::read_dir(home.path()).unwrap().filter(|entry| {
+        entry.as_ref().unwrap().file_name().to_string_lossy().starts_with(".vector-")
+    });
+    assert_eq!(leftovers.count(), 0);
+}
