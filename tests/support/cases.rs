@@ -4,6 +4,7 @@
 //! is told so; in CI they are not optional.
 
 use std::env;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Once;
 
@@ -22,7 +23,9 @@ pub fn cases() -> Option<PathBuf> {
         }
         None => {
             NOTICE.call_once(|| {
-                eprintln!("skipped: tests on the shared cases (VECTOR_CASES is not set)");
+                // Not by `eprintln!`, which the test runner keeps to itself.
+                let notice = "skipped: tests on the shared cases (VECTOR_CASES is not set)";
+                let _ = writeln!(io::stderr(), "{notice}");
             });
             None
         }
