@@ -327,5 +327,4 @@ pub(super) fn operation(proposal: &Proposal, command: usize, style: Style) -> St
 }
 
 #[cfg(test)]
-#[path = "card_tests.rs"]
 mod tests;

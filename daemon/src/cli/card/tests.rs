@@ -1,3 +1,5 @@
+//! Cards of small proposals, in plain text.
+
 use std::collections::BTreeMap;
 
 use scene_schemas::proposal::{Preview, Warning, WarningKind};
