@@ -3,6 +3,8 @@
 
 use std::process::ExitCode;
 
+use vector_daemon::core::scene::READERS;
+
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -10,6 +12,14 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const STACK: usize = 512 << 20;
 
 fn main() -> ExitCode {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        // The codec turns a panic of a file reader into an error, which is said once.
+        let file = panic.location().map_or("", |location| location.file());
+        if !READERS.iter().any(|reader| file.contains(reader)) {
+            print(panic);
+        }
+    }));
     let work = std::thread::Builder::new().stack_size(STACK).spawn(vector_daemon::cli::main);
     match work.map(std::thread::JoinHandle::join) {
         Ok(Ok(code)) => code,

@@ -31,6 +31,10 @@ const MAX_ROWS: usize = 2_000;
 /// Scripts of this many characters cannot be written in Studio (`Source` refuses them).
 const MAX_SCRIPT: usize = 200_000;
 
+/// Names in all paths of a proposal. Only a place that is nested thousands deep, changed all over,
+/// comes near it; it would fill the memory.
+const MAX_NAMES: usize = 20_000_000;
+
 /// Context lines around a change in a preview.
 pub const CONTEXT: usize = 3;
 
@@ -47,6 +51,7 @@ pub struct Draft<'a> {
     texts: Vec<Text>,
     warnings: Vec<Warning>,
     title: Option<String>,
+    names: usize,
 }
 
 /// A script whose text changes.
@@ -73,6 +78,7 @@ impl<'a> Draft<'a> {
             texts: Vec::new(),
             warnings: Vec::new(),
             title: None,
+            names: 0,
         }
     }
 
@@ -188,6 +194,13 @@ impl<'a> Draft<'a> {
     /// Drafts a command as it is: from a proposal that a person cut or edited, or from an inverse.
     pub fn push(&mut self, command: Command) -> Result<Node, Refusal> {
         let at = self.commands.len() as u32;
+        self.names += command.target().path.segments.len();
+        if self.names > MAX_NAMES {
+            return refuse!(
+                "The change names too much: its paths have over {MAX_NAMES} names. Change the place \
+                 in several steps."
+            );
+        }
         let own = self.made.contains(&command.target().id);
         let row = self.describe(&command);
         let text = match &command {

@@ -29,6 +29,9 @@ pub enum CodecError {
     /// A binary file without its end.
     #[error("it ends too early, so a part of it is missing; save or fetch it once more")]
     CutOff,
+    /// The reader met something that it was never written for.
+    #[error("it is damaged, in a way that its reader cannot name; save or fetch it once more")]
+    Damaged,
     /// The binary reader gave up.
     #[error("the binary reader refused it: {0}")]
     ReadBinary(String),
@@ -68,7 +71,16 @@ pub(super) fn detect(bytes: &[u8]) -> Result<Format, CodecError> {
     Err(CodecError::NotAPlace(why))
 }
 
+/// The crates whose readers are known to panic on damaged files. Such a panic is caught here and
+/// becomes an error, so whoever prints panics can leave it out.
+pub const READERS: [&str; 3] = ["rbx_binary", "rbx_xml", "rbx_types"];
+
 pub(super) fn decode(bytes: &[u8], format: Format) -> Result<WeakDom, CodecError> {
+    // A reader that panics leaves nothing behind: it works on its own tree.
+    std::panic::catch_unwind(|| read(bytes, format)).unwrap_or(Err(CodecError::Damaged))
+}
+
+fn read(bytes: &[u8], format: Format) -> Result<WeakDom, CodecError> {
     match format {
         Format::Binary => rbx_binary::Deserializer::new()
             .reflection_database(reflection::database())

@@ -28,7 +28,7 @@ use self::index::Names;
 use crate::core::refusal::{Refusal, did_you_mean, refuse};
 
 pub use self::change::{Mark, Subtree};
-pub use self::codec::{CodecError, Format, MAX_XML_DEPTH};
+pub use self::codec::{CodecError, Format, MAX_XML_DEPTH, READERS};
 pub use self::read::{Owner, read_property, read_props};
 
 /// An instance of a scene. It stays valid while the instance is part of the scene.

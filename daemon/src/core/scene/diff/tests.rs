@@ -1,3 +1,5 @@
+//! What differs between two scenes, and what only looks different.
+
 use super::*;
 use crate::core::scene::{Format, Node};
 use rbx_types::{Color3, UniqueId, Vector3};

@@ -1,3 +1,5 @@
+//! What selectors fit, on a small place, and what is refused.
+
 use super::*;
 use crate::core::scene::Format;
 use scene_schemas::Value;

@@ -1,0 +1,270 @@
+//! The forms of single values: numbers, arrays of them, objects with named parts, and the short
+//! strings that people write.
+//!
+//! What a property needs is decided next door; nothing here knows classes or scenes.
+
+use std::f32::consts::PI;
+
+use rbx_types::{
+    BrickColor, CFrame, Color3, Color3uint8, Font, FontStyle, FontWeight, Matrix3, NumberRange,
+    Rect, UDim, UDim2, Vector2, Vector3,
+};
+use scene_schemas::value::Content;
+use serde_json::Value as Json;
+
+/// A value, or what is wrong with it.
+pub(super) type Read<T> = Result<T, String>;
+
+pub(super) fn string(json: &Json) -> Read<String> {
+    let text = json.get("value").unwrap_or(json);
+    text.as_str().map(str::to_owned).ok_or_else(|| "a string is needed".to_owned())
+}
+
+pub(super) fn double(json: &Json) -> Read<f64> {
+    let number = json.get("value").unwrap_or(json);
+    number.as_f64().filter(|n| n.is_finite()).ok_or_else(|| "a finite number is needed".to_owned())
+}
+
+pub(super) fn number(json: &Json) -> Read<f32> {
+    let n = double(json)? as f32;
+    if n.is_finite() { Ok(n) } else { Err("the number is too large".to_owned()) }
+}
+
+pub(super) fn long(json: &Json) -> Read<i64> {
+    let number = json.get("value").unwrap_or(json);
+    let whole = number.as_i64().or_else(|| number.as_str()?.parse().ok()).or_else(|| {
+        number.as_f64().filter(|n| n.fract() == 0.0 && n.abs() < 9e15).map(|n| n as i64)
+    });
+    whole.ok_or_else(|| "a whole number is needed".to_owned())
+}
+
+pub(super) fn whole(json: &Json) -> Read<i32> {
+    i32::try_from(long(json)?)
+        .map_err(|_| "a whole number from -2147483648 to 2147483647 is needed".to_owned())
+}
+
+pub(super) fn int16s<const N: usize>(json: &Json) -> Read<[i16; N]> {
+    let read = numbers::<N>(json, std::array::from_fn(|n| ["x", "y", "z"][n]), "[0, 1, 0]")?;
+    let mut whole = [0; N];
+    for (to, from) in whole.iter_mut().zip(read) {
+        if from.fract() != 0.0 || from < f32::from(i16::MIN) || from > f32::from(i16::MAX) {
+            return Err("whole numbers from -32768 to 32767 are needed".to_owned());
+        }
+        *to = from as i16;
+    }
+    Ok(whole)
+}
+
+/// N numbers: an array of them, or an object with these names.
+pub(super) fn numbers<const N: usize>(
+    json: &Json,
+    names: [&str; N],
+    example: &str,
+) -> Read<[f32; N]> {
+    let fail = || format!("{N} numbers are needed, such as {example}");
+    let mut read = [0.0; N];
+    for (n, to) in read.iter_mut().enumerate() {
+        let item = match json {
+            Json::Array(items) if items.len() == N => &items[n],
+            Json::Object(map) => map
+                .get(names[n])
+                .or_else(|| map.get(&names[n].to_uppercase()))
+                .ok_or_else(|| format!("`{}` is missing; {}", names[n], fail()))?,
+            _ => return Err(fail()),
+        };
+        if !item.is_number() {
+            return Err(fail());
+        }
+        *to = number(item)?;
+    }
+    Ok(read)
+}
+
+pub(super) fn vector3(json: &Json) -> Read<Vector3> {
+    numbers(json, ["x", "y", "z"], "[0, 1, 0]").map(|[x, y, z]| Vector3::new(x, y, z))
+}
+
+pub(super) fn vector2(json: &Json) -> Read<Vector2> {
+    numbers(json, ["x", "y"], "[0, 1]").map(|[x, y]| Vector2::new(x, y))
+}
+
+pub(super) fn cframe(json: &Json) -> Read<CFrame> {
+    let example = "[0, 5, 0] for a position, twelve numbers as CFrame:GetComponents() gives them, or \
+                   {\"position\":[0,5,0],\"orientation\":[9 numbers, row by row]}";
+    if let Json::Array(items) = json
+        && items.len() == 12
+    {
+        let names = ["x", "y", "z", "", "", "", "", "", "", "", "", ""];
+        let n = numbers::<12>(json, names, example)?;
+        let row = |at: usize| Vector3::new(n[at], n[at + 1], n[at + 2]);
+        return Ok(CFrame::new(row(0), Matrix3::new(row(3), row(6), row(9))));
+    }
+    let Json::Object(map) = json else {
+        return match vector3(json) {
+            Ok(position) => Ok(CFrame::new(position, Matrix3::identity())),
+            Err(_) => Err(format!("a CFrame is needed: {example}")),
+        };
+    };
+    let Some(position) = map.get("position") else {
+        return Err(format!("`position` is missing; a CFrame is {example}"));
+    };
+    let orientation = match map.get("orientation") {
+        None => Matrix3::identity(),
+        Some(Json::Array(items)) if items.len() == 3 && items[0].is_number() => {
+            rotation(vector3(&map["orientation"])?)
+        }
+        Some(nine) => {
+            let n = numbers::<9>(nine, [""; 9], "[1,0,0, 0,1,0, 0,0,1]")?;
+            let row = |at: usize| Vector3::new(n[at], n[at + 1], n[at + 2]);
+            Matrix3::new(row(0), row(3), row(6))
+        }
+    };
+    Ok(CFrame::new(vector3(position)?, orientation))
+}
+
+/// A colour: `"#ff8800"`, `[1, 0.5, 0]` from 0 to 1, `[255, 136, 0]` from 0 to 255, or an object with
+/// `r`, `g` and `b`.
+pub(super) fn colour(json: &Json) -> Read<Color3> {
+    if let Json::String(text) = json {
+        let hex = text.trim_start_matches('#');
+        let value = u32::from_str_radix(hex, 16).ok().filter(|_| hex.len() == 6);
+        if let Some(v) = value {
+            let byte = |shift: u32| (v >> shift & 0xff) as u8;
+            return Ok(Color3uint8::new(byte(16), byte(8), byte(0)).into());
+        }
+        if let Some(named) = BrickColor::from_name(text) {
+            return Ok(named.to_color3uint8().into());
+        }
+        return Err(
+            "a colour is needed: \"#ff8800\", [1, 0.5, 0] or a BrickColor's name".to_owned()
+        );
+    }
+    let [r, g, b] = numbers(json, ["r", "g", "b"], "[1, 0.5, 0]")?;
+    let in_bytes = json.get("__t").and_then(Json::as_str) == Some("Color3uint8")
+        || [r, g, b].iter().any(|n| *n > 1.0);
+    let scale = if in_bytes { 255.0 } else { 1.0 };
+    if [r, g, b].iter().any(|n| *n < 0.0 || *n / scale > 1.0) {
+        return Err("a colour's numbers are from 0 to 1, or from 0 to 255".to_owned());
+    }
+    Ok(Color3::new(r / scale, g / scale, b / scale))
+}
+
+pub(super) fn brick_colour(json: &Json) -> Read<BrickColor> {
+    let json = json.get("name").or_else(|| json.get("number")).unwrap_or(json);
+    let found = match json {
+        Json::String(name) => BrickColor::from_name(name),
+        json => json.as_u64().and_then(|n| u16::try_from(n).ok()).and_then(BrickColor::from_number),
+    };
+    found
+        .ok_or_else(|| "a BrickColor's name or number is needed, such as \"Bright red\"".to_owned())
+}
+
+pub(super) fn pixels(offset: f32) -> Read<i32> {
+    if offset.fract() == 0.0 && offset.abs() < 2e9 {
+        Ok(offset as i32)
+    } else {
+        Err("an offset is a whole number of pixels".to_owned())
+    }
+}
+
+pub(super) fn udim2(json: &Json) -> Read<UDim2> {
+    let example = "[0.5, 0, 0.5, 0]";
+    let part = |json: &Json| {
+        let [scale, offset] = numbers(json, ["scale", "offset"], "[0.5, 10]")?;
+        Ok::<_, String>(UDim::new(scale, pixels(offset)?))
+    };
+    match json {
+        Json::Array(items) if items.len() == 2 => {
+            Ok(UDim2::new(part(&items[0])?, part(&items[1])?))
+        }
+        Json::Array(_) => {
+            let [xs, xo, ys, yo] = numbers(json, ["", "", "", ""], example)?;
+            Ok(UDim2::new(UDim::new(xs, pixels(xo)?), UDim::new(ys, pixels(yo)?)))
+        }
+        Json::Object(map) => match (map.get("x"), map.get("y")) {
+            (Some(x), Some(y)) => Ok(UDim2::new(part(x)?, part(y)?)),
+            _ => Err(format!("`x` and `y` are needed, or four numbers such as {example}")),
+        },
+        _ => Err(format!("a UDim2 is needed, such as {example}")),
+    }
+}
+
+pub(super) fn number_range(json: &Json) -> Read<NumberRange> {
+    let (min, max) = match json {
+        Json::Number(_) => (number(json)?, number(json)?),
+        json => {
+            let [min, max] = numbers(json, ["min", "max"], "[1, 5]")?;
+            (min, max)
+        }
+    };
+    if min > max {
+        return Err("the smaller number comes first".to_owned());
+    }
+    Ok(NumberRange::new(min, max))
+}
+
+pub(super) fn rect(json: &Json) -> Read<Rect> {
+    if let (Some(min), Some(max)) = (json.get("min"), json.get("max")) {
+        return Ok(Rect::new(vector2(min)?, vector2(max)?));
+    }
+    let [a, b, c, d] = numbers(json, ["", "", "", ""], "[0, 0, 100, 50]")?;
+    Ok(Rect::new(Vector2::new(a, b), Vector2::new(c, d)))
+}
+
+pub(super) fn font(json: &Json) -> Read<Font> {
+    let fail = "a font is needed: \"rbxasset://fonts/families/SourceSansPro.json\" or \
+                {\"family\":…,\"weight\":400,\"style\":\"Normal\"}";
+    let family = json.get("family").unwrap_or(json).as_str().ok_or(fail)?;
+    if !family.contains("://") {
+        return Err(fail.to_owned());
+    }
+    let weight = match json.get("weight") {
+        None => FontWeight::Regular,
+        Some(n) => n
+            .as_u64()
+            .and_then(|n| FontWeight::from_u16(u16::try_from(n).ok()?))
+            .ok_or("a font's weight is 100, 200 and so on up to 900")?,
+    };
+    let style = match json.get("style").map(Json::as_str) {
+        None | Some(Some("Normal")) => FontStyle::Normal,
+        Some(Some("Italic")) => FontStyle::Italic,
+        Some(_) => return Err("a font's style is \"Normal\" or \"Italic\"".to_owned()),
+    };
+    Ok(Font::new(family, weight, style))
+}
+
+pub(super) fn content(json: &Json) -> Read<Content> {
+    match json.get("uri").or_else(|| json.get("value")).unwrap_or(json) {
+        Json::String(uri) if uri.is_empty() => Ok(Content::None),
+        Json::String(uri) => Ok(Content::Uri(uri.clone())),
+        _ => Err("an asset's address is needed, such as \"rbxassetid://1818\"".to_owned()),
+    }
+}
+
+pub(super) fn tags(json: &Json) -> Read<Vec<String>> {
+    let fail = "a list of tags is needed, such as [\"Enemy\", \"Boss\"]";
+    let items = json.get("value").unwrap_or(json).as_array().ok_or(fail)?;
+    let mut tags = Vec::new();
+    for item in items {
+        let tag = item.as_str().filter(|tag| !tag.is_empty() && tag.len() <= 100).ok_or(fail)?;
+        if tag.contains('\0') {
+            return Err("a tag has no NUL character".to_owned());
+        }
+        if !tags.iter().any(|known| known == tag) {
+            tags.push(tag.to_owned());
+        }
+    }
+    Ok(tags)
+}
+
+/// The rotation of `Orientation` in degrees: about Y, then X, then Z.
+pub(super) fn rotation(degrees: Vector3) -> Matrix3 {
+    let (sx, cx) = (degrees.x * PI / 180.0).sin_cos();
+    let (sy, cy) = (degrees.y * PI / 180.0).sin_cos();
+    let (sz, cz) = (degrees.z * PI / 180.0).sin_cos();
+    Matrix3::new(
+        Vector3::new(cy * cz + sy * sx * sz, -cy * sz + sy * sx * cz, sy * cx),
+        Vector3::new(cx * sz, cx * cz, -sx),
+        Vector3::new(-sy * cz + cy * sx * sz, sy * sz + cy * sx * cz, cy * cx),
+    )
+}
