@@ -6,6 +6,8 @@
 
 mod cli;
 mod engine;
+#[cfg(unix)]
+mod picture;
 mod plugin_style;
 mod printed;
 mod samples;

@@ -1,8 +1,8 @@
 //! What an edit costs beside nothing at all: a thousand operations on a place of 100,000 instances
 //! through the binary `vector`, against a bare read and write of the same file by the rbx crates.
 //!
-//! `cargo bench -p vector-tests --bench ops [-- [--instances N] [--runs N] [--ops FILE]]`; with
-//! `--ops` the operations are also written down. Both sides are processes of their own, built alike
+//! `cargo bench -p vector-tests --bench ops [-- [--instances N] [--runs N] [--keep FOLDER]]`; with
+//! `--keep` the places and the operations stay there, to look closer. Both sides are processes of their own, built alike
 //! (release, mimalloc), and take turns. What the operations do is not checked here.
 
 #![allow(
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use vector_tests::binary::Home;
 use vector_tests::generated::generated;
 use vector_tests::operations::operations;
-use vector_tests::places::{Format, encode, rewrite};
+use vector_tests::places::{Format, decode, encode};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -36,7 +36,9 @@ fn main() -> ExitCode {
         && first == BARE
     {
         let bytes = fs::read(input).expect("the place can be read");
-        fs::write(output, rewrite(&bytes)).expect("the place can be written");
+        let dom = decode(&bytes);
+        let format = if bytes.starts_with(b"<roblox!") { Format::Rbxl } else { Format::Rbxlx };
+        fs::write(output, encode(&dom, format)).expect("the place can be written");
         // As the other side does: taking a large tree apart is nobody's work.
         std::process::exit(0);
     }
@@ -47,12 +49,17 @@ fn main() -> ExitCode {
     println!("{instances} instances, 1,000 operations, median of {runs} runs each, in turns\n");
     let place = generated(instances);
     let ops = operations(&place);
-    if let Some(file) = option(&args, "--ops") {
-        fs::write(file, &ops).expect("the operations can be written");
-    }
+    let keep = |name: &str, bytes: &[u8]| {
+        if let Some(folder) = option(&args, "--keep") {
+            fs::write(Path::new(folder).join(name), bytes).expect("the folder can be written to");
+        }
+    };
+    keep("ops.jsonl", ops.as_bytes());
     let mut complete = true;
     for format in [Format::Rbxl, Format::Rbxlx] {
-        complete &= compare(format, &encode(&place, format), &ops, runs);
+        let bytes = encode(&place, format);
+        keep(&format!("place.{}", format.extension()), &bytes);
+        complete &= compare(format, &bytes, &ops, runs);
     }
     if complete { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

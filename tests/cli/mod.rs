@@ -1,5 +1,7 @@
 //! The command line as a user meets it: what is written, what is said, and the exit codes.
 
+#[cfg(unix)]
+mod asked;
 mod bad_input;
 mod killed;
 

@@ -14,6 +14,8 @@ pub mod binary;
 pub mod cases;
 pub mod generated;
 pub mod operations;
+#[cfg(unix)]
+pub mod person;
 pub mod places;
 pub mod printed;
 pub mod repository;

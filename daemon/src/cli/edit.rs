@@ -100,7 +100,9 @@ fn edit(
             vec![as_one(calls, &goal)]
         })?;
     }
-    decide_all(&mut engine, &args.decide, &terminal, args.dry_run)
+    let exit = decide_all(&mut engine, &args.decide, &terminal, args.dry_run)?;
+    engine.leave();
+    Ok(exit)
 }
 
 fn goal(args: &Edit) -> String {

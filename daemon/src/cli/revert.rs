@@ -62,5 +62,7 @@ pub(super) fn run(args: &Revert, home: &Path) -> anyhow::Result<Exit> {
     let mut engine = Engine::start(&ledger, opened, &goal, Driver::Calls, mode, listener)?;
     let arguments = json!({ "proposal": args.proposal });
     engine.call(vec![Call { tool: REVERT.to_owned(), args: arguments }])?;
-    decide_all(&mut engine, &args.decide, &terminal, false)
+    let exit = decide_all(&mut engine, &args.decide, &terminal, false)?;
+    engine.leave();
+    Ok(exit)
 }

@@ -12,7 +12,6 @@ use std::time::SystemTime;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Entry, Seq};
-use serde::Deserialize;
 
 use super::blobs::Blob;
 use super::{LedgerError, sql};
@@ -91,15 +90,13 @@ impl Prepared {
 
 impl Row {
     fn new(entry: &Entry, blobs: &mut Vec<Blob>) -> Result<Self, LedgerError> {
-        #[derive(Deserialize)]
-        struct Tag {
-            entry: String,
-        }
         let body = serde_json::to_string(entry).map_err(unreadable)?;
-        let Tag { entry: kind } = serde_json::from_str(&body).map_err(unreadable)?;
-        // An entry that cannot be read again, nested too deeply for one, would close the ledger to
-        // every reader for good: it is found out before it is written.
-        serde_json::from_str::<Entry>(&body).map_err(unreadable)?;
+        let kind = kind(&body).to_owned();
+        // An entry that is nested too deeply to be read again would close the ledger to every
+        // reader for good: it is found out before it is written.
+        if nesting(&body) > SURELY_READABLE {
+            serde_json::from_str::<Entry>(&body).map_err(unreadable)?;
+        }
         if body.len() <= LARGEST_BODY {
             let body = Body::Text(body);
             return Ok(Self { kind, body });
@@ -108,6 +105,43 @@ impl Row {
         let body = Body::Blob(blob.hash.clone());
         blobs.push(blob);
         Ok(Self { kind, body })
+    }
+}
+
+/// The tag of an encoded entry, which stands first in it.
+fn kind(body: &str) -> &str {
+    body.split('"').nth(3).unwrap_or_default()
+}
+
+/// Levels of nesting that any reader of JSON takes.
+const SURELY_READABLE: usize = 64;
+
+/// How deeply a JSON text is nested.
+fn nesting(json: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let mut bytes = json.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'{' | b'[' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b'"' => skip_text(&mut bytes),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// Goes behind the quote that ends a text.
+fn skip_text(bytes: &mut std::str::Bytes<'_>) {
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' => drop(bytes.next()),
+            b'"' => return,
+            _ => {}
+        }
     }
 }
 
@@ -272,6 +306,17 @@ mod tests {
     fn said(workflow: u64) -> Prepared {
         let entry = Entry::Said { text: "x".to_owned(), phase: Phase::Update };
         Prepared::new(Some(Seq(workflow)), &[entry], Vec::new()).unwrap()
+    }
+
+    #[test]
+    fn rows_know_their_kind() {
+        assert_eq!(said(1).rows[0].kind, "said");
+    }
+
+    #[test]
+    fn nesting_counts_brackets_outside_of_texts() {
+        assert_eq!(nesting(r#"{"[": "[[\"[", "b": [{}], "c": []}"#), 3);
+        assert_eq!(nesting(r#""\\" [["#), 2);
     }
 
     #[test]

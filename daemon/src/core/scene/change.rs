@@ -5,9 +5,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rbx_dom_weak::{Instance, InstanceBuilder, WeakDom, ustr};
+use rbx_dom_weak::{Instance, InstanceBuilder, Ustr, WeakDom, ustr};
 use rbx_types::{Ref, UniqueId, Variant};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use scene_schemas::Value;
 use scene_schemas::entry::Seq;
 
@@ -20,8 +20,11 @@ use crate::core::refusal::{Refusal, refuse};
 pub(super) struct Journal {
     done: Vec<Done>,
     /// Who points to whom, built when a deletion first asks; entries may be out of date.
-    pointers: Option<FxHashMap<Ref, Vec<(Ref, String)>>>,
+    pointers: Option<Pointers>,
 }
+
+/// For each instance, who points to it by which property.
+type Pointers = FxHashMap<Ref, Vec<(Ref, Ustr)>>;
 
 #[derive(Debug)]
 enum Done {
@@ -166,7 +169,7 @@ impl Scene {
 
     fn put(&mut self, node: Ref, property: &str, value: Option<Variant>) -> Option<Variant> {
         if let (Some(Variant::Ref(to)), Some(pointers)) = (&value, &mut self.journal.pointers) {
-            pointers.entry(*to).or_default().push((node, property.to_owned()));
+            pointers.entry(*to).or_default().push((node, ustr(property)));
         }
         let instance = self.dom.get_by_ref_mut(node)?;
         match value {
@@ -208,6 +211,10 @@ impl Scene {
                 self.names.append(instance.parent(), &instance.name, node);
             }
         }
+        if let Some(mut pointers) = self.journal.pointers.take() {
+            self.add_pointers(&mut pointers, Node(root));
+            self.journal.pointers = Some(pointers);
+        }
         self.register(root);
         self.journal.done.push(Done::Inserted { node: root });
     }
@@ -236,7 +243,6 @@ impl Scene {
                 }
             }
         }
-        self.journal.pointers = None;
         self.enter(node);
         Node(node)
     }
@@ -267,7 +273,6 @@ impl Scene {
         self.dom.transfer_within(root, Ref::none());
         self.keep_ids(ids);
         self.link(root, parent.0, index.map(|index| index as usize));
-        self.journal.pointers = None;
         self.enter(root);
         Node(root)
     }
@@ -383,54 +388,49 @@ impl Scene {
 
     /// The references from outside a subtree into it: who points, by which property, to whom.
     pub fn references_into(&mut self, root: Node) -> Vec<(Node, String, Node)> {
-        if self.journal.pointers.is_none() {
-            self.journal.pointers = Some(self.all_pointers());
-        }
-        let Some(pointers) = &self.journal.pointers else {
-            return Vec::new();
-        };
-        let mut found = Vec::new();
+        let pointers = self.journal.pointers.take().unwrap_or_else(|| {
+            let mut all = Pointers::default();
+            self.add_pointers(&mut all, self.root());
+            all
+        });
+        let (mut found, mut seen) = (Vec::new(), FxHashSet::default());
         for node in self.subtree(root) {
             for (holder, property) in pointers.get(&node.0).into_iter().flatten() {
                 let holder = Node(*holder);
                 let stands = self.dom.get_by_ref(holder.0).is_some_and(|instance| {
-                    instance.properties.get(&ustr(property)) == Some(&Variant::Ref(node.0))
+                    instance.properties.get(property) == Some(&Variant::Ref(node.0))
                 });
-                let reference = (holder, property.clone(), node);
                 if stands
                     && self.is_live(holder)
                     && !self.is_within(holder, root)
-                    && !found.contains(&reference)
+                    && seen.insert((holder, property, node))
                 {
-                    found.push(reference);
+                    found.push((holder, property.to_string(), node));
                 }
             }
         }
+        self.journal.pointers = Some(pointers);
         found
     }
 
-    fn all_pointers(&self) -> FxHashMap<Ref, Vec<(Ref, String)>> {
-        let mut pointers: FxHashMap<Ref, Vec<(Ref, String)>> = FxHashMap::default();
-        for node in self.descendants(self.root()) {
+    fn add_pointers(&self, pointers: &mut Pointers, root: Node) {
+        for node in self.subtree(root) {
             for (property, to) in self.references(node) {
                 pointers.entry(to).or_default().push((node.0, property));
             }
         }
-        pointers
     }
 
     /// The properties of an instance that point to another, sorted by name.
-    fn references(&self, node: Node) -> Vec<(String, Ref)> {
-        let mut found: Vec<_> = self
-            .instance(node)
-            .properties
-            .iter()
+    fn references(&self, node: Node) -> Vec<(Ustr, Ref)> {
+        let all = self.instance(node).properties.iter();
+        let mut found: Vec<_> = all
             .filter_map(|(property, value)| match value {
-                Variant::Ref(to) if to.is_some() => Some((property.to_string(), *to)),
+                Variant::Ref(to) if to.is_some() => Some((*property, *to)),
                 _ => None,
             })
             .collect();
-        found.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        found.sort_unstable_by_key(|(property, _)| property.as_str());
         found
     }
 
@@ -442,7 +442,7 @@ impl Scene {
             for (property, to) in self.references(node) {
                 let to = Node(to);
                 if self.is_live(to) && !self.is_within(to, root) {
-                    found.push((at, property, to));
+                    found.push((at, property.to_string(), to));
                 }
             }
         }
@@ -461,7 +461,10 @@ impl Scene {
 
     /// The file's number of each instance: what `ref:N` will mean when the written file is read.
     pub fn numbering(&self) -> Numbering {
-        self.descendants(self.root()).zip(0..).collect()
+        let mut numbers = Numbering::default();
+        numbers.reserve(self.loaded.len());
+        numbers.extend(self.descendants(self.root()).zip(0..));
+        numbers
     }
 
     /// Builds the tree anew where siblings stand in another order than the storage can express.

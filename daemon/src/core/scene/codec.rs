@@ -83,7 +83,7 @@ pub(super) fn decode(bytes: &[u8], format: Format) -> Result<WeakDom, CodecError
 fn read(bytes: &[u8], format: Format) -> Result<WeakDom, CodecError> {
     match format {
         Format::Binary => rbx_binary::Deserializer::new()
-            .reflection_database(reflection::database())
+            .reflection_database(reflection::for_readers())
             .deserialize(bytes)
             .map_err(|error| match error.to_string() {
                 early if early.contains("failed to fill whole buffer") => CodecError::CutOff,
@@ -95,7 +95,7 @@ fn read(bytes: &[u8], format: Format) -> Result<WeakDom, CodecError> {
                 return Err(CodecError::TooDeep(depth));
             }
             let options = DecodeOptions::new()
-                .reflection_database(reflection::database())
+                .reflection_database(reflection::for_readers())
                 .property_behavior(DecodePropertyBehavior::ReadUnknown);
             rbx_xml::from_reader(bytes, options)
                 .map_err(|error| CodecError::ReadXml(error.to_string()))

@@ -5,9 +5,8 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use rbx_dom_weak::WeakDom;
 use rbx_types::Ref;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
 /// Groups of siblings of one name.
 #[derive(Debug, Default)]
@@ -24,15 +23,6 @@ fn key(parent: Ref, name: &str) -> (Ref, u64) {
 }
 
 impl Names {
-    pub(super) fn of(dom: &WeakDom, nodes: &[Ref]) -> Self {
-        let mut names =
-            Self { groups: FxHashMap::with_capacity_and_hasher(nodes.len(), FxBuildHasher) };
-        for instance in nodes.iter().filter_map(|node| dom.get_by_ref(*node)) {
-            names.append(instance.parent(), &instance.name, instance.referent());
-        }
-        names
-    }
-
     /// A child became the last of its parent.
     pub(super) fn append(&mut self, parent: Ref, name: &str, child: Ref) {
         self.groups.entry(key(parent, name)).or_default().append(child);

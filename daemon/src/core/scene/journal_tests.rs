@@ -21,8 +21,8 @@ const NAMES: [&str; 5] = ["A", "B", "C", "My Part", ""];
 const CLASSES: [&str; 4] = ["Folder", "Part", "Model", "Script"];
 
 fn some(scene: &Scene, dice: &mut Dice) -> Option<Node> {
-    let all = scene.preorder();
-    (!all.is_empty()).then(|| Node(all[dice.roll(all.len())]))
+    let all: Vec<Node> = scene.descendants(scene.root()).collect();
+    (!all.is_empty()).then(|| all[dice.roll(all.len())])
 }
 
 fn parent(scene: &Scene, dice: &mut Dice) -> Node {
@@ -88,10 +88,11 @@ fn start(dice: &mut Dice) -> Scene {
     for _ in 0..40 {
         edit(&mut scene, dice);
     }
-    for (n, node) in scene.preorder().into_iter().enumerate() {
+    let all: Vec<Node> = scene.descendants(scene.root()).collect();
+    for (n, node) in all.into_iter().enumerate() {
         if n % 2 == 0 {
             let id = UniqueId::new(n as u32 + 1, 1, 1);
-            scene.set(Node(node), "UniqueId", Some(&Value::UniqueId(id))).unwrap();
+            scene.set(node, "UniqueId", Some(&Value::UniqueId(id))).unwrap();
         }
     }
     scene.settle();
@@ -115,6 +116,26 @@ fn paths_lead_back(scene: &Scene) {
     }
 }
 
+/// The index of references knows what a look at every instance finds.
+#[track_caller]
+fn references_are_known(scene: &mut Scene, root: Node) {
+    let all: Vec<Node> = scene.descendants(scene.root()).collect();
+    let mut looked = Vec::new();
+    for holder in all.into_iter().filter(|holder| !scene.is_within(*holder, root)) {
+        if let Some(Variant::Ref(to)) = scene.instance(holder).properties.get(&ustr("Points"))
+            && scene.dom.get_by_ref(*to).is_some()
+            && scene.is_within(Node(*to), root)
+        {
+            looked.push((holder, "Points".to_owned(), Node(*to)));
+        }
+    }
+    let mut known = scene.references_into(root);
+    let order = |it: &(Node, String, Node)| format!("{it:?}");
+    known.sort_by_key(order);
+    looked.sort_by_key(order);
+    assert_eq!(known, looked);
+}
+
 #[test]
 fn whatever_was_done_can_be_taken_back() {
     for seed in 1..=200 {
@@ -127,6 +148,8 @@ fn whatever_was_done_can_be_taken_back() {
         for step in 0..dice.roll(40) {
             edit(&mut scene, &mut dice);
             paths_lead_back(&scene);
+            let somewhere = parent(&scene, &mut dice);
+            references_are_known(&mut scene, somewhere);
             if step % 7 == 0 {
                 // Writing in between must not get in the way of taking back.
                 scene.encode().unwrap();

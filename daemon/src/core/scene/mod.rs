@@ -89,15 +89,25 @@ impl Scene {
             scope: Seq(0),
             journal: Journal::default(),
         };
-        scene.loaded = scene.preorder();
-        scene.numbers = scene.loaded.iter().zip(0..).map(|(node, n)| (*node, n)).collect();
-        scene.names = Names::of(&scene.dom, &scene.loaded);
+        scene.load();
         scene
     }
 
-    /// All instances below `game`, depth first, in the order of siblings.
-    fn preorder(&self) -> Vec<Ref> {
-        self.descendants(self.root()).map(|node| node.0).collect()
+    /// Enters every instance into the indices. One walk does it all: visiting a large tree costs
+    /// more than what is noted on the way.
+    fn load(&mut self) {
+        let mut stack = vec![self.dom.root_ref()];
+        while let Some(node) = stack.pop() {
+            let Some(instance) = self.dom.get_by_ref(node) else {
+                continue;
+            };
+            stack.extend(instance.children().iter().rev());
+            if instance.parent().is_some() {
+                self.numbers.insert(node, self.loaded.len() as u32);
+                self.loaded.push(node);
+                self.names.append(instance.parent(), &instance.name, node);
+            }
+        }
     }
 
     /// Writes the scene down, in the format that it was read in.

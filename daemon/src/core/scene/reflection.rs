@@ -4,6 +4,8 @@
 //! The database knows no methods, events or documentation. A newer database in the user's home is
 //! deliberately not read: the same input must give the same fingerprints everywhere.
 
+use std::sync::LazyLock;
+
 use rbx_reflection::{
     ClassDescriptor, ClassTag, DataType, PropertyDescriptor, PropertyKind, PropertyMigration,
     PropertySerialization, ReflectionDatabase, Scriptability,
@@ -15,6 +17,33 @@ use crate::core::refusal::{Refusal, did_you_mean, refuse};
 /// The bundled database.
 pub fn database() -> &'static ReflectionDatabase<'static> {
     rbx_reflection_database::get_bundled()
+}
+
+/// The database for readers of files: the same without default values.
+///
+/// The readers of the rbx crates take just the number of defaults from it, as the room to keep for
+/// each instance's properties. Files store few of them, so of 600 MB for a place of 100,000 parts
+/// most would stay empty.
+pub fn for_readers() -> &'static ReflectionDatabase<'static> {
+    static LEAN: LazyLock<ReflectionDatabase<'static>> = LazyLock::new(|| {
+        let full = database();
+        let mut lean = ReflectionDatabase::new();
+        lean.version = full.version;
+        lean.enums = full.enums.clone();
+        lean.classes = full
+            .classes
+            .iter()
+            .map(|(name, class)| {
+                let mut without = ClassDescriptor::new(class.name);
+                without.tags = class.tags.clone();
+                without.superclass = class.superclass;
+                without.properties = class.properties.clone();
+                (*name, without)
+            })
+            .collect();
+        lean
+    });
+    &LEAN
 }
 
 /// A class of this name, where there is one.

@@ -1,0 +1,196 @@
+//! What a person is asked on a terminal, and what comes of the answers.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use scene_schemas::entry::{Entry, Record};
+use vector_tests::binary::Home;
+use vector_tests::person::Person;
+use vector_tests::places::Format;
+
+use super::{GRID, ended, text, with_place};
+
+/// A person who runs `vector` with these arguments.
+fn person(home: &Home, args: &[&str]) -> Person {
+    Person::runs(home.command(args))
+}
+
+/// The same with an editor of theirs, a shell script.
+fn edits_with(home: &Home, editor: &str, args: &[&str]) -> Person {
+    let file = home.path().join("editor");
+    fs::write(&file, format!("#!/bin/sh\n{editor}\n")).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = home.command(args);
+    command.env("EDITOR", file);
+    Person::runs(command)
+}
+
+#[track_caller]
+fn ends(person: Person, code: i32) {
+    let (ended, shown) = person.sees_the_end();
+    assert_eq!(ended, code, "{shown}");
+}
+
+const APPLY: &str = "[q]uit [?]";
+
+/// A list of calls in a file, for a terminal's stdin is the person's.
+fn calls(home: &Home, lines: &[&str]) -> String {
+    let file = home.path().join("calls.jsonl");
+    fs::write(&file, lines.join("\n")).unwrap();
+    text(&file)
+}
+
+fn folder(name: &str) -> String {
+    format!(
+        r#"{{"tool":"create_instance","args":{{"className":"Folder","parentPath":"game.Workspace","props":{{"Name":"{name}"}}}}}}"#
+    )
+}
+
+fn tree(home: &Home, place: &str) -> String {
+    home.run(&["show", place, "--depth", "9"], "").stdout
+}
+
+fn entries(home: &Home) -> Vec<Entry> {
+    let log = home.run(&["log", "--json"], "").stdout;
+    log.lines().map(|line| serde_json::from_str::<Record>(line).unwrap().entry).collect()
+}
+
+#[test]
+fn each_proposal_is_asked_about() {
+    let (home, file) = with_place(Format::Rbxl);
+    let place = text(&file);
+    let list = calls(&home, &[&folder("Wanted"), &folder("Unwanted")]);
+    let args = ["edit", &place, "--ops", &list, "--keep-going"];
+    let mut person = person(&home, &args);
+    let card = person.answers(APPLY, "y");
+    assert!(card.contains("Wanted"), "{card}");
+    person.answers(APPLY, "n");
+    person.answers("Why not?", "too many folders");
+    ends(person, 3);
+    let tree = tree(&home, &place);
+    assert!(tree.contains("Wanted") && !tree.contains("Unwanted"), "{tree}");
+    let why = entries(&home).into_iter().find_map(|entry| match entry {
+        Entry::Rejected { reason, .. } => reason,
+        _ => None,
+    });
+    assert_eq!(why.as_deref(), Some("too many folders"));
+}
+
+#[test]
+fn one_yes_can_stand_for_all_that_follow() {
+    let (home, file) = with_place(Format::Rbxl);
+    let place = text(&file);
+    let mut person = person(&home, &["edit", &place, "--prompt", GRID]);
+    person.answers(APPLY, "a");
+    ends(person, 0);
+    assert!(tree(&home, &place).contains("Cell_2_2"));
+}
+
+#[test]
+fn whoever_quits_applies_nothing_more() {
+    let (home, file) = with_place(Format::Rbxl);
+    let before = fs::read(&file).unwrap();
+    let mut person = person(&home, &["edit", &text(&file), "--prompt", GRID]);
+    person.answers(APPLY, "what?");
+    let help = person.answers(APPLY, "q");
+    assert!(help.contains("split it"), "{help}");
+    ends(person, 3);
+    assert!(fs::read(&file).unwrap() == before);
+}
+
+#[test]
+fn a_proposal_can_be_split_into_operations() {
+    let (home, file) = with_place(Format::Rbxl);
+    let place = text(&file);
+    let list = calls(&home, &[&folder("First"), &folder("Second")]);
+    let mut person = person(&home, &["edit", &place, "--ops", &list]);
+    person.answers(APPLY, "s");
+    person.answers("(1 of 2)?", "n");
+    person.answers("(2 of 2)?", "y");
+    ends(person, 0);
+    let tree = tree(&home, &place);
+    assert!(!tree.contains("First") && tree.contains("Second"), "{tree}");
+    let proposals = entries(&home).into_iter().filter_map(|entry| match entry {
+        Entry::Proposed { proposal, .. } => Some(proposal.from),
+        _ => None,
+    });
+    let from: Vec<_> = proposals.collect();
+    assert!(matches!(from[..], [None, Some(_)]), "{from:?}");
+}
+
+/// A place with a script of thirty lines, and a list of calls that changes its first and last one.
+fn with_script() -> (Home, String, String) {
+    let (home, file) = with_place(Format::Rbxl);
+    let place = text(&file);
+    let source: Vec<String> = (1..=30).map(|n| format!("local v{n} = {n}")).collect();
+    let made = serde_json::json!({
+        "tool": "create_instance",
+        "args": {
+            "className": "Script",
+            "parentPath": "game.Workspace",
+            "props": { "Name": "Lines", "Source": source.join("\n") + "\n" },
+        },
+    });
+    ended(&home.run(&["edit", &place, "--ops", "-", "--yes"], &made.to_string()), 0);
+    let edits = r#"{"tool":"replace_text","args":{"path":"game.Workspace.Lines","edits":[{"search":"v1 = 1\n","replace":"v1 = 100\n"},{"search":"v30 = 30","replace":"v30 = 3000"}]}}"#;
+    let list = calls(&home, &[edits]);
+    (home, place, list)
+}
+
+fn source(home: &Home, place: &str) -> String {
+    home.run(&["source", place, "game.Workspace.Lines"], "").stdout
+}
+
+#[test]
+fn a_script_can_be_split_into_hunks() {
+    let (home, place, list) = with_script();
+    let mut person = person(&home, &["edit", &place, "--ops", &list]);
+    person.answers(APPLY, "s");
+    person.answers("(1 of 2)?", "n");
+    person.answers("(2 of 2)?", "y");
+    ends(person, 0);
+    let source = source(&home, &place);
+    assert!(source.contains("v1 = 1\n") && source.contains("v30 = 3000"), "{source}");
+}
+
+#[test]
+fn what_is_proposed_can_be_edited() {
+    let (home, place, list) = with_script();
+    let editor = r#"sed 's/3000/mine/; s/^local v15.*/local v15 = "by hand"/' "$1" > "$1.new" && mv "$1.new" "$1""#;
+    let mut person = edits_with(&home, editor, &["edit", &place, "--ops", &list]);
+    person.answers(APPLY, "e");
+    let card = person.answers(APPLY, "y");
+    assert!(card.contains("by hand"), "{card}");
+    ends(person, 0);
+    let source = source(&home, &place);
+    assert!(source.contains("v15 = \"by hand\"") && source.contains("v30 = mine"), "{source}");
+}
+
+#[test]
+fn what_is_edited_is_checked_afresh() {
+    let (home, place, list) = with_script();
+    let before = source(&home, &place);
+    let editor = r#"echo 'local = ' > "$1""#;
+    let mut person = edits_with(&home, editor, &["edit", &place, "--ops", &list]);
+    person.answers(APPLY, "e");
+    let refusal = person.answers("Edit it again?", "n");
+    assert!(refusal.contains("no longer compile"), "{refusal}");
+    person.answers(APPLY, "q");
+    ends(person, 3);
+    assert_eq!(source(&home, &place), before);
+}
+
+#[test]
+fn a_marked_warning_is_confirmed_twice() {
+    let (home, file) = with_place(Format::Rbxl);
+    let call = r#"{"tool":"create_instance","args":{"className":"Script","parentPath":"game.Workspace","props":{"Name":"Loads","Source":"loadstring('return 1')()\n"}}}"#;
+    let (place, list) = (text(&file), calls(&home, &[call]));
+    let mut person = person(&home, &["edit", &place, "--ops", &list]);
+    let card = person.answers(APPLY, "y");
+    assert!(card.contains("!!"), "{card}");
+    person.answers("Have you read it", "n");
+    person.answers(APPLY, "y");
+    person.answers("Have you read it", "y");
+    ends(person, 0);
+    assert!(tree(&home, &place).contains("Loads"));
+}

@@ -1,0 +1,28 @@
+//! The README's picture is what a person sees today: a card and its question, on a terminal.
+
+use std::ffi::OsStr;
+
+use anstyle_svg::{Term, WIN10_CONSOLE};
+use vector_tests::binary::Home;
+use vector_tests::person::Person;
+use vector_tests::{printed, repository};
+
+const PICTURE: &str = "docs/card.svg";
+
+#[test]
+fn the_picture_of_a_card_is_fresh() {
+    let home = Home::new();
+    let out = home.path().join("out.rbxlx");
+    let edit =
+        ["edit", "samples/obby.rbxlx", "--ops", "samples/lava.jsonl", "--out"].map(OsStr::new);
+    let mut command = home.command(&edit);
+    command.arg(&out).current_dir(repository::root());
+    command.env_remove("NO_COLOR").env("TERM", "xterm-256color");
+    let mut person = Person::runs(command);
+    let question = "[q]uit [?]";
+    let shown = person.answers(question, "q") + question;
+    person.sees_the_end();
+    let typed = "\x1b[2m$\x1b[0m vector edit samples/obby.rbxlx --ops samples/lava.jsonl";
+    let screen = format!("{typed}\n{shown}\n");
+    printed::check(PICTURE, &Term::new().palette(WIN10_CONSOLE).render_svg(&screen));
+}

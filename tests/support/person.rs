@@ -1,0 +1,52 @@
+//! A person before a terminal: reads what is shown, and answers what is asked.
+
+use std::process::Command;
+
+use rexpect::process::WaitStatus;
+use rexpect::session::{PtySession, spawn_command};
+
+/// Longer than any machine takes; only a command that waits for what does not come gets there.
+const PATIENCE: u64 = 120_000;
+
+/// A person before a terminal on which one command runs.
+pub struct Person(PtySession);
+
+impl Person {
+    /// Starts a command.
+    pub fn runs(command: Command) -> Self {
+        Self(spawn_command(command, Some(PATIENCE)).expect("the command starts"))
+    }
+
+    /// Waits for a question (its last words, in ASCII) and answers; what was shown before it.
+    ///
+    /// # Panics
+    /// The question does not come.
+    #[track_caller]
+    pub fn answers(&mut self, question: &str, answer: &str) -> String {
+        let shown = match self.0.exp_string(question) {
+            Ok(shown) => text(&shown),
+            Err(error) => panic!("{question:?} was not asked: {}", text(&error.to_string())),
+        };
+        self.0.send_line(answer).expect("the terminal takes an answer");
+        shown
+    }
+
+    /// Waits for the end: the exit code, and what was shown last.
+    ///
+    /// # Panics
+    /// It does not end, or a signal ended it.
+    #[track_caller]
+    pub fn sees_the_end(mut self) -> (i32, String) {
+        let shown = self.0.exp_eof().expect("the command ends");
+        match self.0.process().wait() {
+            Ok(WaitStatus::Exited(_, code)) => (code, text(&shown)),
+            other => panic!("{other:?}\n{}", text(&shown)),
+        }
+    }
+}
+
+/// The terminal's bytes as text; rexpect makes each of them a character.
+fn text(shown: &str) -> String {
+    let bytes: Vec<u8> = shown.chars().map(|byte| byte as u8).collect();
+    String::from_utf8_lossy(&bytes).replace('\r', "")
+}
