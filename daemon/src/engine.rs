@@ -446,12 +446,12 @@ impl<'a> Engine<'a> {
             Err(refusal) => return Ok(Err(refusal)),
         };
         self.fetch(restored(&ack.inverse))?;
-        let same_file = ack.after == *self.file.hash();
         self.scene.begin(call);
         let mut draft = Draft::new(&mut self.scene, &self.blobs);
         draft.title(format!("Revert proposal {seq}: {title}"));
         for command in ack.inverse {
-            let command = if same_file { Ok(command) } else { relocated(draft.scene(), command) };
+            // The file may have moved on, and so may its numbers; paths and fingerprints tell.
+            let command = relocated(draft.scene(), command);
             if let Err(refusal) = command.and_then(|command| draft.push(command)) {
                 return Ok(refuse!("Proposal {seq} cannot be taken back: {refusal}"));
             }

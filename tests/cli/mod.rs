@@ -60,6 +60,45 @@ fn a_request_changes_a_place_and_a_revert_takes_it_back() {
 }
 
 #[test]
+fn a_run_is_taken_back_as_a_whole() {
+    for format in Format::ALL {
+        let (home, file) = with_place(format);
+        let place = text(&file);
+        let before = home.path().join("before");
+        fs::copy(&file, &before).unwrap();
+        let folder = r#"{"tool":"create_instance","args":{"className":"Folder","parentPath":"game","props":{"Name":"F"}}}"#;
+        let part = r#"{"tool":"create_instance","args":{"className":"Part","parentPath":"game.F","props":{"Name":"P"}}}"#;
+        let set =
+            r#"{"tool":"set_properties","args":{"path":"game.F.P","props":{"Transparency":0.5}}}"#;
+        let rename = r#"{"tool":"rename_instance","args":{"path":"game.F","newName":"G"}}"#;
+        let delete = r#"{"tool":"delete_instance","args":{"path":"game.G"}}"#;
+        let (first, ops) = if place.contains(".rbxl") {
+            let first = folder.replace(r#""game""#, r#""game.Workspace""#);
+            (first, [part, set, rename, delete].map(|op| op.replace("game.", "game.Workspace.")))
+        } else {
+            (folder.to_owned(), [part, set, rename, delete].map(str::to_owned))
+        };
+        let edit = ["edit", &place, "--ops", "-", "--yes", "--keep-going"];
+        ended(&home.run(&edit, &first), 0);
+        let with_folder = home.path().join("with-folder");
+        fs::copy(&file, &with_folder).unwrap();
+        // What is set is deleted in the same run: on the way back it has to be there again first.
+        let edited = home.run(&edit, &ops.join("\n"));
+        ended(&edited, 0);
+        ended(&home.run(&["diff", &text(&before), &place], ""), 0);
+        let run = edited.stdout.split("vector revert ").nth(1).unwrap();
+        let run = run.split(',').next().unwrap();
+        ended(&home.run(&["revert", run, "--yes"], ""), 0);
+        ended(&home.run(&["diff", &text(&with_folder), &place], ""), 0);
+        let again = home.run(&["revert", run, "--yes"], "");
+        ended(&again, 1);
+        assert!(again.stderr.contains("nothing to take back"), "{}", again.stderr);
+        ended(&home.run(&["revert", "1", "--yes"], ""), 0);
+        ended(&home.run(&["diff", &text(&before), &place], ""), 0);
+    }
+}
+
+#[test]
 fn models_are_edited_as_places_are() {
     for format in [Format::Rbxm, Format::Rbxmx] {
         let (home, file) = with_place(format);

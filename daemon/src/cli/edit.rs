@@ -204,7 +204,9 @@ pub(super) fn decide_all(
             }
         }
     }
-    Ok(engine.workflow().map_or(Exit::Failed, |workflow| conclude(workflow, terminal, dry_run)))
+    let run = engine.seq();
+    let ended = engine.workflow().map(|workflow| conclude((run, workflow), terminal, dry_run));
+    Ok(ended.unwrap_or(Exit::Failed))
 }
 
 /// What a person has said for all cards of this run, and has seen of it.
@@ -285,8 +287,9 @@ fn decide_one(
 }
 
 /// Says how it ended, and what the exit code is.
-fn conclude(workflow: &Workflow, terminal: &Terminal, dry_run: bool) -> Exit {
-    terminal.summary(workflow, dry_run);
+fn conclude(run: (Seq, &Workflow), terminal: &Terminal, dry_run: bool) -> Exit {
+    terminal.summary(run, dry_run);
+    let (_, workflow) = run;
     let mut counts = Counts::default();
     for (seq, pending) in workflow.proposals() {
         match &pending.status {

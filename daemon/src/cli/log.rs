@@ -70,10 +70,15 @@ pub(super) fn run(args: &Log, home: &Path) -> anyhow::Result<Exit> {
             if at > 0 {
                 text.push('\n');
             }
-            text.push_str(&render(workflow, *time, &reverted, style));
+            text.push_str(&render((*seq, workflow), *time, &reverted, style));
         }
     }
-    text.push_str(&style.paint(Paint::Dim, "\nTake an applied one back: vector revert NUMBER\n"));
+    text.push_str(
+        &style.paint(
+            Paint::Dim,
+            "\nTake an applied one, or all of a run, back: vector revert NUMBER\n",
+        ),
+    );
     print(&text)?;
     Ok(Exit::Done)
 }
@@ -93,19 +98,19 @@ fn for_each(
     }
 }
 
-/// The proposal that took another one back, unless it was taken back itself.
-pub(super) fn taken_back(ledger: &Ledger, seq: Seq) -> anyhow::Result<Option<Seq>> {
+/// Everything that the ledger says.
+pub(super) fn replay(ledger: &Ledger) -> anyhow::Result<State> {
     let mut state = State::default();
     for_each(ledger, |record| {
         state.apply(record);
         Ok(())
     })?;
-    Ok(reverted(&state).get(&seq).copied())
+    Ok(state)
 }
 
 /// The proposals that were taken back, and by which one; those that were brought back again are not
 /// among them.
-fn reverted(state: &State) -> HashMap<Seq, Seq> {
+pub(super) fn reverted(state: &State) -> HashMap<Seq, Seq> {
     let all = state.workflows().flat_map(|(_, workflow)| {
         workflow.proposals().filter_map(|(seq, pending)| {
             let (tool, args) = workflow.call(pending.call)?;
@@ -125,7 +130,12 @@ fn reverted(state: &State) -> HashMap<Seq, Seq> {
     reverted
 }
 
-fn render(workflow: &Workflow, time: u64, reverted: &HashMap<Seq, Seq>, style: Style) -> String {
+fn render(
+    (seq, workflow): (Seq, &Workflow),
+    time: u64,
+    reverted: &HashMap<Seq, Seq>,
+    style: Style,
+) -> String {
     let goal = safe(workflow.goal.lines().next().unwrap_or_default()).into_owned();
     let driver = match workflow.driver.as_str() {
         CALLS => "calls",
@@ -145,7 +155,8 @@ fn render(workflow: &Workflow, time: u64, reverted: &HashMap<Seq, Seq>, style: S
         "{}  {}\n{}\n",
         style.paint(Paint::Dim, date(time)),
         style.paint(Paint::Bold, goal),
-        style.paint(Paint::Dim, format!("  {}, {}, {ended}", safe(&place), safe(driver)))
+        style
+            .paint(Paint::Dim, format!("  run {seq}, {}, {}, {ended}", safe(&place), safe(driver)))
     );
     for (_, reason) in workflow.refusals() {
         let _ = writeln!(text, "  {} {}", style.paint(Paint::Removed, "refused:"), safe(reason));

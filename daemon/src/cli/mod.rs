@@ -67,7 +67,7 @@ enum Command {
     Diff(diff::Diff),
     /// List what was asked, proposed, decided and done
     Log(log::Log),
-    /// Take an applied proposal back
+    /// Take an applied proposal, or all of a run, back
     Revert(revert::Revert),
     /// List the tools that a model can call
     Tools(tools::Tools),

@@ -5,27 +5,30 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use clap::Args;
 use scene_schemas::entry::Seq;
+use scene_schemas::proposal::Ack;
 use serde_json::json;
 
 use super::edit::{decide_all, listener};
-use super::log::taken_back;
+use super::log::{replay, reverted};
 use super::terminal::{Terminal, say};
 use super::{Decide, Exit};
 use crate::core::prompt::Call;
+use crate::core::workflow::Status;
 use crate::engine::{Driver, Engine, REVERT, applied, recover};
 use crate::ledger::Ledger;
 use crate::targets::place::PlaceFile;
 
-/// Take an applied proposal back. It shows what it will do and asks, as an edit does.
+/// Take applied proposals back. It shows what it will do and asks, as an edit does.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  vector log                  # lists the proposals with their numbers
-  vector revert 12
+  vector log                  # lists runs and their proposals with their numbers
+  vector revert 12            # one proposal
+  vector revert 1             # all that run 1 applied, newest first
   vector revert 12 --yes --out before.rbxl")]
 pub(super) struct Revert {
-    /// The proposal's number, as `vector log` shows it
-    proposal: u64,
+    /// The number of a proposal, or of a run, as `vector log` shows them
+    number: u64,
     /// Write to this file and leave the place as it is
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -36,33 +39,62 @@ pub(super) struct Revert {
 pub(super) fn run(args: &Revert, home: &Path) -> anyhow::Result<Exit> {
     let ledger = Ledger::open(home)?;
     let terminal = Terminal::of(args.decide.json);
-    let (title, ack) = applied(&ledger, Seq(args.proposal))??;
-    if let Some(by) = taken_back(&ledger, Seq(args.proposal))? {
-        bail!(
-            "proposal {} was taken back already, by proposal {by}; `vector revert {by}` brings it \
-             again",
-            args.proposal
-        );
-    }
-    let file = PathBuf::from(&ack.file);
+    let Wanted { goal, proposals, last } = wanted(&ledger, Seq(args.number))?;
+    let file = PathBuf::from(&last.file);
     for notice in recover(&ledger, &file)? {
         say(&format!("note: {notice}"));
     }
     let opened =
         terminal.busy("Reading the place", || PlaceFile::open(&file, args.out.as_deref()))?;
-    if *opened.0.hash() != ack.after {
+    if *opened.0.hash() != last.after {
         say(&format!(
-            "note: {} was changed since proposal {} was applied; it is taken back only where \
-             nothing else has touched the same things.",
-            ack.file, args.proposal
+            "note: {} was changed since; what was done is taken back only where nothing else has \
+             touched the same things.",
+            last.file
         ));
     }
-    let goal = format!("Revert proposal {}: {title}", args.proposal);
     let (mode, listener) = (args.decide.mode(), listener(args.decide.json));
     let mut engine = Engine::start(&ledger, opened, &goal, Driver::Calls, mode, listener)?;
-    let arguments = json!({ "proposal": args.proposal });
-    engine.call(vec![Call { tool: REVERT.to_owned(), args: arguments }])?;
+    let call = |seq: Seq| Call { tool: REVERT.to_owned(), args: json!({ "proposal": seq }) };
+    engine.call(proposals.into_iter().map(call).collect())?;
     let exit = decide_all(&mut engine, &args.decide, &terminal, false)?;
     engine.leave();
     Ok(exit)
+}
+
+/// What is to be taken back.
+struct Wanted {
+    goal: String,
+    /// Newest first.
+    proposals: Vec<Seq>,
+    /// What was said of the newest one.
+    last: Ack,
+}
+
+/// What a number means: a proposal, or all of a run that is not taken back already.
+fn wanted(ledger: &Ledger, number: Seq) -> anyhow::Result<Wanted> {
+    let state = replay(ledger)?;
+    let reverted = reverted(&state);
+    let Some(workflow) = state.workflow(number) else {
+        let (title, last) = applied(ledger, number)??;
+        if let Some(by) = reverted.get(&number) {
+            bail!(
+                "proposal {number} was taken back already, by proposal {by}; `vector revert {by}` \
+                 brings it again"
+            );
+        }
+        let goal = format!("Revert proposal {number}: {title}");
+        return Ok(Wanted { goal, proposals: vec![number], last });
+    };
+    let left = workflow.proposals().filter_map(|(seq, pending)| match &pending.status {
+        Status::Applied(ack) if !reverted.contains_key(&seq) => Some((seq, ack)),
+        _ => None,
+    });
+    let left: Vec<_> = left.collect();
+    let Some((_, last)) = left.last() else {
+        bail!("run {number} has nothing to take back; `vector log` shows what it did");
+    };
+    let last = Ack::clone(last);
+    let proposals = left.into_iter().rev().map(|(seq, _)| seq).collect();
+    Ok(Wanted { goal: format!("Revert run {number}: {}", workflow.goal), proposals, last })
 }

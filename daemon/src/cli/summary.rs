@@ -3,6 +3,7 @@
 //! It reads the workflow alone. What failed is said where the exit code is made.
 
 use scene_schemas::Command;
+use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Change, Proposal};
 use serde_json::Value as Json;
 use std::fmt::Write as _;
@@ -16,7 +17,7 @@ use crate::core::workflow::{CALLS, Status, Workflow};
 const LINES: usize = 120;
 
 /// The summary, each line ended; empty where there is nothing to say.
-pub(super) fn render(workflow: &Workflow, style: Style, dry_run: bool) -> String {
+pub(super) fn render((run, workflow): (Seq, &Workflow), style: Style, dry_run: bool) -> String {
     let mut text = String::new();
     if let Some(summary) = &workflow.summary {
         text.push_str(&safe_lines(summary));
@@ -53,11 +54,10 @@ pub(super) fn render(workflow: &Workflow, style: Style, dry_run: bool) -> String
         return text;
     }
     let _ = writeln!(text, "Applied {what} to {}", safe(&last.file));
-    let hints: Vec<String> = applied.iter().rev().map(|(seq, ..)| seq.to_string()).collect();
-    let hint = match hints.as_slice() {
+    let numbers: Vec<String> = applied.iter().rev().map(|(seq, ..)| seq.to_string()).collect();
+    let hint = match numbers.as_slice() {
         [one] => format!("vector revert {one}"),
-        [last, rest @ ..] => format!("vector revert {last}, then {}", shortened(rest)),
-        [] => return text,
+        all => format!("vector revert {run}, or one of {}", shortened(all)),
     };
     let _ = writeln!(text, "{} {hint}", style.paint(Paint::Dim, "Take it back:"));
     text

@@ -107,9 +107,9 @@ impl Terminal {
     }
 
     /// Says how it ended: what was done, to which file, and the way back.
-    pub(super) fn summary(&self, workflow: &Workflow, dry_run: bool) {
+    pub(super) fn summary(&self, run: (Seq, &Workflow), dry_run: bool) {
         if !self.json {
-            print_quietly(&summary::render(workflow, stdout_style(), dry_run));
+            print_quietly(&summary::render(run, stdout_style(), dry_run));
         }
     }
 

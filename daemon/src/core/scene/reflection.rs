@@ -29,21 +29,20 @@ pub fn for_readers() -> &'static ReflectionDatabase<'static> {
         let full = database();
         let mut lean = ReflectionDatabase::new();
         lean.version = full.version;
-        lean.enums = full.enums.clone();
-        lean.classes = full
-            .classes
-            .iter()
-            .map(|(name, class)| {
-                let mut without = ClassDescriptor::new(class.name);
-                without.tags = class.tags.clone();
-                without.superclass = class.superclass;
-                without.properties = class.properties.clone();
-                (*name, without)
-            })
-            .collect();
+        lean.enums.clone_from(&full.enums);
+        lean.classes =
+            full.classes.iter().map(|(name, it)| (*name, without_defaults(it))).collect();
         lean
     });
     &LEAN
+}
+
+fn without_defaults(class: &ClassDescriptor<'static>) -> ClassDescriptor<'static> {
+    let mut lean = ClassDescriptor::new(class.name);
+    lean.tags.clone_from(&class.tags);
+    lean.superclass = class.superclass;
+    lean.properties.clone_from(&class.properties);
+    lean
 }
 
 /// A class of this name, where there is one.
