@@ -445,15 +445,21 @@ impl<'a> Engine<'a> {
             Ok(found) => found,
             Err(refusal) => return Ok(Err(refusal)),
         };
+        let place = self.file.place().file;
+        if ack.file != place {
+            return Ok(refuse!("Proposal {seq} changed {}, which is not {place}.", ack.file));
+        }
         self.fetch(restored(&ack.inverse))?;
+        let is_as_left = ack.after == *self.file.hash();
         self.scene.begin(call);
         let mut draft = Draft::new(&mut self.scene, &self.blobs);
         draft.title(format!("Revert proposal {seq}: {title}"));
-        for command in ack.inverse {
-            // The file may have moved on, and so may its numbers; paths and fingerprints tell.
-            let command = relocated(draft.scene(), command);
-            if let Err(refusal) = command.and_then(|command| draft.push(command)) {
-                return Ok(refuse!("Proposal {seq} cannot be taken back: {refusal}"));
+        draft.goes_back();
+        let witnesses = ack.witnesses.into_iter().chain(std::iter::repeat(None));
+        for (command, witness) in ack.inverse.into_iter().zip(witnesses) {
+            if let Err(refusal) = go_back(&mut draft, command, witness.as_ref(), is_as_left) {
+                let why = for_person(&refusal.0);
+                return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
             }
         }
         Ok(draft.finish(base).map(|mut proposal| {
@@ -461,6 +467,52 @@ impl<'a> Engine<'a> {
             Plan::Propose(Box::new(proposal), Json::Null)
         }))
     }
+}
+
+/// Drafts a command of an inverse. The file may have moved on, and so may its numbers; paths,
+/// fingerprints and witnesses tell whether it means what it meant.
+fn go_back(
+    draft: &mut Draft<'_>,
+    command: Command,
+    witness: Option<&Fingerprint>,
+    is_as_left: bool,
+) -> Result<(), Refusal> {
+    let goes = matches!(command, Command::Delete { .. });
+    let is_known = is_as_left && draft.scene().locate(command.target()).is_ok();
+    let command = relocated(draft.scene(), command)?;
+    if let Some(witness) = witness
+        && (goes || !is_known)
+    {
+        let target = command.target();
+        let node = draft.scene().locate(target)?;
+        let scene = draft.scene();
+        let now = if goes { scene.witness(scene.subtree(node)) } else { scene.witness([node]) };
+        if now != *witness {
+            return refuse!(
+                "{} is not what was left there. Take back what has changed it since, or change it \
+                 by hand.",
+                target.path
+            );
+        }
+    }
+    draft.push(command).map(drop)
+}
+
+/// A refusal that was worded for a model, for a person who takes something back.
+fn for_person(refusal: &str) -> String {
+    refusal
+        .replace("list_children shows", "`vector show` shows")
+        .replace("; say which one:", ", and which of them is meant is not known:")
+        .replace(
+            "since this was planned; ask for the change again",
+            "since. Take that back first, or change it by hand",
+        )
+        .replace(
+            "since this was planned; read it again",
+            "since. Take that back first, or change it by hand",
+        )
+        .replace("; ask for the change again so that you see what it touches", "")
+        .replace("; ask for the change again", "")
 }
 
 /// The blobs that commands need.

@@ -32,7 +32,7 @@ pub enum Entry {
         place: Place,
         /// What the person asked for.
         goal: String,
-        /// Who calls the tools: a provider's name, `ops` or `revert`.
+        /// Who calls the tools: a provider's name, or `calls` for a person's list.
         driver: String,
         /// Which proposals go without a person's yes.
         mode: Mode,
@@ -176,6 +176,9 @@ pub struct Place {
     pub out: Option<String>,
     /// The hash of the file that was read.
     pub hash: Fingerprint,
+    /// Where another file is written: its hash before; none where there was no such file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<Fingerprint>,
 }
 
 /// When in its work a model says something.

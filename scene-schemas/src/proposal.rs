@@ -228,6 +228,10 @@ pub struct Ack {
     /// Commands that take it back, addressed as in the file that was written; what they expect are
     /// the fingerprints that this proposal left behind.
     pub inverse: Vec<Command>,
+    /// For each of these commands, a hash over all of what it takes back as it was left, where
+    /// what the command itself expects is not enough to know it by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub witnesses: Vec<Option<Fingerprint>>,
 }
 
 /// What became of one command.

@@ -265,5 +265,5 @@ fn a_revert_goes_on_where_others_edited_and_refuses_where_they_touched_the_same(
     engine.call(vec![Call { tool: REVERT.to_owned(), args }]).unwrap();
     assert_eq!(engine.run().unwrap(), Due::Nothing);
     let reason = engine.workflow().unwrap().refusals().next().unwrap().1.to_owned();
-    assert!(reason.contains("has changed since"), "{reason}");
+    assert!(reason.contains("is not what was left there"), "{reason}");
 }

@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 
 use super::ask::{self, Flow};
 use super::terminal::{Terminal, say};
-use super::{Decide, Exit};
+use super::{Decide, Exit, ModeName};
 use crate::core::policy::needs_second_confirmation;
 use crate::core::prompt::Call;
 use crate::core::workflow::{CALLS, Input, Status, Workflow};
@@ -163,15 +163,19 @@ fn read_call(line: &str) -> anyhow::Result<Call> {
 
 const EXAMPLE: &str = r#"{"tool": "set_properties", "args": {...}}"#;
 
-const ONE_CALL: &str = "propose_changes: ";
+/// The tool that makes one proposal of several calls.
+const WHOLE: &str = "propose_changes";
 
-/// A list of calls as one proposal: all or nothing.
-fn as_one(calls: Vec<(usize, Call)>, title: &str) -> Call {
+/// A list of calls as one proposal: all or nothing. One that is that already stays as it is.
+fn as_one(mut calls: Vec<(usize, Call)>, title: &str) -> Call {
+    if calls.len() == 1 && calls[0].1.tool == WHOLE {
+        return calls.remove(0).1;
+    }
     let changes: Vec<Json> = calls
         .into_iter()
         .map(|(line, call)| json!({ "tool": call.tool, "args": call.args, "line": line }))
         .collect();
-    Call { tool: "propose_changes".to_owned(), args: json!({ "title": title, "changes": changes }) }
+    Call { tool: WHOLE.to_owned(), args: json!({ "title": title, "changes": changes }) }
 }
 
 /// Works until nothing is left, asking whoever decides.
@@ -181,9 +185,11 @@ pub(super) fn decide_all(
     terminal: &Terminal,
     dry_run: bool,
 ) -> anyhow::Result<Exit> {
+    let is_look = dry_run && !decide.yes && decide.mode == ModeName::Confirm;
     let mut session = Session {
-        all: (decide.yes || dry_run).then_some(Approver::Yes),
-        force: decide.force || dry_run,
+        // A dry run says yes where nothing else was said, and otherwise ends as the real run would.
+        all: (decide.yes || is_look).then_some(Approver::Yes),
+        force: decide.force || is_look,
         shown: BTreeSet::new(),
         heard: 0,
         planned: false,
@@ -313,7 +319,8 @@ fn conclude(run: (Seq, &Workflow), terminal: &Terminal, dry_run: bool) -> Exit {
                 _ => format!("call {}: ", workflow.call_number(call)),
             };
             // The list is one call inside; the person wrote only its lines.
-            let reason = reason.strip_prefix(ONE_CALL).unwrap_or(reason);
+            let inner = reason.strip_prefix(WHOLE).and_then(|it| it.strip_prefix(": "));
+            let reason = inner.unwrap_or(reason);
             say(&format!("error: {place}{reason}"));
         }
     }

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use clap::Args;
 use scene_schemas::entry::{Finish, Record, Seq};
+use scene_schemas::proposal::Ack;
 
 use super::Exit;
 use super::card::{class_name, class_paint};
@@ -108,15 +109,27 @@ pub(super) fn replay(ledger: &Ledger) -> anyhow::Result<State> {
     Ok(state)
 }
 
-/// The proposals that were taken back, and by which one; those that were brought back again are not
+fn ack(state: &State, seq: Seq) -> Option<&Ack> {
+    let proposal = state.workflows().find_map(|(_, workflow)| workflow.proposal(seq))?;
+    match &proposal.status {
+        Status::Applied(ack) => Some(ack),
+        _ => None,
+    }
+}
+
+/// The proposals that were taken back, whole and in their file, and by which one; those that were brought back again are not
 /// among them.
 pub(super) fn reverted(state: &State) -> HashMap<Seq, Seq> {
     let all = state.workflows().flat_map(|(_, workflow)| {
         workflow.proposals().filter_map(|(seq, pending)| {
             let (tool, args) = workflow.call(pending.call)?;
-            let is_applied = matches!(pending.status, Status::Applied(_));
             let of = args.get("proposal")?.as_u64().map(Seq)?;
-            (tool == REVERT && is_applied).then_some((of, seq))
+            let is_whole = tool == REVERT && pending.proposal.from == Some(of);
+            let same_file = match (&pending.status, ack(state, of)) {
+                (Status::Applied(back), Some(there)) => back.file == there.file,
+                _ => false,
+            };
+            (is_whole && same_file).then_some((of, seq))
         })
     });
     let all: Vec<(Seq, Seq)> = all.collect();

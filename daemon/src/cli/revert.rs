@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::Args;
-use scene_schemas::entry::Seq;
+use scene_schemas::entry::{Entry, Seq};
 use scene_schemas::proposal::Ack;
 use serde_json::json;
 
@@ -39,11 +39,14 @@ pub(super) struct Revert {
 pub(super) fn run(args: &Revert, home: &Path) -> anyhow::Result<Exit> {
     let ledger = Ledger::open(home)?;
     let terminal = Terminal::of(args.decide.json);
+    // What a stopped process left behind is settled first: it may be what is to be taken back.
+    if let Some(file) = written(&ledger, Seq(args.number))? {
+        for notice in recover(&ledger, &file)? {
+            say(&format!("note: {notice}"));
+        }
+    }
     let Wanted { goal, proposals, last } = wanted(&ledger, Seq(args.number))?;
     let file = PathBuf::from(&last.file);
-    for notice in recover(&ledger, &file)? {
-        say(&format!("note: {notice}"));
-    }
     let opened =
         terminal.busy("Reading the place", || PlaceFile::open(&file, args.out.as_deref()))?;
     if *opened.0.hash() != last.after {
@@ -60,6 +63,18 @@ pub(super) fn run(args: &Revert, home: &Path) -> anyhow::Result<Exit> {
     let exit = decide_all(&mut engine, &args.decide, &terminal, false)?;
     engine.leave();
     Ok(exit)
+}
+
+/// The file that the run of an entry writes.
+fn written(ledger: &Ledger, number: Seq) -> anyhow::Result<Option<PathBuf>> {
+    let Some(record) = ledger.record(number)? else {
+        return Ok(None);
+    };
+    let started = ledger.record(record.workflow)?.map(|record| record.entry);
+    Ok(match started {
+        Some(Entry::Started { place, .. }) => Some(place.out.unwrap_or(place.file).into()),
+        _ => None,
+    })
 }
 
 /// What is to be taken back.

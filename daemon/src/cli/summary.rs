@@ -39,7 +39,7 @@ pub(super) fn render((run, workflow): (Seq, &Workflow), style: Style, dry_run: b
         .collect();
     let Some((_, _, last)) = applied.last() else {
         if workflow.proposals().next().is_some() {
-            text.push_str(&style.paint(Paint::Dim, "Nothing was changed."));
+            text.push_str(&style.paint(Paint::Dim, "This run changed nothing."));
             text.push('\n');
         }
         return text;

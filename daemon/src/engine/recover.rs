@@ -46,6 +46,7 @@ fn settle(ledger: &Ledger, lease: Lease) -> Result<Vec<String>, EngineError> {
     let input = Path::new(&workflow.place.file).to_owned();
     let out = workflow.place.out.as_ref().map(|out| Path::new(out).to_owned());
     let (base, started_with) = (last_hash(workflow), workflow.place.hash.clone());
+    let replaced = to_replace(workflow);
     let had_written = workflow.proposals().any(|(_, it)| matches!(it.status, Status::Applied(_)));
     let source = if had_written { out.as_deref().unwrap_or(&input) } else { &input };
     let opened = match PlaceFile::open(source, out.as_deref()) {
@@ -57,7 +58,7 @@ fn settle(ledger: &Ledger, lease: Lease) -> Result<Vec<String>, EngineError> {
     let listener: Listener<'_> = Box::new(|_| {});
     let mut engine = Engine::resume(ledger, lease, state, opened, listener);
     let mut notices = engine.settle_replaced()?;
-    notices.extend(engine.settle_approved(&base)?);
+    notices.extend(engine.settle_approved(&base, replaced.as_ref())?);
     engine.input(Input::Finish { outcome: Finish::Failed })?;
     Ok(notices)
 }
@@ -69,6 +70,15 @@ fn last_hash(workflow: &Workflow) -> Fingerprint {
         _ => None,
     });
     written.last().unwrap_or_else(|| workflow.place.hash.clone())
+}
+
+/// The hash that the file has which the workflow was to replace next.
+fn to_replace(workflow: &Workflow) -> Option<Fingerprint> {
+    let has_written = workflow.proposals().any(|(_, it)| matches!(it.status, Status::Applied(_)));
+    match &workflow.place.out {
+        Some(_) if !has_written => workflow.place.replaces.clone(),
+        _ => Some(last_hash(workflow)),
+    }
 }
 
 impl Engine<'_> {
@@ -89,15 +99,25 @@ impl Engine<'_> {
     }
 
     /// Does what was approved, while the file is what it was.
-    fn settle_approved(&mut self, base: &Fingerprint) -> Result<Vec<String>, EngineError> {
+    fn settle_approved(
+        &mut self,
+        base: &Fingerprint,
+        replaced: Option<&Fingerprint>,
+    ) -> Result<Vec<String>, EngineError> {
         let approved: Vec<Seq> =
             self.pending(|status| matches!(status, Status::Approved | Status::Applying(_)));
         if approved.is_empty() {
             return Ok(Vec::new());
         }
-        if self.file.hash() != base {
-            let reason =
-                "The file was changed after this was approved; ask for it again.".to_owned();
+        if self.file.hash() != base || self.file.replaces() != replaced {
+            let was_begun = self.pending(|status| matches!(status, Status::Applying(_)));
+            let reason = if was_begun.is_empty() {
+                "The file was changed after this was approved; ask for it again."
+            } else {
+                "Vector was stopped while it wrote this, and the file was changed since: look whether \
+                 it is there, and ask for it again where it is not."
+            };
+            let reason = reason.to_owned();
             self.input(Input::Failed { proposals: approved.clone(), reason: reason.clone() })?;
             return Ok(approved.iter().map(|seq| format!("Proposal {seq}: {reason}")).collect());
         }

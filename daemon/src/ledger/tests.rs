@@ -19,7 +19,12 @@ fn open(home: &TempDir) -> Ledger {
 
 fn started() -> Entry {
     Entry::Started {
-        place: Place { file: "farm.rbxl".to_owned(), out: None, hash: Fingerprint::of(b"farm") },
+        place: Place {
+            file: "farm.rbxl".to_owned(),
+            out: None,
+            hash: Fingerprint::of(b"farm"),
+            replaces: None,
+        },
         goal: "a grid of wheat".to_owned(),
         driver: "offline".to_owned(),
         mode: Mode::Confirm,

@@ -42,6 +42,22 @@ pub enum PlaceError {
         /// The file.
         file: String,
     },
+    /// It is no file that could be written.
+    #[error(
+        "{file} is no file (a folder, a device, or a link to nothing); choose another with --out"
+    )]
+    NoFile {
+        /// What is there.
+        file: String,
+    },
+    /// There is no folder to write to.
+    #[error("{file} cannot be written: {why}; choose another place with --out")]
+    Output {
+        /// The file.
+        file: String,
+        /// Why.
+        why: io::Error,
+    },
     /// Somebody else changed it meanwhile.
     #[error(
         "{file} was changed by somebody else since it was read; nothing was written. Run it again"
@@ -134,13 +150,26 @@ impl PlaceFile {
         let scene =
             Scene::decode(&bytes).map_err(|why| PlaceError::Open { file: show(input), why })?;
         let input = real(input)?;
-        let output = out.map_or_else(|| Ok(input.clone()), real)?;
+        let output = match out {
+            None => input.clone(),
+            Some(out) => real(out).map_err(|error| match error {
+                PlaceError::Read { file, why } => PlaceError::Output { file, why },
+                other => other,
+            })?,
+        };
         let replaces = match fs::metadata(&output) {
             Ok(metadata) if metadata.permissions().readonly() => {
                 return Err(PlaceError::ReadOnly { file: show(&output) });
             }
+            Ok(metadata) if !metadata.is_file() => {
+                return Err(PlaceError::NoFile { file: show(&output) });
+            }
             Ok(_) if output == input => Some(hash.clone()),
             Ok(_) => Some(read(&output)?.1),
+            // A link to nothing would be replaced by a file, and stay no link.
+            Err(_) if output.is_symlink() => {
+                return Err(PlaceError::NoFile { file: show(&output) });
+            }
             Err(_) => None,
         };
         Ok((Self { input, output, hash, replaces, by_path: false }, scene))
@@ -154,11 +183,18 @@ impl PlaceFile {
 
     /// How the ledger names the place.
     pub fn place(&self) -> Place {
+        let is_elsewhere = self.output != self.input;
         Place {
             file: show(&self.input),
-            out: (self.output != self.input).then(|| show(&self.output)),
+            out: is_elsewhere.then(|| show(&self.output)),
             hash: self.hash.clone(),
+            replaces: self.replaces.clone().filter(|_| is_elsewhere),
         }
+    }
+
+    /// The hash of the file that is replaced; none where there is none yet.
+    pub fn replaces(&self) -> Option<&Fingerprint> {
+        self.replaces.as_ref()
     }
 
     /// The hash of what the scene stands for.
@@ -213,7 +249,9 @@ impl PlaceFile {
             scene.begin(*call);
             let mark = scene.mark();
             match self.perform_one(scene, &proposal.commands, blobs) {
-                Ok((nodes, backs)) => performed.done.push((*seq, nodes, backs)),
+                Ok((nodes, backs)) => {
+                    performed.done.push(DoneOne { seq: *seq, call: *call, nodes, backs });
+                }
                 Err(refusal) => {
                     scene.rollback(mark);
                     performed.refused.push((*seq, refusal.0));
@@ -253,11 +291,15 @@ impl PlaceFile {
             acks: Vec::new(),
             blobs: Vec::new(),
         };
-        for (seq, nodes, backs) in done {
+        for DoneOne { seq, call, nodes, backs } in done {
+            // What the proposal made is called as the proposal calls it.
+            scene.begin(call);
             let outcomes = nodes.into_iter().map(|node| outcome(scene, &numbering, node)).collect();
-            let (inverse, blobs) = inverse(scene, &numbering, backs).map_err(|refusal| {
-                PlaceError::Encode { file: file.clone(), why: CodecError::Write(refusal.0) }
-            })?;
+            let (inverse, witnesses, blobs) =
+                inverse(scene, &numbering, backs).map_err(|refusal| PlaceError::Encode {
+                    file: file.clone(),
+                    why: CodecError::Write(refusal.0),
+                })?;
             stored.blobs.extend(blobs.into_values());
             let ack = Ack {
                 file: file.clone(),
@@ -265,6 +307,7 @@ impl PlaceFile {
                 after: stored.after.clone(),
                 outcomes,
                 inverse,
+                witnesses,
             };
             stored.acks.push((seq, ack));
         }
@@ -352,7 +395,13 @@ fn sync_folder(file: &Path) {
     }
 }
 
-type DoneOne = (Seq, Vec<Node>, Vec<Back>);
+/// A proposal that was performed on the scene.
+struct DoneOne {
+    seq: Seq,
+    call: Seq,
+    nodes: Vec<Node>,
+    backs: Vec<Back>,
+}
 
 struct Performed {
     done: Vec<DoneOne>,

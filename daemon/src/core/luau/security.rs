@@ -23,7 +23,19 @@ pub fn security(source: &str) -> Vec<String> {
         }
     }
     found.dedup();
+    found.extend(source.lines().enumerate().filter_map(|(at, line)| {
+        let c = line.chars().find(|c| reorders(*c))?;
+        let (line, code) = (at + 1, c as u32);
+        Some(format!(
+            "Line {line} has the character U+{code:04X}, which shows text in another order."
+        ))
+    }));
     found
+}
+
+/// Whether a character makes what follows look as if it stood elsewhere.
+fn reorders(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// What the token at this index reaches for.
@@ -45,6 +57,9 @@ fn reach(tokens: &[Token<'_>], at: usize, names_http: bool) -> Option<String> {
         }
         name @ ("RequestAsync" | "PostAsync") => {
             Some(format!("uses {name}, which sends data to the internet"))
+        }
+        name @ ("LoadAsset" | "LoadAssetVersion" | "GetObjects") => {
+            Some(format!("uses {name}, which brings an asset with its scripts from outside"))
         }
         // Data stores have a method of the same name.
         "GetAsync" if names_http || before(2).to_lowercase().contains("http") => {
@@ -92,6 +107,10 @@ mod tests {
             "x = `{getfenv()}`",
             &["Line 1 uses getfenv, which reaches into the environment of other code."],
         );
+        check(
+            "game:GetObjects(id)",
+            &["Line 1 uses GetObjects, which brings an asset with its scripts from outside."],
+        );
         check("require(123)", &["Line 1 requires the asset 123, code from outside the place."]);
         check(
             "http:RequestAsync({})",
@@ -100,6 +119,12 @@ mod tests {
         let get = ["Line 1 uses GetAsync, which fetches data from the internet."];
         check("httpService:GetAsync(url)", &get);
         check("game:GetService(\"HttpService\"):GetAsync(url)", &get);
+    }
+
+    #[test]
+    fn names_what_shows_text_in_another_order() {
+        let said = "Line 2 has the character U+202E, which shows text in another order.";
+        check("x = 1\n-- \u{202e}2 = x", &[said]);
     }
 
     #[test]

@@ -20,11 +20,22 @@ use crate::core::scene::{Node, Numbering, Scene};
 pub struct Stood {
     node: Node,
     path: InstancePath,
+    /// What it is known by where its path is one of several.
+    witness: Option<Fingerprint>,
 }
 
 impl Stood {
     fn of(scene: &Scene, node: Node) -> Self {
-        Self { node, path: scene.path(node) }
+        let path = scene.path(node);
+        let is_one_of_several = path.segments.iter().any(|segment| segment.index.is_some());
+        let witness = is_one_of_several.then(|| scene.witness([node]));
+        Self { node, path, witness }
+    }
+
+    /// With all that is below it.
+    fn whole(scene: &Scene, node: Node) -> Self {
+        let witness = Some(scene.witness(scene.subtree(node)));
+        Self { node, path: scene.path(node), witness }
     }
 }
 
@@ -68,8 +79,8 @@ pub enum Back {
         parent: Stood,
         /// Its place there.
         index: u32,
-        /// References between the subtree and the rest: whose, which property, to whom.
-        references: Vec<(Stood, String, Stood)>,
+        /// References between the subtree and the rest.
+        references: Vec<Reference>,
     },
     /// A text gets its lines back.
     Edit {
@@ -82,16 +93,34 @@ pub enum Back {
     },
 }
 
+/// A reference that a deletion emptied.
+#[derive(Debug)]
+pub struct Reference {
+    holder: Stood,
+    property: String,
+    to: Stood,
+    /// The holder as it was left, where it was not deleted as well.
+    expect: Option<Fingerprint>,
+}
+
 impl Back {
     pub(super) fn made(scene: &Scene, node: Node) -> Self {
         Self::Delete {
-            node: Stood::of(scene, node),
+            node: Stood::whole(scene, node),
             count: scene.subtree(node).count() as u32,
             expect: scene.fingerprint(node, []),
         }
     }
 
-    pub(super) fn set(scene: &Scene, node: Node, props: Props) -> Self {
+    /// Takes the values from before, references among them: a new name changes their paths.
+    pub(super) fn set(scene: &Scene, node: Node, mut props: Props) -> Self {
+        for value in props.values_mut() {
+            if let Some(Value::Ref(Some(to)) | Value::Content(Content::Object(Some(to)))) = value
+                && let Some(node) = scene.by_id(&to.id)
+            {
+                to.path = scene.path(node);
+            }
+        }
         let expect = scene.fingerprint(node, props.keys().map(String::as_str));
         Self::Set { node: Stood::of(scene, node), props, expect }
     }
@@ -127,10 +156,28 @@ impl Back {
         );
         let references = references
             .into_iter()
-            .map(|(holder, name, to)| (Stood::of(scene, holder), name, Stood::of(scene, to)))
+            .map(|(holder, property, to)| Reference {
+                holder: Stood::of(scene, holder),
+                property,
+                to: Stood::of(scene, to),
+                expect: None,
+            })
             .collect();
         let index = scene.index(node);
         Self::Restore { node, parent: Stood::of(scene, parent), index, references }
+    }
+
+    pub(super) fn after_delete(mut self, scene: &Scene) -> Self {
+        if let Self::Restore { references, .. } = &mut self {
+            for reference in references.iter_mut() {
+                let holder = reference.holder.node;
+                if scene.is_live(holder) {
+                    let expect = scene.fingerprint(holder, [reference.property.as_str()]);
+                    reference.expect = Some(expect);
+                }
+            }
+        }
+        self
     }
 
     pub(super) fn edited(scene: &Scene, node: Node, edits: Vec<TextEdit>) -> Self {
@@ -140,7 +187,8 @@ impl Back {
     }
 }
 
-/// The commands that take a proposal back, last first, and the blobs that they need.
+/// The commands that take a proposal back, last first, the witnesses of what each of them touches,
+/// and the blobs that they need.
 ///
 /// # Errors
 /// A deleted subtree cannot be written down.
@@ -148,14 +196,20 @@ pub fn inverse(
     scene: &mut Scene,
     numbering: &Numbering,
     backs: Vec<Back>,
-) -> Result<(Vec<Command>, Blobs), Refusal> {
-    let mut writer =
-        Writer { scene, numbering, restored: HashMap::new(), next: 0, blobs: Blobs::new() };
-    let mut commands = Vec::with_capacity(backs.len());
+) -> Result<(Vec<Command>, Vec<Option<Fingerprint>>, Blobs), Refusal> {
+    let mut writer = Writer {
+        scene,
+        numbering,
+        restored: HashMap::new(),
+        next: 0,
+        commands: Vec::with_capacity(backs.len()),
+        witnesses: Vec::with_capacity(backs.len()),
+        blobs: Blobs::new(),
+    };
     for back in backs.into_iter().rev() {
-        writer.write(back, &mut commands)?;
+        writer.write(back)?;
     }
-    Ok((commands, writer.blobs))
+    Ok((writer.commands, writer.witnesses, writer.blobs))
 }
 
 struct Writer<'a> {
@@ -164,6 +218,8 @@ struct Writer<'a> {
     /// The ids of instances that an earlier command of the inverse brings back.
     restored: HashMap<Node, InstanceId>,
     next: u32,
+    commands: Vec<Command>,
+    witnesses: Vec<Option<Fingerprint>>,
     blobs: Blobs,
 }
 
@@ -180,36 +236,48 @@ impl Writer<'_> {
         Target { id: self.id(stood.node), path: stood.path }
     }
 
-    fn write(&mut self, back: Back, commands: &mut Vec<Command>) -> Result<(), Refusal> {
-        commands.push(match back {
-            Back::Delete { node, count, expect } => {
-                Command::Delete { target: self.target(node), count, expect: Some(expect) }
+    fn push(&mut self, command: Command, witness: Option<Fingerprint>) {
+        self.commands.push(command);
+        self.witnesses.push(witness);
+    }
+
+    fn write(&mut self, back: Back) -> Result<(), Refusal> {
+        match back {
+            Back::Delete { mut node, count, expect } => {
+                let witness = node.witness.take();
+                let target = self.target(node);
+                self.push(Command::Delete { target, count, expect: Some(expect) }, witness);
             }
-            Back::Set { node, props, expect } => {
+            Back::Set { mut node, props, expect } => {
                 let props = props.into_iter().map(|(name, value)| (name, self.renumbered(value)));
-                let props = props.collect();
-                Command::Set { target: self.target(node), props, expect: Some(expect) }
+                let (props, witness) = (props.collect(), node.witness.take());
+                let target = self.target(node);
+                self.push(Command::Set { target, props, expect: Some(expect) }, witness);
             }
-            Back::Move { node, parent, index, expect } => Command::Move {
-                target: self.target(node),
-                parent: self.target(parent),
-                index: Some(index),
-                expect,
-            },
+            Back::Move { mut node, parent, index, expect } => {
+                let witness = node.witness.take();
+                let (target, parent) = (self.target(node), self.target(parent));
+                self.push(Command::Move { target, parent, index: Some(index), expect }, witness);
+            }
             Back::Edit { node, edits, expect } => {
-                Command::EditScript { target: self.target(node), edits, expect }
+                // The whole text is expected, which is witness enough.
+                let target = self.target(node);
+                self.push(Command::EditScript { target, edits, expect }, None);
             }
-            Back::Restore { node, parent, index, references } => {
+            Back::Restore { node, mut parent, index, references } => {
+                let witness = parent.witness.take();
                 let parent = self.target(parent);
-                commands.push(self.restore(node, parent, index)?);
-                commands.extend(references.into_iter().map(|(holder, name, to)| {
+                let restore = self.restore(node, parent, index)?;
+                self.push(restore, witness);
+                for Reference { mut holder, property, to, expect } in references {
+                    let witness = holder.witness.take().filter(|_| expect.is_some());
                     let value = Value::Ref(Some(self.target(to)));
-                    let props = Props::from([(name, Some(value))]);
-                    Command::Set { target: self.target(holder), props, expect: None }
-                }));
-                return Ok(());
+                    let props = Props::from([(property, Some(value))]);
+                    let target = self.target(holder);
+                    self.push(Command::Set { target, props, expect }, witness);
+                }
             }
-        });
+        }
         Ok(())
     }
 

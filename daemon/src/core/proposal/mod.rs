@@ -52,6 +52,7 @@ pub struct Draft<'a> {
     warnings: Vec<Warning>,
     title: Option<String>,
     names: usize,
+    goes_back: bool,
 }
 
 /// A script whose text changes.
@@ -79,6 +80,7 @@ impl<'a> Draft<'a> {
             warnings: Vec::new(),
             title: None,
             names: 0,
+            goes_back: false,
         }
     }
 
@@ -100,6 +102,12 @@ impl<'a> Draft<'a> {
     /// Names the proposal; the first name stays.
     pub fn title(&mut self, title: impl Into<String>) {
         self.title.get_or_insert_with(|| title.into());
+    }
+
+    /// Says that it only brings back what was there: texts are not judged, for they may have been
+    /// too long, or not compile, before they were edited.
+    pub fn goes_back(&mut self) {
+        self.goes_back = true;
     }
 
     /// Adds a warning to the card.
@@ -201,8 +209,8 @@ impl<'a> Draft<'a> {
                  in several steps."
             );
         }
-        let own = self.made.contains(&command.target().id);
-        let row = self.describe(&command);
+        let own = self.touches_only_its_own(&command);
+        let rows = self.describe(&command);
         let text = match &command {
             Command::EditScript { target, .. } => {
                 let node = self.scene.locate(target)?;
@@ -224,7 +232,12 @@ impl<'a> Draft<'a> {
             }
             _ => {}
         }
-        for (change, class, path) in row {
+        let is_new = matches!(
+            command,
+            Command::Create { .. } | Command::Clone { .. } | Command::Restore { .. }
+        );
+        for (change, class, path) in rows {
+            let path = if is_new { self.scene.path(done.node) } else { path };
             if self.rows.len() < MAX_ROWS {
                 self.rows.push(Row { command: at, change, path, class });
             } else {
@@ -311,6 +324,19 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Whether a command changes just what this proposal has made.
+    fn touches_only_its_own(&self, command: &Command) -> bool {
+        let id = &command.target().id;
+        let is_deep = matches!(command, Command::Delete { .. });
+        match self.scene.by_id(id) {
+            // What was moved in here was there before.
+            Some(node) if is_deep => {
+                self.scene.subtree(node).all(|below| part::is_own(&self.scene.id(below)))
+            }
+            _ => self.made.contains(id),
+        }
+    }
+
     fn note_class(&mut self, command: &Command, own: bool) {
         let class = match command {
             Command::Create { .. } | Command::Clone { .. } | Command::Restore { .. } => {
@@ -325,18 +351,12 @@ impl<'a> Draft<'a> {
         self.class = self.class.max(class);
     }
 
-    /// The rows of a command that is about to be performed.
+    /// The rows of a command that is about to be performed. What it makes has its path later.
     fn describe(&self, command: &Command) -> Vec<(Change, String, InstancePath)> {
         let class_of = |target: &Target| {
             self.scene.by_id(&target.id).map_or("", |node| self.scene.class(node)).to_owned()
         };
-        let below = |parent: &Target, name: &str| {
-            let index = self.scene.by_id(&parent.id).and_then(|parent| {
-                let equals = self.scene.count_named(parent, name) as u32;
-                (equals > 0).then_some(equals + 1)
-            });
-            parent.path.child(name, index)
-        };
+        let below = |parent: &Target, name: &str| parent.path.child(name, None);
         match command {
             Command::Create { parent, class, name, props, .. } => {
                 let props = props
@@ -412,13 +432,15 @@ impl<'a> Draft<'a> {
             return Ok(None);
         }
         let length = after.encode_utf16().count();
-        if length >= MAX_SCRIPT && after.len() > before.len() {
+        if !self.goes_back && length >= MAX_SCRIPT && after.len() > before.len() {
             return refuse!(
                 "{path} would have {length} characters; Studio cannot hold a script of {MAX_SCRIPT} \
                  or more. Split it into ModuleScripts."
             );
         }
-        if let Some(first) = luau::new_errors(before, &after).first() {
+        if !self.goes_back
+            && let Some(first) = luau::new_errors(before, &after).first()
+        {
             return refuse!(
                 "{path} would no longer compile: line {}: {}. Nothing was changed; mend the edit and \
                  send it again.",

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use scene_schemas::command::Props;
 use scene_schemas::proposal::Proposal;
+use scene_schemas::text::TextEdit;
 use scene_schemas::value::Content;
 use scene_schemas::{Command, InstanceId, Target, Value};
 
@@ -73,46 +74,53 @@ pub fn draft_again(
         if !is_edit && !keep(at) {
             continue;
         }
-        let renamed = with_targets(command.clone(), &mut |target| called(&ids, target))?;
+        let renamed =
+            with_targets(command.clone(), &mut |target| called(draft.scene(), &ids, target))?;
         if !is_edit {
             let renamed = renumbered(draft, renamed, &mut ids);
             draft.push(renamed)?;
             continue;
         }
-        let path = &command.target().path;
-        let script = proposal.preview.scripts.iter().position(|diff| diff.path == *path);
+        let id = &command.target().id;
+        let script = proposal.preview.scripts.iter().position(|diff| {
+            let last = proposal.commands.get(diff.command as usize);
+            last.is_some_and(|last| edits(last, id).is_some())
+        });
         match script.and_then(|script| Some((script, texts.get(&script)?))) {
             None => drop(draft.push(renamed)?),
             Some((script, _)) if edited.contains(&script) => {}
             Some((script, text)) => {
                 edited.push(script);
-                edit_again(draft, proposal, &renamed, text)?;
+                edit_again(draft, proposal, (id, renamed.target()), text)?;
             }
         }
     }
     Ok(())
 }
 
-/// Drafts all edits of a script at once.
+/// The edits of a script, where a command is one of it.
+fn edits<'a>(command: &'a Command, script: &InstanceId) -> Option<&'a [TextEdit]> {
+    match command {
+        Command::EditScript { target, edits, .. } if target.id == *script => Some(edits),
+        _ => None,
+    }
+}
+
+/// Drafts all edits of a script at once. It has an id in the proposal, and is a target in the draft.
 fn edit_again(
     draft: &mut Draft<'_>,
     proposal: &Proposal,
-    first: &Command,
+    (id, target): (&InstanceId, &Target),
     text: &Text,
 ) -> Result<(), Refusal> {
-    let target = first.target();
     let node = draft.scene().locate(target)?;
     let before = super::text_of(draft.scene(), node, &target.path)?.to_owned();
     let after = match text {
         Text::Whole(text) => text.clone(),
         Text::Hunks(keep) => {
             let mut after = before.clone();
-            for command in &proposal.commands {
-                if let Command::EditScript { target: other, edits, .. } = command
-                    && other.path == target.path
-                {
-                    after = edit::apply(&after, edits).map_err(Refusal::new)?;
-                }
+            for edits in proposal.commands.iter().filter_map(|command| edits(command, id)) {
+                after = edit::apply(&after, edits).map_err(Refusal::new)?;
             }
             edit::pick_hunks(&before, &after, CONTEXT, keep)
         }
@@ -143,18 +151,21 @@ fn renumbered(
     command
 }
 
-fn called(ids: &HashMap<InstanceId, InstanceId>, target: Target) -> Result<Target, Refusal> {
-    if !is_own(&target.id) {
-        return Ok(target);
-    }
-    match ids.get(&target.id) {
-        Some(id) => Ok(Target { id: id.clone(), path: target.path }),
+/// How an instance is called in the draft. A rename or move that was left out changes its path.
+fn called(
+    scene: &Scene,
+    ids: &HashMap<InstanceId, InstanceId>,
+    target: Target,
+) -> Result<Target, Refusal> {
+    let id = if is_own(&target.id) { ids.get(&target.id) } else { Some(&target.id) };
+    match id {
+        Some(id) => Ok(scene.by_id(id).map_or(target, |node| scene.target(node))),
         None => refuse!("{} is made by a part that was left out.", target.path),
     }
 }
 
 /// Whether an id is of an instance that the proposal itself makes.
-fn is_own(id: &InstanceId) -> bool {
+pub(super) fn is_own(id: &InstanceId) -> bool {
     id.0.strip_prefix("new:").is_some_and(|k| !k.contains('.'))
 }
 
@@ -165,7 +176,18 @@ fn is_own(id: &InstanceId) -> bool {
 /// A path does not lead to exactly one instance.
 pub fn relocated(scene: &Scene, command: Command) -> Result<Command, Refusal> {
     with_targets(command, &mut |target| {
-        if is_own(&target.id) { Ok(target) } else { scene.target_by_path(&target.path) }
+        if is_own(&target.id) {
+            return Ok(target);
+        }
+        let found = scene.target_by_path(&target.path)?;
+        // `Wall[1]` finds the only wall that is left, which may have been `Wall[2]`.
+        if found.path != target.path {
+            return refuse!(
+                "There were several {} and now there is one; which of them is not known.",
+                target.path
+            );
+        }
+        Ok(found)
     })
 }
 

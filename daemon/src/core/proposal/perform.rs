@@ -12,7 +12,7 @@ use scene_schemas::{Command, Fingerprint, InstancePath, Target, Value};
 use super::inverse::Back;
 use crate::core::edit;
 use crate::core::refusal::{Refusal, refuse};
-use crate::core::scene::{Node, Scene, Subtree, reflection};
+use crate::core::scene::{Mark, Node, Scene, Subtree, reflection};
 
 /// Removed subtrees and large texts by their hash.
 pub type Blobs = HashMap<Fingerprint, Vec<u8>>;
@@ -44,6 +44,7 @@ pub fn perform(scene: &mut Scene, command: &Command, blobs: &Blobs) -> Result<Do
             check_movable(scene, source, "cloned")?;
             check_parent(scene, parent, scene.class(source))?;
             check_count(scene, source, *count)?;
+            scene.check_text(name)?;
             let node = scene.copy(source, parent, name);
             Ok(Done { node, back: Back::made(scene, node) })
         }
@@ -67,7 +68,7 @@ pub fn perform(scene: &mut Scene, command: &Command, blobs: &Blobs) -> Result<Do
             check_count(scene, node, *count)?;
             let back = Back::before_delete(scene, node);
             scene.delete(node);
-            Ok(Done { node, back })
+            Ok(Done { node, back: back.after_delete(scene) })
         }
         Command::Restore { blob, parent, index, .. } => {
             let parent = scene.locate(parent)?;
@@ -152,14 +153,10 @@ fn create(
     name: &str,
     props: &Props,
 ) -> Result<Done, Refusal> {
+    scene.check_text(name)?;
     let mark = scene.mark();
     let node = scene.create(parent, class, name);
-    for (property, value) in props {
-        if let Err(refusal) = scene.set(node, property, value.as_ref()) {
-            scene.rollback(mark);
-            return Err(refusal);
-        }
-    }
+    set_all(scene, node, props, mark)?;
     Ok(Done { node, back: Back::made(scene, node) })
 }
 
@@ -175,13 +172,21 @@ fn set(scene: &mut Scene, node: Node, props: &Props) -> Result<Done, Refusal> {
     }
     let before: Props = props.keys().map(|name| (name.clone(), scene.stored(node, name))).collect();
     let mark = scene.mark();
-    for (property, value) in props {
+    set_all(scene, node, props, mark)?;
+    Ok(Done { node, back: Back::set(scene, node, before) })
+}
+
+/// Sets properties, or goes back to the mark. The name comes last: the paths of references among
+/// the values are those before it.
+fn set_all(scene: &mut Scene, node: Node, props: &Props, mark: Mark) -> Result<(), Refusal> {
+    let (name, others): (Vec<_>, Vec<_>) = props.iter().partition(|(name, _)| *name == "Name");
+    for (property, value) in others.into_iter().chain(name) {
         if let Err(refusal) = scene.set(node, property, value.as_ref()) {
             scene.rollback(mark);
             return Err(refusal);
         }
     }
-    Ok(Done { node, back: Back::set(scene, node, before) })
+    Ok(())
 }
 
 fn edit_script(
@@ -196,6 +201,7 @@ fn edit_script(
         return refuse!("The text of {path} has changed since this was planned; read it again.");
     }
     let after = edit::apply(before, edits).map_err(Refusal::new)?;
+    scene.check_text(&after)?;
     let inverse = edit::invert(before, edits).map_err(Refusal::new)?;
     scene.set_source(node, after);
     Ok(Done { node, back: Back::edited(scene, node, inverse) })

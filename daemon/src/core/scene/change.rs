@@ -319,6 +319,7 @@ impl Scene {
             let Some(Value::String(name)) = value else {
                 return refuse!("`Name` is a string.");
             };
+            self.check_text(name)?;
             self.rename(node, name);
             return Ok(());
         }

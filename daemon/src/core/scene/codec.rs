@@ -120,9 +120,46 @@ pub(super) fn encode(
                 .property_behavior(EncodePropertyBehavior::WriteUnknown);
             rbx_xml::to_writer(&mut bytes, dom, roots, options)
                 .map_err(|error| CodecError::Write(error.to_string()))?;
+            bytes = readable_again(bytes)?;
         }
     }
     Ok(bytes)
+}
+
+/// Whether a text in an XML file can have a character; no escape helps with the others.
+pub(super) fn xml_can_hold(c: char) -> bool {
+    !matches!(c, '\0'..='\x08' | '\x0b' | '\x0c' | '\x0e'..='\x1f' | '\u{fffe}' | '\u{ffff}')
+}
+
+/// Makes sure that what the writer of XML wrote can be read again: it writes characters that no
+/// reader takes, and carriage returns that every reader takes for line feeds.
+fn readable_again(bytes: Vec<u8>) -> Result<Vec<u8>, CodecError> {
+    let is_suspect = |byte: &u8| *byte < b' ' && !matches!(byte, b'\t' | b'\n') || *byte == 0xef;
+    if !bytes.iter().any(is_suspect) {
+        return Ok(bytes);
+    }
+    let text = String::from_utf8(bytes).map_err(|error| CodecError::Write(error.to_string()))?;
+    if let Some(c) = text.chars().find(|c| !xml_can_hold(*c)) {
+        return Err(CodecError::Write(format!(
+            "a name or text has the character U+{:04X}, which an XML file cannot hold; leave it out",
+            c as u32
+        )));
+    }
+    if !text.contains('\r') {
+        return Ok(text.into_bytes());
+    }
+    let mut escaped = String::with_capacity(text.len() + 64);
+    for (at, section) in text.split("<![CDATA[").enumerate() {
+        let mut rest = section;
+        if at > 0 {
+            let (literal, after) = section.split_at(section.find("]]>").unwrap_or(section.len()));
+            escaped.push_str("<![CDATA[");
+            escaped.push_str(literal);
+            rest = after;
+        }
+        escaped.push_str(&rest.replace('\r', "&#13;"));
+    }
+    Ok(escaped.into_bytes())
 }
 
 /// An upper bound of how deep items are nested. Text that only looks like an item counts as well.
@@ -152,6 +189,19 @@ mod tests {
         assert!(detect(b"<!doctype html>").unwrap_err().to_string().contains("web page"));
         let pointer = b"version https://git-lfs.github.com/spec/v1";
         assert!(detect(pointer).unwrap_err().to_string().contains("git lfs pull"));
+    }
+
+    #[test]
+    fn what_no_reader_of_xml_takes_is_not_written() {
+        let readable = |text: &str| readable_again(text.as_bytes().to_vec());
+        for fine in ["", "a\n\tb", "\u{fffd}\u{feff}"] {
+            assert_eq!(readable(fine).unwrap(), fine.as_bytes());
+        }
+        for bad in ["a\0", "\u{1}", "\u{1b}[0m", "\u{fffe}", "\u{ffff}"] {
+            assert!(readable(bad).unwrap_err().to_string().contains("U+"), "{bad:?}");
+        }
+        let mixed = readable("a\r\n<![CDATA[b\r]]>c\r<![CDATA[]]>").unwrap();
+        assert_eq!(mixed, b"a&#13;\n<![CDATA[b\r]]>c&#13;<![CDATA[]]>");
     }
 
     #[test]

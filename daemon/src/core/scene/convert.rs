@@ -7,14 +7,15 @@ use std::collections::BTreeMap;
 
 use rbx_reflection::DataType;
 use rbx_types::{
-    Attributes, CFrame, Color3, Color3uint8, ContentType, Ref, SecurityCapabilities, SharedString,
-    Tags, Variant, VariantType, Vector3,
+    Attributes, CFrame, Color3, Color3uint8, ContentType, Matrix3, Ref, SecurityCapabilities,
+    SharedString, Tags, Variant, VariantType, Vector3,
 };
 use scene_schemas::Value;
 use scene_schemas::value::{Content, EnumItem, EnumName};
 
+use super::codec;
 use super::reflection::{self, Access, Derived};
-use super::{Node, Scene};
+use super::{Format, Node, Scene};
 use crate::core::refusal::{Refusal, refuse};
 
 impl Scene {
@@ -98,7 +99,7 @@ impl Scene {
             Value::Binary(v) => Variant::BinaryString(v.clone().into()),
             Value::Bool(v) => (*v).into(),
             Value::BrickColor(v) => (*v).into(),
-            Value::CFrame(v) => (*v).into(),
+            Value::CFrame(v) => self.frame(*v, class).into(),
             Value::Color3(v) if in_bytes(class, property) => Color3uint8::from(*v).into(),
             Value::Color3(v) => (*v).into(),
             Value::Color3uint8(v) => (*v).into(),
@@ -116,7 +117,7 @@ impl Scene {
             Value::NetAssetRef(v) => rbx_types::NetAssetRef::new(v.clone()).into(),
             Value::NumberRange(v) => (*v).into(),
             Value::NumberSequence(v) => v.clone().into(),
-            Value::OptionalCFrame(v) => Variant::OptionalCFrame(*v),
+            Value::OptionalCFrame(v) => Variant::OptionalCFrame(v.map(|v| self.frame(v, class))),
             Value::PhysicalProperties(v) => (*v).into(),
             Value::Ray(v) => (*v).into(),
             Value::Rect(v) => (*v).into(),
@@ -125,7 +126,10 @@ impl Scene {
             Value::Region3int16(v) => (*v).into(),
             Value::SecurityCapabilities(v) => SecurityCapabilities::from_bits(*v).into(),
             Value::SharedString(v) => SharedString::new(v.clone()).into(),
-            Value::String(v) => v.clone().into(),
+            Value::String(v) => {
+                self.check_text(v)?;
+                v.clone().into()
+            }
             Value::Tags(v) => Variant::Tags(tags(v)),
             Value::UDim(v) => (*v).into(),
             Value::UDim2(v) => (*v).into(),
@@ -136,6 +140,28 @@ impl Scene {
             Value::Vector3int16(v) => (*v).into(),
             Value::Attributes(v) => Variant::Attributes(self.attributes(v)?),
         })
+    }
+
+    /// A frame as a file will hold it. The binary formats, attributes among them, have numbers for
+    /// the rotations by right angles, and store what is next to one as that one.
+    fn frame(&self, mut frame: CFrame, class: &str) -> CFrame {
+        let is_binary = self.format == Format::Binary || class.is_empty();
+        let id = frame.orientation.to_basic_rotation_id().filter(|_| is_binary);
+        if let Some(exact) = id.and_then(|id| Matrix3::from_basic_rotation_id(id).ok()) {
+            frame.orientation = exact;
+        }
+        frame
+    }
+
+    /// Refuses a text that the scene's format cannot hold.
+    pub fn check_text(&self, text: &str) -> Result<(), Refusal> {
+        match text.chars().find(|c| self.format == Format::Xml && !codec::xml_can_hold(*c)) {
+            None => Ok(()),
+            Some(c) => refuse!(
+                "The text has the character U+{:04X}, which an XML file cannot hold; leave it out.",
+                c as u32
+            ),
+        }
     }
 
     fn attributes(&self, all: &BTreeMap<String, Value>) -> Result<Attributes, Refusal> {

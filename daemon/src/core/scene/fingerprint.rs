@@ -7,9 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use scene_schemas::Fingerprint;
+use scene_schemas::{Fingerprint, Value};
 
-use super::{Node, Scene};
+use super::{Node, Scene, reflection};
 
 impl Scene {
     /// The fingerprint of an instance over these properties (`Name` is always part of it).
@@ -41,6 +41,29 @@ impl Scene {
             text.push_str(value);
         }
         text.push_str("}}");
+        Fingerprint::of(text.as_bytes())
+    }
+
+    /// A hash over all that instances store, the order of siblings included: what tells one from
+    /// another of the same name. Left out are defaults and unknown properties, which some files store
+    /// for a whole class, references, whose numbers change from file to file, and unique ids.
+    pub fn witness(&self, nodes: impl IntoIterator<Item = Node>) -> Fingerprint {
+        let mut text = String::new();
+        for node in nodes {
+            let class = self.class(node);
+            text.push_str(&format!("{class:?} {:?}", self.name(node)));
+            for name in self.stored_names(node) {
+                let default = reflection::default_of(class, name);
+                let default = default.map(|it| self.to_value(class, name, it));
+                let is_known = reflection::access(class, name).is_some();
+                match self.stored(node, name).filter(|_| is_known) {
+                    value if value == default => {}
+                    None | Some(Value::Ref(_) | Value::Content(_) | Value::UniqueId(_)) => {}
+                    Some(value) => text.push_str(&format!(" {name}={}", value.canonical())),
+                }
+            }
+            text.push('\n');
+        }
         Fingerprint::of(text.as_bytes())
     }
 

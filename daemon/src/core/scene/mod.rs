@@ -123,7 +123,10 @@ impl Scene {
 
     /// Whether it is a place; otherwise it is a model, whose roots may be of any class.
     pub fn is_place(&self) -> bool {
-        self.children(self.root()).any(|node| self.class(node) == "Workspace")
+        let root = self.root();
+        (0..self.count_named(root, "Workspace"))
+            .filter_map(|n| self.nth_named(root, "Workspace", n))
+            .any(|node| self.class(node) == "Workspace")
     }
 
     /// How many instances it has.

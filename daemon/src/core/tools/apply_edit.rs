@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::{Run, Tool, args};
 use crate::core::edit;
-use crate::core::proposal::Draft;
+use crate::core::proposal::{Draft, text_of};
 use crate::core::refusal::Refusal;
 
 pub(super) const TOOL: Tool = Tool {
@@ -31,8 +31,12 @@ pub(super) struct Args {
 fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
     let node = draft.scene().resolve(&args.path)?;
     edit::check_limits(&args.edits).map_err(Refusal::new)?;
-    draft.edit_script(node, args.edits)?;
-    draft.title(format!("Edit {}", args.path));
+    let before = text_of(draft.scene(), node, &args.path)?;
+    let changed = edit::apply(before, &args.edits).map_err(Refusal::new)? != before;
+    if changed {
+        draft.edit_script(node, args.edits)?;
+        draft.title(format!("Edit {}", args.path));
+    }
     let lines = draft.scene().source(node).map_or(0, |text| text.lines().count());
-    Ok(json!({ "path": args.path, "totalLines": lines }))
+    Ok(json!({ "path": args.path, "changed": changed, "totalLines": lines }))
 }

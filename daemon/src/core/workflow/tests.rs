@@ -22,7 +22,7 @@ impl Run {
     fn new(driver: &str, mode: Mode) -> Self {
         let mut run = Self { state: State::default(), records: Vec::new() };
         let hash = Fingerprint::of(b"place");
-        let place = Place { file: "place.rbxl".to_owned(), out: None, hash };
+        let place = Place { file: "place.rbxl".to_owned(), out: None, hash, replaces: None };
         let (goal, driver) = ("a goal".to_owned(), driver.to_owned());
         run.input(Input::Start { place, goal, driver, mode }).unwrap();
         run
