@@ -143,3 +143,42 @@ fn files_that_cannot_be_used() {
     assert_eq!(read_only.code, 1);
     assert!(read_only.stderr.contains("read-only"), "{}", read_only.stderr);
 }
+
+#[test]
+fn what_xml_cannot_hold_is_refused() {
+    let (home, file) = with_place(Format::Rbxlx);
+    let before = fs::read(&file).unwrap();
+    let rename = |name: &str| {
+        let args = serde_json::json!({ "path": "game.Workspace.Baseplate", "newName": name });
+        serde_json::json!({ "tool": "rename_instance", "args": args }).to_string()
+    };
+    for bad in ["a\u{0}b", "a\u{1b}[1m", "\u{c}", "\u{fffe}", "\u{ffff}"] {
+        let run = home.run(&["edit", &text(&file), "--ops", "-", "--yes"], &rename(bad));
+        assert_eq!(run.code, 1, "{bad:?}");
+        assert!(run.stderr.contains("XML file cannot hold"), "{}", run.stderr);
+        assert!(fs::read(&file).unwrap() == before);
+    }
+    let fine = rename("\u{7f}\u{fffd}\t");
+    assert_eq!(home.run(&["edit", &text(&file), "--ops", "-", "--yes"], &fine).code, 0);
+    assert_eq!(home.run(&["show", &text(&file)], "").code, 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_not_replaced() {
+    let (home, file) = with_place(Format::Rbxl);
+    let link = home.path().join("link.rbxl");
+    std::os::unix::fs::symlink("nowhere.rbxl", &link).unwrap();
+    let folder = home.path().join("folder.rbxl");
+    fs::create_dir(&folder).unwrap();
+    for out in [&link, &folder] {
+        let args = ["edit", &text(&file), "--prompt", "grid 2x2", "--yes", "--out", &text(out)];
+        let run = home.run(&args, "");
+        assert_eq!(run.code, 1);
+        assert!(run.stderr.contains("is no file"), "{}", run.stderr);
+    }
+    assert!(link.is_symlink() && folder.is_dir());
+    let nowhere = text(&home.path().join("missing").join("out.rbxl"));
+    let run = home.run(&["edit", &text(&file), "--prompt", "grid 2x2", "--out", &nowhere], "");
+    assert!(run.stderr.contains("cannot be written"), "{}", run.stderr);
+}

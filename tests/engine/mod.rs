@@ -2,6 +2,7 @@
 
 mod recover;
 mod untouched;
+mod way_back;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

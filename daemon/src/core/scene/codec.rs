@@ -154,7 +154,7 @@ fn readable_again(bytes: Vec<u8>) -> Result<Vec<u8>, CodecError> {
         if at > 0 {
             let (literal, after) = section.split_at(section.find("]]>").unwrap_or(section.len()));
             escaped.push_str("<![CDATA[");
-            escaped.push_str(literal);
+            escaped.push_str(&literal.replace('\r', "]]>&#13;<![CDATA["));
             rest = after;
         }
         escaped.push_str(&rest.replace('\r', "&#13;"));
@@ -201,7 +201,8 @@ mod tests {
             assert!(readable(bad).unwrap_err().to_string().contains("U+"), "{bad:?}");
         }
         let mixed = readable("a\r\n<![CDATA[b\r]]>c\r<![CDATA[]]>").unwrap();
-        assert_eq!(mixed, b"a&#13;\n<![CDATA[b\r]]>c&#13;<![CDATA[]]>");
+        let escaped = b"a&#13;\n<![CDATA[b]]>&#13;<![CDATA[]]>c&#13;<![CDATA[]]>";
+        assert_eq!(mixed, escaped);
     }
 
     #[test]

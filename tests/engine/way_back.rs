@@ -1,0 +1,239 @@
+//! What is taken back is what was done, or nothing: never something else that looks like it.
+
+use scene_schemas::entry::Seq;
+use scene_schemas::proposal::Class;
+use serde_json::{Value as Json, json};
+use vector_daemon::core::prompt::Call;
+use vector_daemon::core::scene::{Format, Scene};
+use vector_daemon::engine::{Due, REVERT};
+use vector_daemon::targets::place::load;
+
+use super::{Bench, as_one, one_by_one, place, same};
+
+/// Three parts of one name that are told apart by what they hold.
+fn three() -> Json {
+    let part = |size: f64, transparency: f64| {
+        let props = json!({ "Name": "P", "Size": [size, 1, 1], "Transparency": transparency });
+        json!(["create_instance", { "className": "Part", "parentPath": "game.Workspace.F", "props": props }])
+    };
+    let folder = json!(["create_instance", {
+        "className": "Folder", "parentPath": "game.Workspace", "props": { "Name": "F" },
+    }]);
+    json!([folder, part(1.0, 0.0), part(2.0, 0.0), part(3.0, 0.5)])
+}
+
+fn clear(path: &str, transparency: f64) -> Json {
+    json!(["set_properties", { "path": path, "props": { "Transparency": transparency } }])
+}
+
+fn delete(path: &str) -> Json {
+    json!(["delete_instance", { "path": path }])
+}
+
+/// Why a proposal cannot be taken back; the file is as it was.
+#[track_caller]
+fn refused(bench: &Bench, file: &std::path::Path, proposal: Seq) -> String {
+    let before = std::fs::read(file).unwrap();
+    let mut engine = bench.engine(file);
+    let args = json!({ "proposal": proposal });
+    engine.call(vec![Call { tool: REVERT.to_owned(), args }]).unwrap();
+    assert_eq!(engine.run().unwrap(), Due::Nothing);
+    assert!(std::fs::read(file).unwrap() == before);
+    let refusals: Vec<_> =
+        engine.workflow().unwrap().refusals().map(|(_, why)| why.to_owned()).collect();
+    assert_eq!(refusals.len(), 1, "{refusals:?}");
+    refusals[0].clone()
+}
+
+#[test]
+fn another_of_the_same_name_is_left_alone() {
+    for format in [Format::Binary, Format::Xml] {
+        let bench = Bench::new();
+        let file = bench.file(&place(format));
+        bench.edit(&file, as_one(&three()));
+        let changed = bench.edit(&file, as_one(&json!([clear("game.Workspace.F.P[2]", 0.5)])));
+        let gone = bench.edit(&file, as_one(&json!([delete("game.Workspace.F.P[1]")])));
+        // What was changed is `P[1]` now, and `P[2]` has the value that was set.
+        let why = refused(&bench, &file, changed[0]);
+        assert!(why.contains("is not what was left there"), "{why}");
+        bench.revert(&file, gone[0]);
+        bench.revert(&file, changed[0]);
+        // In one write as well, where the file is still as it was left.
+        let both = bench.edit(
+            &file,
+            one_by_one(&json!([
+                clear("game.Workspace.F.P[2]", 0.5),
+                delete("game.Workspace.F.P[2]")
+            ])),
+        );
+        let why = refused(&bench, &file, both[0]);
+        assert!(why.contains("is not what was left there"), "{why}");
+    }
+}
+
+#[test]
+fn the_only_one_left_may_be_another() {
+    let bench = Bench::new();
+    let file = bench.file(&place(Format::Binary));
+    bench.edit(&file, as_one(&three()));
+    let both = [
+        delete("game.Workspace.F.P[3]"),
+        clear("game.Workspace.F.P[1]", 0.5),
+        delete("game.Workspace.F.P[1]"),
+    ];
+    let done = bench.edit(&file, one_by_one(&json!(both)));
+    let why = refused(&bench, &file, done[1]);
+    assert!(why.contains("now there is one"), "{why}");
+}
+
+#[test]
+fn what_was_made_goes_only_as_it_was_made() {
+    let script = |source: &str| json!({ "Name": "S", "Source": source });
+    let create = json!([["create_instance", {
+        "className": "Script", "parentPath": "game.Workspace", "props": script("print(1)\n"),
+    }]]);
+    let bench = Bench::new();
+    let file = bench.file(&place(Format::Xml));
+    let made = bench.edit(&file, as_one(&create));
+    let written = bench.edit(
+        &file,
+        as_one(&json!([["write_script", { "path": "game.Workspace.S", "source": "print(2)\n" }]])),
+    );
+    let why = refused(&bench, &file, made[0]);
+    assert!(why.contains("is not what was left there"), "{why}");
+    bench.revert(&file, written[0]);
+    bench.revert(&file, made[0]);
+    same(&Scene::decode(&place(Format::Xml)).unwrap(), &load(&file).unwrap(), "after all");
+}
+
+#[test]
+fn a_reference_that_was_set_since_stays() {
+    let weld = |part: &str| json!([["set_properties", { "path": "game.Workspace.W", "props": { "Part0": part } }]]);
+    let create = |class: &str, name: &str| json!(["create_instance", { "className": class, "parentPath": "game.Workspace", "props": { "Name": name } }]);
+    let bench = Bench::new();
+    let file = bench.file(&place(Format::Binary));
+    bench.edit(
+        &file,
+        as_one(&json!([create("Part", "A"), create("Part", "B"), create("Weld", "W")])),
+    );
+    bench.edit(&file, as_one(&weld("game.Workspace.A")));
+    let deleted = bench.edit(&file, as_one(&json!([delete("game.Workspace.A")])));
+    let before = load(&file).unwrap();
+    bench.revert(&file, deleted[0]);
+    let deleted = bench.edit(&file, as_one(&json!([delete("game.Workspace.A")])));
+    same(&before, &load(&file).unwrap(), "deleted again");
+    bench.edit(&file, as_one(&weld("game.Workspace.B")));
+    let why = refused(&bench, &file, deleted[0]);
+    assert!(why.contains("game.Workspace.W has changed since."), "{why}");
+}
+
+/// Edits after which a file does not hold what was said, but what its format makes of it.
+#[test]
+fn what_a_format_makes_of_a_value_can_be_taken_back() {
+    let part = "game.Workspace.House.Door";
+    let set = |props: Json| json!([["set_properties", { "path": part, "props": props }]]);
+    let script = |source: &str| {
+        json!([["create_instance", {
+            "className": "Script", "parentPath": "game.Workspace",
+            "props": { "Name": "S", "Source": source },
+        }]])
+    };
+    let broken = "local = 1\n".to_owned() + &"-- a line\n".repeat(25_000);
+    let edits = [
+        set(json!({ "Orientation": [0, 90, 0] })),
+        set(
+            json!({ "Orientation": [0, 180, 0], "@Turned": { "__t": "CFrame", "position": [0, 0, 0], "orientation": [-1, 0, 1e-7, 0, 1, 0, 0, 0, -1] } }),
+        ),
+        set(json!({ "Name": "a\r\nb" })),
+        set(json!({ "@Text": "a\rb\r\n" })),
+        script("local a = 1\r\nlocal b = 2\r\n"),
+        script("print(\"a\\\r\nb\")\r"),
+    ];
+    for format in [Format::Binary, Format::Xml] {
+        let before = place(format);
+        for edit in &edits {
+            let bench = Bench::new();
+            let file = bench.file(&before);
+            let done = bench.edit(&file, as_one(edit));
+            let back = bench.revert(&file, done[0]);
+            same(&Scene::decode(&before).unwrap(), &load(&file).unwrap(), &edit.to_string());
+            bench.revert(&file, back[0]);
+        }
+        // What was broken, or too long, before it was mended is so again.
+        let mut scene = Scene::decode(&before).unwrap();
+        let node = scene.create(scene.root(), "ModuleScript", "Broken");
+        scene.set_source(node, broken.clone());
+        let bench = Bench::new();
+        let file = bench.file(&scene.encode().unwrap());
+        let mend = json!([["write_script", { "path": "game.Broken", "source": "return 1\n" }]]);
+        let done = bench.edit(&file, as_one(&mend));
+        bench.revert(&file, done[0]);
+        let scene = load(&file).unwrap();
+        let node = scene.resolve(&"game.Broken".parse().unwrap()).unwrap();
+        assert_eq!(scene.source(node), Some(broken.as_str()));
+    }
+}
+
+#[test]
+fn references_to_what_is_renamed_or_made_are_taken_back() {
+    let make = json!([
+        ["create_instance", { "className": "Model", "parentPath": "game.Workspace", "props": { "Name": "M" },
+            "children": [{ "className": "Part", "props": { "Name": "P1" } }, { "className": "Part", "props": { "Name": "P2" } }] }],
+        ["set_properties", { "path": "game.Workspace.M", "props": { "PrimaryPart": "game.Workspace.M.P1" } }],
+    ]);
+    let bench = Bench::new();
+    let file = bench.file(&place(Format::Binary));
+    bench.edit(&file, as_one(&make));
+    let before = load(&file).unwrap();
+    for primary in [json!("game.Workspace.M.P2"), Json::Null] {
+        let props = json!({ "Name": "M2", "PrimaryPart": primary });
+        let set = json!([["set_properties", { "path": "game.Workspace.M", "props": props }]]);
+        let done = bench.edit(&file, as_one(&set));
+        bench.revert(&file, done[0]);
+        same(&before, &load(&file).unwrap(), &props.to_string());
+    }
+    // Two proposals in one write: each knows what it made itself.
+    let first = json!([
+        ["create_instance", { "className": "Part", "parentPath": "game.Workspace", "props": { "Name": "New" } }],
+        ["set_properties", { "path": "game.Workspace.M", "props": { "PrimaryPart": "game.Workspace.New" } }],
+        ["set_properties", { "path": "game.Workspace.M", "props": { "PrimaryPart": "game.Workspace.M.P2" } }],
+    ]);
+    let second =
+        json!([["create_instance", { "className": "Folder", "parentPath": "game.Workspace" }]]);
+    let calls = as_one(&first).into_iter().chain(as_one(&second)).collect();
+    let done = bench.edit(&file, calls);
+    for proposal in done.into_iter().rev() {
+        bench.revert(&file, proposal);
+    }
+    same(&before, &load(&file).unwrap(), "two in one write");
+}
+
+#[test]
+fn a_card_tells_what_a_deletion_takes_along_and_where_things_come_back() {
+    let bench = Bench::new();
+    let file = bench.file(&place(Format::Binary));
+    bench.edit(&file, as_one(&three()));
+    let calls = json!([
+        ["create_instance", { "className": "Model", "parentPath": "game.Workspace", "props": { "Name": "M" } }],
+        ["move_instance", { "path": "game.Workspace.F.P[1]", "parentPath": "game.Workspace.M" }],
+        delete("game.Workspace.M"),
+    ]);
+    let class = |calls: &Json| {
+        let mut engine = bench.engine(&file);
+        engine.call(as_one(calls)).unwrap();
+        engine.run().unwrap();
+        let workflow = engine.workflow().unwrap();
+        workflow.proposals().next().unwrap().1.proposal.class
+    };
+    assert_eq!(class(&calls), Class::Destructive);
+    let own = json!([calls[0], delete("game.Workspace.M")]);
+    assert_eq!(class(&own), Class::Additive);
+    let deleted = bench.edit(&file, as_one(&json!([delete("game.Workspace.F.P[1]")])));
+    let mut engine = bench.engine(&file);
+    let args = json!({ "proposal": deleted[0] });
+    engine.call(vec![Call { tool: REVERT.to_owned(), args }]).unwrap();
+    engine.run().unwrap();
+    let workflow = engine.workflow().unwrap();
+    let (_, back) = workflow.proposals().next().unwrap();
+    assert_eq!(back.proposal.preview.rows[0].path.to_string(), "game.Workspace.F.P[1]");
+}
