@@ -194,3 +194,31 @@ fn a_marked_warning_is_confirmed_twice() {
     ends(person, 0);
     assert!(tree(&home, &place).contains("Loads"));
 }
+
+#[test]
+fn a_hunk_of_a_script_that_is_renamed_as_well_can_be_left_out() {
+    let (home, place, list) = with_script();
+    let edit = fs::read_to_string(&list).unwrap();
+    let rename =
+        r#"{"tool":"rename_instance","args":{"path":"game.Workspace.Lines","newName":"Other"}}"#;
+    let before = source(&home, &place);
+    let list = calls(&home, &[&edit, rename]);
+    let mut reviewer = person(&home, &["edit", &place, "--ops", &list]);
+    reviewer.answers(APPLY, "s");
+    reviewer.answers("(1 of 3)?", "y");
+    reviewer.answers("(2 of 3)?", "n");
+    reviewer.answers("(3 of 3)?", "n");
+    ends(reviewer, 0);
+    let after = home.run(&["source", &place, "game.Workspace.Other"], "").stdout;
+    assert_eq!(after, before);
+    // And the other way: the text is taken, the new name is not.
+    let (home, place, list) = with_script();
+    let edit = fs::read_to_string(&list).unwrap().replace("Workspace.Lines", "Workspace.Other");
+    let list = calls(&home, &[rename, &edit]);
+    let mut reviewer = person(&home, &["edit", &place, "--ops", &list]);
+    reviewer.answers(APPLY, "s");
+    reviewer.answers("(1 of 3)?", "n");
+    reviewer.answers("(2 of 3)?", "a");
+    ends(reviewer, 0);
+    assert!(source(&home, &place).contains("v30 = 3000"));
+}

@@ -218,3 +218,72 @@ fn links_stay_links_and_permissions_stay() {
     });
     assert_eq!(leftovers.count(), 0);
 }
+
+fn number(output: &Output) -> String {
+    let hint = output.stdout.split("vector revert ").nth(1).unwrap();
+    hint.chars().take_while(char::is_ascii_digit).collect()
+}
+
+#[test]
+fn a_way_back_counts_for_its_own_file() {
+    let (home, file) = with_place(Format::Rbxl);
+    let place = text(&file);
+    let before = home.path().join("before.rbxl");
+    fs::copy(&file, &before).unwrap();
+    let edited = home.run(&["edit", &place, "--prompt", "grid 1x1 of neon parts", "--yes"], "");
+    ended(&edited, 0);
+    let out = text(&home.path().join("out.rbxl"));
+    ended(&home.run(&["revert", &number(&edited), "--yes", "--out", &out], ""), 0);
+    ended(&home.run(&["diff", &text(&before), &out], ""), 0);
+    ended(&home.run(&["diff", &text(&before), &place], ""), 1);
+    ended(&home.run(&["revert", &number(&edited), "--yes"], ""), 0);
+    ended(&home.run(&["diff", &text(&before), &place], ""), 0);
+    ended(&home.run(&["revert", &number(&edited), "--yes"], ""), 1);
+}
+
+#[test]
+fn what_changes_nothing_is_no_proposal() {
+    let (home, file) = with_place(Format::Rbxlx);
+    let call = r#"{"tool":"create_instance","args":{"className":"Script","parentPath":"game.Workspace","props":{"Name":"S","Source":"local a = 1\n"}}}"#;
+    ended(&home.run(&["edit", &text(&file), "--ops", "-", "--yes"], call), 0);
+    let before = fs::read(&file).unwrap();
+    for edits in [
+        "[]",
+        r#"[{"start":{"line":0,"character":0},"end":{"line":0,"character":5},"text":"local"}]"#,
+    ] {
+        let call = format!(
+            r#"{{"tool":"apply_edit","args":{{"path":"game.Workspace.S","edits":{edits}}}}}"#
+        );
+        let run = home.run(&["edit", &text(&file), "--ops", "-", "--json"], &call);
+        ended(&run, 0);
+        assert!(!run.stdout.contains("\"proposed\""), "{}", run.stdout);
+    }
+    assert!(fs::read(&file).unwrap() == before);
+}
+
+#[test]
+fn a_dry_run_ends_as_the_run_would() {
+    let (home, file) = with_place(Format::Rbxl);
+    let call = r#"{"tool":"create_instance","args":{"className":"Script","parentPath":"game.Workspace","props":{"Name":"S","Source":"loadstring('')()\n"}}}"#;
+    let run = |how: &[&str]| {
+        let place = text(&file);
+        let mut args = vec!["edit", &place, "--ops", "-", "--dry-run"];
+        args.extend(how);
+        home.run(&args, call).code
+    };
+    assert_eq!([run(&[]), run(&["--yes", "--force"])], [0, 0]);
+    assert_eq!([run(&["--yes"]), run(&["--mode", "auto"]), run(&["--mode", "dangerous"])], [3; 3]);
+}
+
+#[test]
+fn a_list_may_hold_a_proposal_that_is_whole_already() {
+    let (home, file) = with_place(Format::Rbxl);
+    let folder =
+        r#"{"tool":"create_instance","args":{"className":"Folder","parentPath":"game.Workspace"}}"#;
+    let call = format!(
+        r#"{{"tool":"propose_changes","args":{{"title":"Two folders","changes":[{folder},{folder}]}}}}"#
+    );
+    let run = home.run(&["edit", &text(&file), "--ops", "-", "--yes"], &call);
+    ended(&run, 0);
+    assert!(run.stdout.contains("Two folders"), "{}", run.stdout);
+}
