@@ -259,6 +259,13 @@ fn what_changes_nothing_is_no_proposal() {
         assert!(!run.stdout.contains("\"proposed\""), "{}", run.stdout);
     }
     assert!(fs::read(&file).unwrap() == before);
+    // Where another file is to be written, it is there afterwards, and is no old one.
+    let out = home.path().join("out.rbxlx");
+    fs::write(&out, "old").unwrap();
+    let call = r#"{"tool":"apply_edit","args":{"path":"game.Workspace.S","edits":[]}}"#;
+    let edit = ["edit", &text(&file), "--ops", "-", "--out", &text(&out)];
+    ended(&home.run(&edit, call), 0);
+    assert!(fs::read(&out).unwrap() == before);
 }
 
 #[test]

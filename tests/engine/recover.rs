@@ -1,9 +1,11 @@
 //! A process that stops at any moment: nothing that was approved is lost, and no file is half done.
 
 use scene_schemas::entry::{Entry, Record};
+use scene_schemas::proposal::Mode;
 use vector_daemon::core::scene::Format;
-use vector_daemon::engine::recover;
+use vector_daemon::engine::{Driver, Engine, recover};
 use vector_daemon::ledger::Append;
+use vector_daemon::targets::place::PlaceFile;
 
 use super::{Bench, as_one, edits, one_by_one, place};
 
@@ -100,4 +102,29 @@ fn what_was_approved_is_not_applied_to_a_file_that_changed() {
     let notices = recover(&crashed.ledger, &file).unwrap();
     assert!(notices[0].contains("was changed after this was approved"), "{notices:?}");
     assert!(std::fs::read(&file).unwrap() == other);
+}
+
+#[test]
+fn a_file_that_somebody_else_wrote_is_not_replaced() {
+    let bench = Bench::new();
+    let file = bench.file(&place(Format::Binary));
+    let out = std::fs::canonicalize(bench.folder.path()).unwrap().join("out");
+    let opened = PlaceFile::open(&file, Some(&out)).unwrap();
+    let listener = Box::new(|_: &_| {});
+    let mut engine =
+        Engine::start(&bench.ledger, opened, "test", Driver::Calls, Mode::Confirm, listener)
+            .unwrap();
+    engine.call(as_one(&edits()[0].1)).unwrap();
+    super::approve_all(&mut engine);
+    let (edited, other) = (std::fs::read(&out).unwrap(), place(Format::Xml));
+    let records = bench.ledger.read(scene_schemas::entry::Seq(0), 1_000).unwrap();
+    let stop = records.iter().position(|it| matches!(it.entry, Entry::Approved { .. })).unwrap();
+    std::fs::write(&out, &other).unwrap();
+    let notices = recover(&with_entries(&records[..=stop]).ledger, &out).unwrap();
+    assert!(notices[0].contains("was changed after this was approved"), "{notices:?}");
+    assert!(std::fs::read(&out).unwrap() == other);
+    std::fs::remove_file(&out).unwrap();
+    let notices = recover(&with_entries(&records[..=stop]).ledger, &out).unwrap();
+    assert!(notices[0].contains("it is applied now"), "{notices:?}");
+    assert!(std::fs::read(&out).unwrap() == edited);
 }

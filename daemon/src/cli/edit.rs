@@ -15,7 +15,7 @@ use super::terminal::{Terminal, say};
 use super::{Decide, Exit, ModeName};
 use crate::core::policy::needs_second_confirmation;
 use crate::core::prompt::Call;
-use crate::core::workflow::{CALLS, Input, Status, Workflow};
+use crate::core::workflow::{CALLS, Input, Pending, Status, Workflow};
 use crate::engine::{Driver, Due, Engine, Listener, recover};
 use crate::ledger::Ledger;
 use crate::providers::Provider;
@@ -101,6 +101,13 @@ fn edit(
         })?;
     }
     let exit = decide_all(&mut engine, &args.decide, &terminal, args.dry_run)?;
+    let is_applied = |(_, it): (Seq, &Pending)| matches!(it.status, Status::Applied(_));
+    let has_written = engine.workflow().is_some_and(|it| it.proposals().any(is_applied));
+    if exit == Exit::Done && args.out.is_some() && !args.dry_run && !has_written {
+        engine.file().copy()?;
+        let out = engine.file().output().display();
+        say(&format!("Nothing was to be changed; {out} is a copy of {}.", args.place.display()));
+    }
     engine.leave();
     Ok(exit)
 }

@@ -14,7 +14,7 @@ use scene_schemas::{Command, Fingerprint, InstanceId};
 use tempfile::NamedTempFile;
 
 use crate::core::Refusal;
-use crate::core::proposal::{Back, Blobs, inverse, perform, relocated};
+use crate::core::proposal::{Back, Blobs, Inverse, inverse, perform, relocated};
 use crate::core::scene::{CodecError, Node, Numbering, Scene};
 
 /// What can go wrong with a place file.
@@ -295,8 +295,8 @@ impl PlaceFile {
             // What the proposal made is called as the proposal calls it.
             scene.begin(call);
             let outcomes = nodes.into_iter().map(|node| outcome(scene, &numbering, node)).collect();
-            let (inverse, witnesses, blobs) =
-                inverse(scene, &numbering, backs).map_err(|refusal| PlaceError::Encode {
+            let Inverse { commands, witnesses, blobs } = inverse(scene, &numbering, backs)
+                .map_err(|refusal| PlaceError::Encode {
                     file: file.clone(),
                     why: CodecError::Write(refusal.0),
                 })?;
@@ -306,7 +306,7 @@ impl PlaceFile {
                 before: self.replaces.clone(),
                 after: stored.after.clone(),
                 outcomes,
-                inverse,
+                inverse: commands,
                 witnesses,
             };
             stored.acks.push((seq, ack));
@@ -359,6 +359,26 @@ impl PlaceFile {
         Err(PlaceError::Changed { file: show(&self.output) })
     }
 
+    /// Writes the place as it was read, where another file is to be written: nobody should find what
+    /// an earlier run left there.
+    ///
+    /// # Errors
+    /// What was there is as it was.
+    pub fn copy(&self) -> Result<(), PlaceError> {
+        let (bytes, hash) = read(&self.input)?;
+        if hash != self.hash {
+            return Err(PlaceError::Changed { file: show(&self.input) });
+        }
+        self.check_unchanged()?;
+        self.replace(self.write_beside(&bytes)?)
+    }
+
+    fn replace(&self, temporary: NamedTempFile) -> Result<(), PlaceError> {
+        temporary.persist(&self.output).map_err(|error| self.not_written(error.error))?;
+        sync_folder(&self.output);
+        Ok(())
+    }
+
     /// Puts the new file in the place of the old one. The last moment at which a change by somebody
     /// else is noticed.
     ///
@@ -366,8 +386,7 @@ impl PlaceFile {
     /// The old file is as it was.
     pub fn commit(&mut self, stored: Stored) -> Result<(), PlaceError> {
         self.check_unchanged()?;
-        stored.temporary.persist(&self.output).map_err(|error| self.not_written(error.error))?;
-        sync_folder(&self.output);
+        self.replace(stored.temporary)?;
         self.hash.clone_from(&stored.after);
         self.replaces = Some(stored.after);
         Ok(())

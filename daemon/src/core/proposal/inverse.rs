@@ -187,8 +187,18 @@ impl Back {
     }
 }
 
-/// The commands that take a proposal back, last first, the witnesses of what each of them touches,
-/// and the blobs that they need.
+/// How a proposal is taken back.
+#[derive(Debug, Default)]
+pub struct Inverse {
+    /// What takes it back, last first.
+    pub commands: Vec<Command>,
+    /// By what each of them knows what it touches, beside what it expects.
+    pub witnesses: Vec<Option<Fingerprint>>,
+    /// The removed subtrees that they bring back.
+    pub blobs: Blobs,
+}
+
+/// Writes down how a proposal is taken back.
 ///
 /// # Errors
 /// A deleted subtree cannot be written down.
@@ -196,20 +206,13 @@ pub fn inverse(
     scene: &mut Scene,
     numbering: &Numbering,
     backs: Vec<Back>,
-) -> Result<(Vec<Command>, Vec<Option<Fingerprint>>, Blobs), Refusal> {
-    let mut writer = Writer {
-        scene,
-        numbering,
-        restored: HashMap::new(),
-        next: 0,
-        commands: Vec::with_capacity(backs.len()),
-        witnesses: Vec::with_capacity(backs.len()),
-        blobs: Blobs::new(),
-    };
+) -> Result<Inverse, Refusal> {
+    let mut writer =
+        Writer { scene, numbering, restored: HashMap::new(), next: 0, inverse: Inverse::default() };
     for back in backs.into_iter().rev() {
         writer.write(back)?;
     }
-    Ok((writer.commands, writer.witnesses, writer.blobs))
+    Ok(writer.inverse)
 }
 
 struct Writer<'a> {
@@ -218,9 +221,7 @@ struct Writer<'a> {
     /// The ids of instances that an earlier command of the inverse brings back.
     restored: HashMap<Node, InstanceId>,
     next: u32,
-    commands: Vec<Command>,
-    witnesses: Vec<Option<Fingerprint>>,
-    blobs: Blobs,
+    inverse: Inverse,
 }
 
 impl Writer<'_> {
@@ -237,8 +238,8 @@ impl Writer<'_> {
     }
 
     fn push(&mut self, command: Command, witness: Option<Fingerprint>) {
-        self.commands.push(command);
-        self.witnesses.push(witness);
+        self.inverse.commands.push(command);
+        self.inverse.witnesses.push(witness);
     }
 
     fn write(&mut self, back: Back) -> Result<(), Refusal> {
@@ -299,7 +300,7 @@ impl Writer<'_> {
     fn restore(&mut self, node: Node, parent: Target, index: u32) -> Result<Command, Refusal> {
         let bytes = self.scene.encode_subtree(node).map_err(Refusal::new)?;
         let blob = Fingerprint::of(&bytes);
-        self.blobs.insert(blob.clone(), bytes);
+        self.inverse.blobs.insert(blob.clone(), bytes);
         let id = InstanceId::new_in_proposal(self.next);
         let mut count = 0;
         for below in self.scene.subtree(node) {

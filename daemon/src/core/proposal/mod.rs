@@ -21,7 +21,7 @@ use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::{Node, Scene, count};
 use crate::core::{edit, luau};
 
-pub use self::inverse::{Back, inverse};
+pub use self::inverse::{Back, Inverse, inverse};
 pub use self::part::{Text as PartText, Unit, draft_again, relocated, units};
 pub use self::perform::{Blobs, Done, perform, text_of};
 

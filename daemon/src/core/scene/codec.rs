@@ -6,7 +6,7 @@
 use rbx_dom_weak::WeakDom;
 use rbx_xml::{DecodeOptions, DecodePropertyBehavior, EncodeOptions, EncodePropertyBehavior};
 
-use super::reflection;
+use super::{chunks, reflection};
 
 /// How a place is written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,13 +82,16 @@ pub(super) fn decode(bytes: &[u8], format: Format) -> Result<WeakDom, CodecError
 
 fn read(bytes: &[u8], format: Format) -> Result<WeakDom, CodecError> {
     match format {
-        Format::Binary => rbx_binary::Deserializer::new()
-            .reflection_database(reflection::for_readers())
-            .deserialize(bytes)
-            .map_err(|error| match error.to_string() {
-                early if early.contains("failed to fill whole buffer") => CodecError::CutOff,
-                other => CodecError::ReadBinary(other),
-            }),
+        Format::Binary => {
+            chunks::check(bytes)?;
+            rbx_binary::Deserializer::new()
+                .reflection_database(reflection::for_readers())
+                .deserialize(bytes)
+                .map_err(|error| match error.to_string() {
+                    early if early.contains("failed to fill whole buffer") => CodecError::CutOff,
+                    other => CodecError::ReadBinary(other),
+                })
+        }
         Format::Xml => {
             let depth = xml_depth(bytes);
             if depth > MAX_XML_DEPTH {

@@ -5,6 +5,7 @@
 //! since a [`Mark`]. What a change is allowed to be is decided by who makes it, not here.
 
 mod change;
+mod chunks;
 mod codec;
 mod convert;
 pub mod diff;

@@ -179,7 +179,7 @@ pub(super) const FORMS: &[Form] = &[
         verbs: &["replace"],
         made: false,
         syntax: "replace \"TEXT\" with \"TEXT\" in all scripts, PATH or SELECTOR",
-        example: "replace \"wait(\" with \"task.wait(\" in all scripts",
+        example: "replace \"FindFirstChild(\" with \"WaitForChild(\" in all scripts",
         meaning: "Replaces an exact text: in one script, where it must stand once, or wherever it \
                   stands in all the scripts that a selector finds.",
         read: read_replace,

@@ -103,9 +103,9 @@ fn requests_about_scripts() {
     check(&format!("insert comment \"a\" in {main}"), edits("-- a\n"));
     check(&format!("add a comment \"a\" in {main}"), edits("-- a\n"));
     check(
-        "replace \"wait(\" with \"task.wait(\" in all scripts",
-        json!([["replace_text", {"selector": "LuaSourceContainer", "search": "wait(",
-            "replace": "task.wait(", "all": true}]]),
+        "replace \"FindFirstChild(\" with \"WaitForChild(\" in all scripts",
+        json!([["replace_text", {"selector": "LuaSourceContainer", "search": "FindFirstChild(",
+            "replace": "WaitForChild(", "all": true}]]),
     );
     check(
         &format!("replace \"a\\\"\" with \"\" in {main}"),
