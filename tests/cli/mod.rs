@@ -86,8 +86,7 @@ fn a_run_is_taken_back_as_a_whole() {
         let edited = home.run(&edit, &ops.join("\n"));
         ended(&edited, 0);
         ended(&home.run(&["diff", &text(&before), &place], ""), 0);
-        let run = edited.stdout.split("vector revert ").nth(1).unwrap();
-        let run = run.split(',').next().unwrap();
+        let run = &number(&edited);
         ended(&home.run(&["revert", run, "--yes"], ""), 0);
         ended(&home.run(&["diff", &text(&with_folder), &place], ""), 0);
         let again = home.run(&["revert", run, "--yes"], "");

@@ -30,8 +30,8 @@ Examples:
   vector log --json | jq 'select(.entry == \"applied\")'")]
 pub(super) struct Log {
     /// Only the last N workflows
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    limit: Option<u32>,
     /// Print the ledger's entries as JSON lines
     #[arg(long)]
     json: bool,
@@ -48,7 +48,7 @@ pub(super) fn run(args: &Log, home: &Path) -> anyhow::Result<Exit> {
         }
         Ok(())
     })?;
-    let first = args.limit.map_or(0, |limit| began.len().saturating_sub(limit));
+    let first = args.limit.map_or(0, |limit| began.len().saturating_sub(limit as usize));
     let began = &began[first..];
     if args.json {
         let from = began.first().map_or(Seq(u64::MAX), |(seq, _)| *seq);

@@ -54,10 +54,9 @@ pub(super) fn render((run, workflow): (Seq, &Workflow), style: Style, dry_run: b
         return text;
     }
     let _ = writeln!(text, "Applied {what} to {}", safe(&last.file));
-    let numbers: Vec<String> = applied.iter().rev().map(|(seq, ..)| seq.to_string()).collect();
-    let hint = match numbers.as_slice() {
-        [one] => format!("vector revert {one}"),
-        all => format!("vector revert {run}, or one of {}", shortened(all)),
+    let hint = match applied.as_slice() {
+        [(one, ..)] => format!("vector revert {one}"),
+        _ => format!("vector revert {run} (or one of its proposals; vector log lists them)"),
     };
     let _ = writeln!(text, "{} {hint}", style.paint(Paint::Dim, "Take it back:"));
     text
@@ -70,13 +69,6 @@ fn single(answer: &Json) -> Vec<&Json> {
         _ => None,
     };
     list.map_or_else(|| vec![answer], |list| list.iter().filter(|it| !it.is_null()).collect())
-}
-
-fn shortened(numbers: &[String]) -> String {
-    match numbers {
-        [first, _, _, .., last] => format!("{first} … {last}"),
-        few => few.join(", "),
-    }
 }
 
 fn push_cut(text: &mut String, picture: &str, style: Style) {

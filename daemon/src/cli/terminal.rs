@@ -102,8 +102,15 @@ impl Terminal {
     /// Shows what a model says.
     pub(super) fn said(&self, text: &str) {
         let width = self.style().width;
-        let lines = text.trim_end().lines().flat_map(|line| wrap(&safe(line), width));
-        self.show(&lines.fold(String::new(), |text, line| text + &line + "\n"));
+        let mut shown = String::new();
+        for line in text.trim_end().lines() {
+            let words = line.trim_start();
+            let indent = (line.len() - words.len()).min(width / 2);
+            for line in wrap(&safe(words), width - indent) {
+                let _ = writeln!(shown, "{:indent$}{line}", "");
+            }
+        }
+        self.show(&shown);
     }
 
     /// Says how it ended: what was done, to which file, and the way back.

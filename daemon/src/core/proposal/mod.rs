@@ -177,12 +177,12 @@ impl<'a> Draft<'a> {
         let held = self.scene.references_into(node);
         if let Some((holder, property, _)) = held.first() {
             let first = format!("{}.{property}", self.scene.path(*holder));
-            let what = count(held.len(), "reference", "references");
             let path = self.scene.path(node);
-            self.warn(
-                WarningKind::References,
-                format!("{what} into {path} from elsewhere become empty, {first} among them."),
-            );
+            let text = match held.len() {
+                1 => format!("{first} points into {path} and becomes empty."),
+                n => format!("{n} references into {path} become empty, {first} among them."),
+            };
+            self.warn(WarningKind::References, text);
         }
         let expect = self.expect(node);
         let count = self.scene.subtree(node).count() as u32;
