@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 
 use crate::core::Refusal;
 use crate::core::prompt::Call;
-use crate::core::proposal::{Blobs, Draft, perform, relocated};
+use crate::core::proposal::{Blobs, Draft, attempt, relocated, witness};
 use crate::core::refusal::refuse;
 use crate::core::scene::{Mark, Scene};
 use crate::core::tools::{self, Plan};
@@ -351,7 +351,7 @@ impl<'a> Engine<'a> {
             let mark = self.scene.mark();
             self.scene.begin(pending.call);
             for command in &pending.proposal.commands {
-                perform(&mut self.scene, command, &self.blobs)?;
+                attempt(&mut self.scene, command, &self.blobs)?;
             }
             self.trial.push((*seq, mark));
         }
@@ -456,8 +456,8 @@ impl<'a> Engine<'a> {
         draft.title(format!("Revert proposal {seq}: {title}"));
         draft.goes_back();
         let witnesses = ack.witnesses.into_iter().chain(std::iter::repeat(None));
-        for (command, witness) in ack.inverse.into_iter().zip(witnesses) {
-            if let Err(refusal) = go_back(&mut draft, command, witness.as_ref(), is_as_left) {
+        for (command, left) in ack.inverse.into_iter().zip(witnesses) {
+            if let Err(refusal) = go_back(&mut draft, command, left.as_ref(), is_as_left) {
                 let why = for_person(&refusal.0);
                 return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
             }
@@ -474,26 +474,21 @@ impl<'a> Engine<'a> {
 fn go_back(
     draft: &mut Draft<'_>,
     command: Command,
-    witness: Option<&Fingerprint>,
+    left: Option<&Fingerprint>,
     is_as_left: bool,
 ) -> Result<(), Refusal> {
     let goes = matches!(command, Command::Delete { .. });
     let is_known = is_as_left && draft.scene().locate(command.target()).is_ok();
     let command = relocated(draft.scene(), command)?;
-    if let Some(witness) = witness
+    if let Some(left) = left
         && (goes || !is_known)
+        && witness(draft.scene(), &command)? != *left
     {
-        let target = command.target();
-        let node = draft.scene().locate(target)?;
-        let scene = draft.scene();
-        let now = if goes { scene.witness(scene.subtree(node)) } else { scene.witness([node]) };
-        if now != *witness {
-            return refuse!(
-                "{} is not what was left there. Take back what has changed it since, or change it \
-                 by hand.",
-                target.path
-            );
-        }
+        return refuse!(
+            "{} is not what was left there. Take back what has changed it since, or change it by \
+             hand.",
+            command.target().path
+        );
     }
     draft.push(command).map(drop)
 }

@@ -25,18 +25,38 @@ pub struct Stood {
 }
 
 impl Stood {
-    fn of(scene: &Scene, node: Node) -> Self {
+    /// One that commands only name.
+    fn named(scene: &Scene, node: Node) -> Self {
+        Self { node, path: scene.path(node), witness: None }
+    }
+
+    /// One that commands change, and others without which they would change something else.
+    fn of(scene: &Scene, node: Node, others: &[Node]) -> Self {
+        let is_one_of_several =
+            |path: &InstancePath| path.segments.iter().any(|segment| segment.index.is_some());
         let path = scene.path(node);
-        let is_one_of_several = path.segments.iter().any(|segment| segment.index.is_some());
-        let witness = is_one_of_several.then(|| scene.witness([node]));
+        let is_unsure = is_one_of_several(&path)
+            || others.iter().any(|other| is_one_of_several(&scene.path(*other)));
+        let all = std::iter::once(node).chain(others.iter().copied());
+        let witness = is_unsure.then(|| scene.witness(all));
         Self { node, path, witness }
     }
 
-    /// With all that is below it.
+    /// One that goes, with all that is below it.
     fn whole(scene: &Scene, node: Node) -> Self {
         let witness = Some(scene.witness(scene.subtree(node)));
         Self { node, path: scene.path(node), witness }
     }
+}
+
+/// The witness of what a command touches, as it is now.
+pub fn witness(scene: &Scene, command: &Command) -> Result<Fingerprint, Refusal> {
+    let node = scene.locate(command.target())?;
+    Ok(match command {
+        Command::Delete { .. } => scene.witness(scene.subtree(node)),
+        Command::Move { parent, .. } => scene.witness([node, scene.locate(parent)?]),
+        _ => scene.witness([node]),
+    })
 }
 
 /// How one command is taken back.
@@ -122,29 +142,19 @@ impl Back {
             }
         }
         let expect = scene.fingerprint(node, props.keys().map(String::as_str));
-        Self::Set { node: Stood::of(scene, node), props, expect }
+        Self::Set { node: Stood::of(scene, node, &[]), props, expect }
     }
 
-    pub(super) fn before_move(scene: &Scene, node: Node) -> Self {
-        let parent = scene.parent(node).unwrap_or_else(|| scene.root());
-        Self::Move {
-            node: Stood::of(scene, node),
-            parent: Stood::of(scene, parent),
-            index: scene.index(node),
-            expect: None,
-        }
+    /// Where it stands now: the parent, and the place there.
+    pub(super) fn before_move(scene: &Scene, node: Node) -> (Node, u32) {
+        (scene.parent(node).unwrap_or_else(|| scene.root()), scene.index(node))
     }
 
-    pub(super) fn after_move(self, scene: &Scene) -> Self {
-        match self {
-            Self::Move { node, parent, index, .. } => Self::Move {
-                expect: Some(scene.fingerprint(node.node, [])),
-                node: Stood::of(scene, node.node),
-                parent: Stood::of(scene, parent.node),
-                index,
-            },
-            other => other,
-        }
+    pub(super) fn after_move(scene: &Scene, node: Node, (parent, index): (Node, u32)) -> Self {
+        let expect = Some(scene.fingerprint(node, []));
+        // A path of the parent that the move itself has changed is already the new one.
+        let node = Stood::of(scene, node, &[parent]);
+        Self::Move { node, parent: Stood::named(scene, parent), index, expect }
     }
 
     pub(super) fn before_delete(scene: &mut Scene, node: Node) -> Self {
@@ -157,14 +167,14 @@ impl Back {
         let references = references
             .into_iter()
             .map(|(holder, property, to)| Reference {
-                holder: Stood::of(scene, holder),
+                holder: Stood::of(scene, holder, &[]),
                 property,
-                to: Stood::of(scene, to),
+                to: Stood::named(scene, to),
                 expect: None,
             })
             .collect();
         let index = scene.index(node);
-        Self::Restore { node, parent: Stood::of(scene, parent), index, references }
+        Self::Restore { node, parent: Stood::of(scene, parent, &[]), index, references }
     }
 
     pub(super) fn after_delete(mut self, scene: &Scene) -> Self {
@@ -183,7 +193,7 @@ impl Back {
     pub(super) fn edited(scene: &Scene, node: Node, edits: Vec<TextEdit>) -> Self {
         let text = scene.source(node).unwrap_or_default();
         let expect = Fingerprint::of(text.as_bytes());
-        Self::Edit { node: Stood::of(scene, node), edits, expect }
+        Self::Edit { node: Stood::named(scene, node), edits, expect }
     }
 }
 

@@ -21,9 +21,9 @@ use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::{Node, Scene, count};
 use crate::core::{edit, luau};
 
-pub use self::inverse::{Back, Inverse, inverse};
+pub use self::inverse::{Back, Inverse, inverse, witness};
 pub use self::part::{Text as PartText, Unit, draft_again, relocated, units};
-pub use self::perform::{Blobs, Done, perform, text_of};
+pub use self::perform::{Blobs, Done, attempt, perform, text_of};
 
 /// Rows that a preview lists; a person reads no more, and the commands hold the rest.
 const MAX_ROWS: usize = 2_000;
@@ -218,13 +218,13 @@ impl<'a> Draft<'a> {
             }
             _ => None,
         };
-        let done = perform(self.scene, &command, self.blobs)?;
+        let node = attempt(self.scene, &command, self.blobs)?;
         self.note_class(&command, own);
         match &command {
             Command::Create { id, class, props, .. } => {
                 self.made.insert(id.clone());
                 if perform::initial_source(class, props).is_some() {
-                    self.note_text(done.node, String::new(), Vec::new(), at);
+                    self.note_text(node, String::new(), Vec::new(), at);
                 }
             }
             Command::Clone { id, .. } | Command::Restore { id, .. } => {
@@ -237,18 +237,18 @@ impl<'a> Draft<'a> {
             Command::Create { .. } | Command::Clone { .. } | Command::Restore { .. }
         );
         for (change, class, path) in rows {
-            let path = if is_new { self.scene.path(done.node) } else { path };
+            let path = if is_new { self.scene.path(node) } else { path };
             if self.rows.len() < MAX_ROWS {
                 self.rows.push(Row { command: at, change, path, class });
             } else {
                 self.more_rows += 1;
             }
         }
-        if let (Some((node, before)), Command::EditScript { edits, .. }) = (text, &command) {
-            self.note_text(node, before, edits.clone(), at);
+        if let (Some((script, before)), Command::EditScript { edits, .. }) = (text, &command) {
+            self.note_text(script, before, edits.clone(), at);
         }
         self.commands.push(command);
-        Ok(done.node)
+        Ok(node)
     }
 
     fn note_text(&mut self, node: Node, before: String, edits: Vec<TextEdit>, command: u32) {

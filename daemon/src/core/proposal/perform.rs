@@ -26,17 +26,42 @@ pub struct Done {
     pub back: Back,
 }
 
-/// Performs a command.
+/// Performs a command on trial: who rolls the scene back needs no other way.
+///
+/// # Errors
+/// The command is stale or not allowed; the scene is as it was.
+pub fn attempt(scene: &mut Scene, command: &Command, blobs: &Blobs) -> Result<Node, Refusal> {
+    performed(scene, command, blobs, false).map(|(node, _)| node)
+}
+
+/// Performs a command, and records how it is taken back.
 ///
 /// # Errors
 /// The command is stale or not allowed; the scene is as it was.
 pub fn perform(scene: &mut Scene, command: &Command, blobs: &Blobs) -> Result<Done, Refusal> {
+    let (node, back) = performed(scene, command, blobs, true)?;
+    let Some(back) = back else {
+        return refuse!("There is no way back from a change of {}.", command.target().path);
+    };
+    Ok(Done { node, back })
+}
+
+/// What was made or changed, and the way back where it is to be kept.
+type Performed = (Node, Option<Back>);
+
+fn performed(
+    scene: &mut Scene,
+    command: &Command,
+    blobs: &Blobs,
+    keep: bool,
+) -> Result<Performed, Refusal> {
     match command {
         Command::Create { parent, class, name, props, expect, .. } => {
             let parent = located(scene, parent, expect.as_ref(), [])?;
             reflection::creatable(class)?;
             check_parent(scene, parent, class)?;
-            create(scene, parent, class, name, props)
+            let node = create(scene, parent, class, name, props)?;
+            Ok((node, keep.then(|| Back::made(scene, node))))
         }
         Command::Clone { source, parent, name, count, expect, .. } => {
             let source = located(scene, source, expect.as_ref(), [])?;
@@ -46,29 +71,29 @@ pub fn perform(scene: &mut Scene, command: &Command, blobs: &Blobs) -> Result<Do
             check_count(scene, source, *count)?;
             scene.check_text(name)?;
             let node = scene.copy(source, parent, name);
-            Ok(Done { node, back: Back::made(scene, node) })
+            Ok((node, keep.then(|| Back::made(scene, node))))
         }
         Command::Set { target, props, expect } => {
             let keys = props.keys().map(String::as_str);
             let node = located(scene, target, expect.as_ref(), keys)?;
-            set(scene, node, props)
+            set(scene, node, props, keep)
         }
         Command::Move { target, parent, index, expect } => {
             let node = located(scene, target, expect.as_ref(), [])?;
             let parent = scene.locate(parent)?;
             check_movable(scene, node, "moved")?;
             check_parent(scene, parent, scene.class(node))?;
-            let back = Back::before_move(scene, node);
+            let before = keep.then(|| Back::before_move(scene, node));
             scene.move_to(node, parent, *index)?;
-            Ok(Done { node, back: back.after_move(scene) })
+            Ok((node, before.map(|before| Back::after_move(scene, node, before))))
         }
         Command::Delete { target, count, expect } => {
             let node = located(scene, target, expect.as_ref(), [])?;
             check_movable(scene, node, "deleted")?;
             check_count(scene, node, *count)?;
-            let back = Back::before_delete(scene, node);
+            let back = keep.then(|| Back::before_delete(scene, node));
             scene.delete(node);
-            Ok(Done { node, back: back.after_delete(scene) })
+            Ok((node, back.map(|back| back.after_delete(scene))))
         }
         Command::Restore { blob, parent, index, .. } => {
             let parent = scene.locate(parent)?;
@@ -80,11 +105,11 @@ pub fn perform(scene: &mut Scene, command: &Command, blobs: &Blobs) -> Result<Do
             };
             let subtree = Subtree::decode(bytes).map_err(Refusal::new)?;
             let node = scene.restore(subtree, parent, *index);
-            Ok(Done { node, back: Back::made(scene, node) })
+            Ok((node, keep.then(|| Back::made(scene, node))))
         }
         Command::EditScript { target, edits, expect } => {
             let node = scene.locate(target)?;
-            edit_script(scene, node, edits, expect)
+            edit_script(scene, node, edits, expect, keep)
         }
     }
 }
@@ -152,15 +177,15 @@ fn create(
     class: &str,
     name: &str,
     props: &Props,
-) -> Result<Done, Refusal> {
+) -> Result<Node, Refusal> {
     scene.check_text(name)?;
     let mark = scene.mark();
     let node = scene.create(parent, class, name);
     set_all(scene, node, props, mark)?;
-    Ok(Done { node, back: Back::made(scene, node) })
+    Ok(node)
 }
 
-fn set(scene: &mut Scene, node: Node, props: &Props) -> Result<Done, Refusal> {
+fn set(scene: &mut Scene, node: Node, props: &Props, keep: bool) -> Result<Performed, Refusal> {
     if node == scene.root() {
         return refuse!("`game` itself has no properties that can be set.");
     }
@@ -170,10 +195,11 @@ fn set(scene: &mut Scene, node: Node, props: &Props) -> Result<Done, Refusal> {
     if is_service && props.contains_key("Name") {
         return refuse!("{} is a service and keeps its name.", scene.path(node));
     }
-    let before: Props = props.keys().map(|name| (name.clone(), scene.stored(node, name))).collect();
+    let stored = |name: &String| (name.clone(), scene.stored(node, name));
+    let before: Option<Props> = keep.then(|| props.keys().map(stored).collect());
     let mark = scene.mark();
     set_all(scene, node, props, mark)?;
-    Ok(Done { node, back: Back::set(scene, node, before) })
+    Ok((node, before.map(|before| Back::set(scene, node, before))))
 }
 
 /// Sets properties, or goes back to the mark. The name comes last: the paths of references among
@@ -194,7 +220,8 @@ fn edit_script(
     node: Node,
     edits: &[TextEdit],
     expect: &Fingerprint,
-) -> Result<Done, Refusal> {
+    keep: bool,
+) -> Result<Performed, Refusal> {
     let path = scene.path(node);
     let before = text_of(scene, node, &path)?;
     if Fingerprint::of(before.as_bytes()) != *expect {
@@ -202,9 +229,9 @@ fn edit_script(
     }
     let after = edit::apply(before, edits).map_err(Refusal::new)?;
     scene.check_text(&after)?;
-    let inverse = edit::invert(before, edits).map_err(Refusal::new)?;
+    let inverse = keep.then(|| edit::invert(before, edits)).transpose().map_err(Refusal::new)?;
     scene.set_source(node, after);
-    Ok(Done { node, back: Back::edited(scene, node, inverse) })
+    Ok((node, inverse.map(|inverse| Back::edited(scene, node, inverse))))
 }
 
 /// A script's text.

@@ -138,7 +138,9 @@ pub(super) fn xml_can_hold(c: char) -> bool {
 /// reader takes, and carriage returns that every reader takes for line feeds.
 fn readable_again(bytes: Vec<u8>) -> Result<Vec<u8>, CodecError> {
     let is_suspect = |byte: &u8| *byte < b' ' && !matches!(byte, b'\t' | b'\n') || *byte == 0xef;
-    if !bytes.iter().any(is_suspect) {
+    // Without a way out of the inner loop, it takes many bytes at once.
+    let has_suspect = |part: &[u8]| part.iter().fold(false, |found, byte| found | is_suspect(byte));
+    if !bytes.chunks(4096).any(has_suspect) {
         return Ok(bytes);
     }
     let text = String::from_utf8(bytes).map_err(|error| CodecError::Write(error.to_string()))?;
