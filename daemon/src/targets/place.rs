@@ -275,7 +275,7 @@ impl PlaceFile {
                 perform(scene, command, blobs)?
             };
             nodes.push(done.node);
-            backs.push(done.back);
+            backs.extend(done.back);
         }
         Ok((nodes, backs))
     }

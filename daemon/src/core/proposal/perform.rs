@@ -22,8 +22,8 @@ pub type Blobs = HashMap<Fingerprint, Vec<u8>>;
 pub struct Done {
     /// The instance that was made or changed; gone where it was deleted.
     pub node: Node,
-    /// How it is taken back.
-    pub back: Back,
+    /// How it is taken back, where that was to be kept.
+    pub back: Option<Back>,
 }
 
 /// Performs a command on trial: who rolls the scene back needs no other way.
@@ -31,7 +31,7 @@ pub struct Done {
 /// # Errors
 /// The command is stale or not allowed; the scene is as it was.
 pub fn attempt(scene: &mut Scene, command: &Command, blobs: &Blobs) -> Result<Node, Refusal> {
-    performed(scene, command, blobs, false).map(|(node, _)| node)
+    performed(scene, command, blobs, false).map(|done| done.node)
 }
 
 /// Performs a command, and records how it is taken back.
@@ -39,29 +39,22 @@ pub fn attempt(scene: &mut Scene, command: &Command, blobs: &Blobs) -> Result<No
 /// # Errors
 /// The command is stale or not allowed; the scene is as it was.
 pub fn perform(scene: &mut Scene, command: &Command, blobs: &Blobs) -> Result<Done, Refusal> {
-    let (node, back) = performed(scene, command, blobs, true)?;
-    let Some(back) = back else {
-        return refuse!("There is no way back from a change of {}.", command.target().path);
-    };
-    Ok(Done { node, back })
+    performed(scene, command, blobs, true)
 }
-
-/// What was made or changed, and the way back where it is to be kept.
-type Performed = (Node, Option<Back>);
 
 fn performed(
     scene: &mut Scene,
     command: &Command,
     blobs: &Blobs,
     keep: bool,
-) -> Result<Performed, Refusal> {
+) -> Result<Done, Refusal> {
     match command {
         Command::Create { parent, class, name, props, expect, .. } => {
             let parent = located(scene, parent, expect.as_ref(), [])?;
             reflection::creatable(class)?;
             check_parent(scene, parent, class)?;
             let node = create(scene, parent, class, name, props)?;
-            Ok((node, keep.then(|| Back::made(scene, node))))
+            Ok(Done { node, back: keep.then(|| Back::made(scene, node)) })
         }
         Command::Clone { source, parent, name, count, expect, .. } => {
             let source = located(scene, source, expect.as_ref(), [])?;
@@ -71,7 +64,7 @@ fn performed(
             check_count(scene, source, *count)?;
             scene.check_text(name)?;
             let node = scene.copy(source, parent, name);
-            Ok((node, keep.then(|| Back::made(scene, node))))
+            Ok(Done { node, back: keep.then(|| Back::made(scene, node)) })
         }
         Command::Set { target, props, expect } => {
             let keys = props.keys().map(String::as_str);
@@ -85,7 +78,7 @@ fn performed(
             check_parent(scene, parent, scene.class(node))?;
             let before = keep.then(|| Back::before_move(scene, node));
             scene.move_to(node, parent, *index)?;
-            Ok((node, before.map(|before| Back::after_move(scene, node, before))))
+            Ok(Done { node, back: before.map(|before| Back::after_move(scene, node, before)) })
         }
         Command::Delete { target, count, expect } => {
             let node = located(scene, target, expect.as_ref(), [])?;
@@ -93,7 +86,7 @@ fn performed(
             check_count(scene, node, *count)?;
             let back = keep.then(|| Back::before_delete(scene, node));
             scene.delete(node);
-            Ok((node, back.map(|back| back.after_delete(scene))))
+            Ok(Done { node, back: back.map(|back| back.after_delete(scene)) })
         }
         Command::Restore { blob, parent, index, .. } => {
             let parent = scene.locate(parent)?;
@@ -105,7 +98,7 @@ fn performed(
             };
             let subtree = Subtree::decode(bytes).map_err(Refusal::new)?;
             let node = scene.restore(subtree, parent, *index);
-            Ok((node, keep.then(|| Back::made(scene, node))))
+            Ok(Done { node, back: keep.then(|| Back::made(scene, node)) })
         }
         Command::EditScript { target, edits, expect } => {
             let node = scene.locate(target)?;
@@ -185,7 +178,7 @@ fn create(
     Ok(node)
 }
 
-fn set(scene: &mut Scene, node: Node, props: &Props, keep: bool) -> Result<Performed, Refusal> {
+fn set(scene: &mut Scene, node: Node, props: &Props, keep: bool) -> Result<Done, Refusal> {
     if node == scene.root() {
         return refuse!("`game` itself has no properties that can be set.");
     }
@@ -199,7 +192,7 @@ fn set(scene: &mut Scene, node: Node, props: &Props, keep: bool) -> Result<Perfo
     let before: Option<Props> = keep.then(|| props.keys().map(stored).collect());
     let mark = scene.mark();
     set_all(scene, node, props, mark)?;
-    Ok((node, before.map(|before| Back::set(scene, node, before))))
+    Ok(Done { node, back: before.map(|before| Back::set(scene, node, before)) })
 }
 
 /// Sets properties, or goes back to the mark. The name comes last: the paths of references among
@@ -221,7 +214,7 @@ fn edit_script(
     edits: &[TextEdit],
     expect: &Fingerprint,
     keep: bool,
-) -> Result<Performed, Refusal> {
+) -> Result<Done, Refusal> {
     let path = scene.path(node);
     let before = text_of(scene, node, &path)?;
     if Fingerprint::of(before.as_bytes()) != *expect {
@@ -231,7 +224,7 @@ fn edit_script(
     scene.check_text(&after)?;
     let inverse = keep.then(|| edit::invert(before, edits)).transpose().map_err(Refusal::new)?;
     scene.set_source(node, after);
-    Ok((node, inverse.map(|inverse| Back::edited(scene, node, inverse))))
+    Ok(Done { node, back: inverse.map(|inverse| Back::edited(scene, node, inverse)) })
 }
 
 /// A script's text.
