@@ -1,7 +1,7 @@
 //! What an edit did not touch is what a bare read and write by the rbx crates gives, property by
 //! property, in real places and our own; and every edit of them can be taken back.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use rbx_dom_weak::WeakDom;
@@ -127,6 +127,17 @@ fn deep_edits(scene: &Scene) -> Vec<(&'static str, Json)> {
         edits.extend(delete.map(|calls| (name, calls)));
         let clone = json!({ "path": path, "name": "A copy" });
         edits.push((name, json!([["clone_instance", clone]])));
+    }
+    // One of each kind that the place has: their values must be known again from the file.
+    let mut classes = HashSet::new();
+    let clones: Vec<Json> = scene
+        .descendants(scene.root())
+        .filter(|node| is_free(*node) && reflection::creatable(scene.class(*node)).is_ok())
+        .filter(|node| classes.insert(scene.class(*node)))
+        .map(|node| json!(["clone_instance", { "path": scene.path(node), "name": "A copy" }]))
+        .collect();
+    if !clones.is_empty() {
+        edits.push(("one of each", Json::Array(clones)));
     }
     edits
 }

@@ -153,6 +153,19 @@ impl Scene {
         frame
     }
 
+    /// A stored value as it is when the file was written and is read again.
+    pub(super) fn as_written(&self, class: &str, value: Value) -> Value {
+        match value {
+            Value::CFrame(v) => Value::CFrame(self.frame(v, class)),
+            Value::OptionalCFrame(v) => Value::OptionalCFrame(v.map(|v| self.frame(v, class))),
+            Value::Attributes(all) => {
+                let written = |(key, value)| (key, self.as_written("", value));
+                Value::Attributes(all.into_iter().map(written).collect())
+            }
+            other => other,
+        }
+    }
+
     /// Refuses a text that the scene's format cannot hold.
     pub fn check_text(&self, text: &str) -> Result<(), Refusal> {
         match text.chars().find(|c| self.format == Format::Xml && !codec::xml_can_hold(*c)) {
