@@ -60,7 +60,7 @@ impl Subtree {
 }
 
 /// Properties that name an instance for the engine and that no two instances may share.
-const UNIQUE: [&str; 2] = ["UniqueId", "HistoryId"];
+pub(super) const UNIQUE: [&str; 2] = ["UniqueId", "HistoryId"];
 
 impl Scene {
     /// From now on `new:K` means what this proposal creates.

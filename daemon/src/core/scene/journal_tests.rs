@@ -261,3 +261,18 @@ fn thousands_of_siblings_change_one_by_one() {
     scene.rollback(mark);
     assert_eq!(picture(&scene), before);
 }
+
+#[test]
+fn ids_that_a_file_does_not_have_are_not_made_up() {
+    let mut scene = Scene::empty(Format::Binary);
+    let parts = [1, 2, 3].map(|n| scene.create(scene.root(), "Part", &format!("P{n}")));
+    let id = Value::UniqueId(UniqueId::new(7, 1, 1));
+    scene.set(parts[0], "UniqueId", Some(&id)).unwrap();
+    // The other two have none, which a binary file says of each, and the storage calls a collision.
+    let file = scene.encode().unwrap();
+    let [mut one, mut two] = [(); 2].map(|()| Scene::decode(&file).unwrap());
+    assert_eq!(diff(&one, &two), []);
+    assert_eq!(diff(&scene, &one), []);
+    assert_eq!(one.encode().unwrap(), file);
+    assert_eq!(two.encode().unwrap(), file);
+}

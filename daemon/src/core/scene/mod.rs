@@ -17,9 +17,10 @@ pub mod reflection;
 pub mod selector;
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use rbx_dom_weak::{Instance, InstanceBuilder, WeakDom, ustr};
-use rbx_types::{Ref, Variant};
+use rbx_types::{Ref, UniqueId, Variant};
 use rustc_hash::FxHashMap;
 use scene_schemas::entry::Seq;
 use scene_schemas::{InstanceId, InstancePath, Target, Value};
@@ -67,7 +68,13 @@ impl Scene {
     /// The bytes are not a place, or one that the reader does not support.
     pub fn decode(bytes: &[u8]) -> Result<Self, CodecError> {
         let format = codec::detect(bytes)?;
-        Ok(Self::new(codec::decode(bytes, format)?, format))
+        let before = UniqueId::now();
+        let dom = codec::decode(bytes, format)?;
+        let mut scene = Self::new(dom, format);
+        if let (Ok(before), Ok(after)) = (before, UniqueId::now()) {
+            scene.forget_ids(before.time()..=after.time());
+        }
+        Ok(scene)
     }
 
     /// An empty scene.
@@ -92,6 +99,20 @@ impl Scene {
         };
         scene.load();
         scene
+    }
+
+    /// Takes away the unique ids that the storage has made up while it read: where several instances
+    /// have the same one, such as none in a binary file. They would differ each time.
+    fn forget_ids(&mut self, made: RangeInclusive<u32>) {
+        let property = ustr(change::UNIQUE[0]);
+        for node in &self.loaded {
+            if let Some(instance) = self.dom.get_by_ref_mut(*node)
+                && let Some(Variant::UniqueId(id)) = instance.properties.get(&property)
+                && made.contains(&id.time())
+            {
+                instance.properties.remove(&property);
+            }
+        }
     }
 
     /// Enters every instance into the indices. One walk does it all: visiting a large tree costs
