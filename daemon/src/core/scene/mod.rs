@@ -70,19 +70,16 @@ impl Scene {
         let format = codec::detect(bytes)?;
         let before = UniqueId::now();
         let dom = codec::decode(bytes, format)?;
-        let mut scene = Self::new(dom, format);
-        if let (Ok(before), Ok(after)) = (before, UniqueId::now()) {
-            scene.forget_ids(before.time()..=after.time());
-        }
-        Ok(scene)
+        let made = before.ok().zip(UniqueId::now().ok());
+        Ok(Self::new(dom, format, made.map(|(before, after)| before.time()..=after.time())))
     }
 
     /// An empty scene.
     pub fn empty(format: Format) -> Self {
-        Self::new(WeakDom::new(InstanceBuilder::new("DataModel")), format)
+        Self::new(WeakDom::new(InstanceBuilder::new("DataModel")), format, None)
     }
 
-    fn new(mut dom: WeakDom, format: Format) -> Self {
+    fn new(mut dom: WeakDom, format: Format, made: Option<RangeInclusive<u32>>) -> Self {
         let limbo = dom.insert(Ref::none(), InstanceBuilder::new("Folder"));
         let mut scene = Self {
             numbers: FxHashMap::default(),
@@ -97,27 +94,16 @@ impl Scene {
             scope: Seq(0),
             journal: Journal::default(),
         };
-        scene.load();
+        scene.load(made.as_ref());
         scene
     }
 
-    /// Takes away the unique ids that the storage has made up while it read: where several instances
-    /// have the same one, such as none in a binary file. They would differ each time.
-    fn forget_ids(&mut self, made: RangeInclusive<u32>) {
-        let property = ustr(change::UNIQUE[0]);
-        for node in &self.loaded {
-            if let Some(instance) = self.dom.get_by_ref_mut(*node)
-                && let Some(Variant::UniqueId(id)) = instance.properties.get(&property)
-                && made.contains(&id.time())
-            {
-                instance.properties.remove(&property);
-            }
-        }
-    }
-
-    /// Enters every instance into the indices. One walk does it all: visiting a large tree costs
-    /// more than what is noted on the way.
-    fn load(&mut self) {
+    /// Enters every instance into the indices, and takes away the unique ids that the storage made
+    /// up while it read: where several instances have the same one, such as none in a binary file.
+    /// They would differ each time. One walk does it all: visiting a large tree costs more than
+    /// what is noted on the way.
+    fn load(&mut self, made: Option<&RangeInclusive<u32>>) {
+        let (id, mut made_up) = (ustr(change::UNIQUE[0]), Vec::new());
         let mut stack = vec![self.dom.root_ref()];
         while let Some(node) = stack.pop() {
             let Some(instance) = self.dom.get_by_ref(node) else {
@@ -128,6 +114,17 @@ impl Scene {
                 self.numbers.insert(node, self.loaded.len() as u32);
                 self.loaded.push(node);
                 self.names.append(instance.parent(), &instance.name, node);
+            }
+            if let Some(made) = made
+                && let Some(Variant::UniqueId(id)) = instance.properties.get(&id)
+                && made.contains(&id.time())
+            {
+                made_up.push(node);
+            }
+        }
+        for node in made_up {
+            if let Some(instance) = self.dom.get_by_ref_mut(node) {
+                instance.properties.remove(&id);
             }
         }
     }
