@@ -43,11 +43,13 @@ impl Names {
     /// A child took a place among its siblings that may not be the last.
     pub(super) fn insert(&mut self, parent: Ref, name: &str, siblings: &[Ref], child: Ref) {
         let group = self.groups.entry(key(parent, name)).or_default();
-        let last = group.last();
+        let Some(last) = group.last() else {
+            group.append(child);
+            return;
+        };
         // Siblings are mostly changed from the first to the last, so the child mostly comes behind
-        // those that have the name already; from the back that is soon seen.
-        let behind =
-            siblings.iter().rev().find(|sibling| **sibling == child || Some(**sibling) == last);
+        // those that have the name already. Finding that out walks the siblings behind it.
+        let behind = siblings.iter().rev().find(|sibling| **sibling == child || **sibling == last);
         if behind.is_none_or(|sibling| *sibling == child) {
             group.append(child);
             return;

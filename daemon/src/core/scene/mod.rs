@@ -68,6 +68,8 @@ impl Scene {
     /// The bytes are not a place, or one that the reader does not support.
     pub fn decode(bytes: &[u8]) -> Result<Self, CodecError> {
         let format = codec::detect(bytes)?;
+        // The storage gives ids by the clock where they collide. Its own clock tells which they are,
+        // and they are taken out again: what is read depends on the bytes alone.
         let before = UniqueId::now();
         let dom = codec::decode(bytes, format)?;
         let made = before.ok().zip(UniqueId::now().ok());
