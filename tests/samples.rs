@@ -19,7 +19,7 @@ fn the_sample_is_a_small_game() {
     let all: Vec<_> = scene.descendants(scene.root()).collect();
     let of = |class: &str| all.iter().filter(|node| scene.class(**node) == class).count();
     let tagged = |tag: &str| {
-        let has = |node: &&_| scene.tags(**node).any(|it| it == tag);
+        let has = |node: &&_| scene.tags(**node).iter().any(|it| it == tag);
         all.iter().filter(has).count()
     };
     assert_eq!(of("SpawnLocation"), 1);
@@ -30,8 +30,8 @@ fn the_sample_is_a_small_game() {
         let Some(source) = scene.source(node) else {
             continue;
         };
-        assert_eq!(luau::check(source), [], "{}", scene.path(node));
-        assert_eq!(luau::security(source), [""; 0], "{}", scene.path(node));
+        assert_eq!(luau::check(&source), [], "{}", scene.path(node));
+        assert_eq!(luau::security(&source), [""; 0], "{}", scene.path(node));
     }
 }
 

@@ -82,10 +82,10 @@ fn files_that_are_no_places() {
     unreadable(b"", "it is empty");
     unreadable(b"hello", "neither a binary nor an XML place");
     unreadable(b"<!doctype html><p>404", "web page");
-    unreadable(b"<roblox version=\"4\"><Item class=\"Part\">", "XML reader");
+    unreadable(b"<roblox version=\"4\"><Item class=\"Part\">", "ends before an `</Item>`");
     unreadable(b"<roblox!\x89\xff\r\n\x1a\n\0\0", "ends too early");
     let nested = format!("<roblox version=\"4\">{}", "<Item class=\"Folder\">".repeat(30_000));
-    unreadable(nested.as_bytes(), "nested");
+    unreadable(nested.as_bytes(), "ends before an `</Item>`");
 }
 
 #[test]

@@ -170,7 +170,7 @@ fn what_a_format_makes_of_a_value_can_be_taken_back() {
         bench.revert(&file, done[0]);
         let scene = load(&file).unwrap();
         let node = scene.resolve(&"game.Broken".parse().unwrap()).unwrap();
-        assert_eq!(scene.source(node), Some(broken.as_str()));
+        assert_eq!(scene.source(node).as_deref(), Some(broken.as_str()));
     }
 }
 

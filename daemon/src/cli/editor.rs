@@ -99,7 +99,7 @@ fn proposed_text(
 
 fn text_in(draft: &Draft<'_>, proposal: &Proposal, target: &Target) -> Result<String, Refusal> {
     let node = draft.scene().locate(target)?;
-    let mut text = draft.scene().source(node).unwrap_or_default().to_owned();
+    let mut text = draft.scene().source(node).unwrap_or_default().into_owned();
     for command in &proposal.commands {
         if let Command::EditScript { edits, .. } = command {
             text = edit::apply(&text, edits).map_err(Refusal::new)?;

@@ -35,6 +35,6 @@ pub(super) fn run(args: &Source) -> anyhow::Result<Exit> {
         }
         bail!("{path} is a {class}, not a script; `vector show` shows the tree");
     };
-    print(text)?;
+    print(&text)?;
     Ok(Exit::Done)
 }

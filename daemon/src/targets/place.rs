@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 use scene_schemas::entry::{Place, Seq};
 use scene_schemas::proposal::{Ack, Outcome, Proposal};
-use scene_schemas::{Command, Fingerprint, InstanceId};
+use scene_schemas::{Command, Fingerprint};
 use tempfile::NamedTempFile;
 
 use crate::core::Refusal;
 use crate::core::proposal::{Back, Blobs, Inverse, inverse, perform, relocated};
-use crate::core::scene::{CodecError, Node, Numbering, Scene};
+use crate::core::scene::{CodecError, Node, Scene};
 
 /// What can go wrong with a place file.
 #[derive(Debug, thiserror::Error)]
@@ -284,7 +284,6 @@ impl PlaceFile {
         let file = show(&self.output);
         let bytes = scene.encode().map_err(|why| PlaceError::Encode { file: file.clone(), why })?;
         let after = Fingerprint::of(&bytes);
-        let numbering = scene.numbering();
         let mut stored = Stored {
             temporary: self.write_beside(&bytes)?,
             after,
@@ -294,9 +293,9 @@ impl PlaceFile {
         for DoneOne { seq, call, nodes, backs } in done {
             // What the proposal made is called as the proposal calls it.
             scene.begin(call);
-            let outcomes = nodes.into_iter().map(|node| outcome(scene, &numbering, node)).collect();
-            let Inverse { commands, witnesses, blobs } = inverse(scene, &numbering, backs)
-                .map_err(|refusal| PlaceError::Encode {
+            let outcomes = nodes.into_iter().map(|node| outcome(scene, node)).collect();
+            let Inverse { commands, witnesses, blobs } =
+                inverse(scene, backs).map_err(|refusal| PlaceError::Encode {
                     file: file.clone(),
                     why: CodecError::Write(refusal.0),
                 })?;
@@ -447,12 +446,9 @@ pub struct Stored {
     pub blobs: Vec<Vec<u8>>,
 }
 
-fn outcome(scene: &Scene, numbering: &Numbering, node: Node) -> Outcome {
-    match numbering.get(&node) {
-        Some(number) => Outcome {
-            id: Some(InstanceId(format!("ref:{number}"))),
-            fingerprint: Some(scene.fingerprint(node, [])),
-        },
-        None => Outcome { id: None, fingerprint: None },
+fn outcome(scene: &Scene, node: Node) -> Outcome {
+    if !scene.is_live(node) {
+        return Outcome { id: None, fingerprint: None };
     }
+    Outcome { id: Some(scene.written_id(node)), fingerprint: Some(scene.fingerprint(node, [])) }
 }

@@ -13,7 +13,7 @@ use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target, Valu
 
 use super::perform::Blobs;
 use crate::core::refusal::Refusal;
-use crate::core::scene::{Node, Numbering, Scene};
+use crate::core::scene::{Node, Scene};
 
 /// An instance as it stood at the moment when the inverse will run.
 #[derive(Debug, Clone)]
@@ -212,13 +212,9 @@ pub struct Inverse {
 ///
 /// # Errors
 /// A deleted subtree cannot be written down.
-pub fn inverse(
-    scene: &mut Scene,
-    numbering: &Numbering,
-    backs: Vec<Back>,
-) -> Result<Inverse, Refusal> {
+pub fn inverse(scene: &mut Scene, backs: Vec<Back>) -> Result<Inverse, Refusal> {
     let mut writer =
-        Writer { scene, numbering, restored: HashMap::new(), next: 0, inverse: Inverse::default() };
+        Writer { scene, restored: HashMap::new(), next: 0, inverse: Inverse::default() };
     for back in backs.into_iter().rev() {
         writer.write(back)?;
     }
@@ -227,7 +223,6 @@ pub fn inverse(
 
 struct Writer<'a> {
     scene: &'a mut Scene,
-    numbering: &'a Numbering,
     /// The ids of instances that an earlier command of the inverse brings back.
     restored: HashMap<Node, InstanceId>,
     next: u32,
@@ -236,11 +231,7 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn id(&self, node: Node) -> InstanceId {
-        match (self.restored.get(&node), self.numbering.get(&node)) {
-            (Some(id), _) => id.clone(),
-            (None, Some(n)) => InstanceId(format!("ref:{n}")),
-            (None, None) => InstanceId("game".to_owned()),
-        }
+        self.restored.get(&node).cloned().unwrap_or_else(|| self.scene.written_id(node))
     }
 
     fn target(&self, stood: Stood) -> Target {

@@ -214,7 +214,7 @@ impl<'a> Draft<'a> {
         let text = match &command {
             Command::EditScript { target, .. } => {
                 let node = self.scene.locate(target)?;
-                Some((node, text_of(self.scene, node, &target.path)?.to_owned()))
+                Some((node, text_of(self.scene, node, &target.path)?.into_owned()))
             }
             _ => None,
         };
@@ -426,7 +426,7 @@ impl<'a> Draft<'a> {
     /// Holds a script's new text against Luau, and describes the change.
     fn judge_text(&mut self, text: &Text) -> Result<Option<ScriptDiff>, Refusal> {
         let path = self.scene.path(text.node);
-        let after = self.scene.source(text.node).unwrap_or_default().to_owned();
+        let after = self.scene.source(text.node).unwrap_or_default().into_owned();
         let before = &text.before;
         if *before == after {
             return Ok(None);

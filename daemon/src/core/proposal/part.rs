@@ -114,7 +114,7 @@ fn edit_again(
     text: &Text,
 ) -> Result<(), Refusal> {
     let node = draft.scene().locate(target)?;
-    let before = super::text_of(draft.scene(), node, &target.path)?.to_owned();
+    let before = super::text_of(draft.scene(), node, &target.path)?.into_owned();
     let after = match text {
         Text::Whole(text) => text.clone(),
         Text::Hunks(keep) => {

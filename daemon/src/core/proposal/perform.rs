@@ -3,6 +3,7 @@
 //! A plan on trial and the place target perform commands here alike; other targets are held against
 //! it. What is stale, or would break the tree, is refused before anything is changed.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use scene_schemas::command::Props;
@@ -220,9 +221,9 @@ fn edit_script(
     if Fingerprint::of(before.as_bytes()) != *expect {
         return refuse!("The text of {path} has changed since this was planned; read it again.");
     }
-    let after = edit::apply(before, edits).map_err(Refusal::new)?;
+    let after = edit::apply(&before, edits).map_err(Refusal::new)?;
     scene.check_text(&after)?;
-    let inverse = keep.then(|| edit::invert(before, edits)).transpose().map_err(Refusal::new)?;
+    let inverse = keep.then(|| edit::invert(&before, edits)).transpose().map_err(Refusal::new)?;
     scene.set_source(node, after);
     Ok(Done { node, back: inverse.map(|inverse| Back::edited(scene, node, inverse)) })
 }
@@ -231,7 +232,11 @@ fn edit_script(
 ///
 /// # Errors
 /// The instance is no script.
-pub fn text_of<'a>(scene: &'a Scene, node: Node, path: &InstancePath) -> Result<&'a str, Refusal> {
+pub fn text_of<'a>(
+    scene: &'a Scene,
+    node: Node,
+    path: &InstancePath,
+) -> Result<Cow<'a, str>, Refusal> {
     scene.source(node).ok_or_else(|| {
         Refusal(format!(
             "{path} is a {}, not a script; scripts are Script, LocalScript and ModuleScript.",

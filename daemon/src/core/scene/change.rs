@@ -3,16 +3,18 @@
 //! These are the hands of the commands: they check what would break the tree and nothing else. What
 //! may be created, set or moved is decided by who plans a command.
 
-use std::collections::{HashMap, HashSet};
+use std::borrow::Cow;
 
-use rbx_dom_weak::{Instance, InstanceBuilder, Ustr, WeakDom, ustr};
-use rbx_types::{Ref, UniqueId, Variant};
+use rbx_dom_weak::{Ustr, ustr};
+use rbx_types::{Content, ContentType, Variant};
 use rustc_hash::{FxHashMap, FxHashSet};
 use scene_schemas::Value;
 use scene_schemas::entry::Seq;
 
-use super::codec::{self, CodecError, Format};
-use super::{Node, Numbering, Scene};
+use super::codec::{CodecError, Format};
+use super::edits::Edit;
+use super::tree::ROOT;
+use super::{Node, Scene, node_of, reference_to};
 use crate::core::refusal::{Refusal, refuse};
 
 /// What was done, oldest first.
@@ -24,15 +26,33 @@ pub(super) struct Journal {
 }
 
 /// For each instance, who points to it by which property.
-type Pointers = FxHashMap<Ref, Vec<(Ref, Ustr)>>;
+type Pointers = FxHashMap<u32, Vec<(u32, Ustr)>>;
 
 #[derive(Debug)]
 enum Done {
-    Stored { node: Ref, property: String, before: Option<Variant> },
-    Renamed { node: Ref, before: String },
-    Inserted { node: Ref },
-    Moved { node: Ref, parent: Ref, index: usize },
-    Deleted { node: Ref, parent: Ref, index: usize },
+    /// `column` and `before` are the words of [`super::edits`].
+    Stored {
+        node: u32,
+        column: u32,
+        before: u32,
+    },
+    Renamed {
+        node: u32,
+        before: String,
+    },
+    Inserted {
+        node: u32,
+    },
+    Moved {
+        node: u32,
+        parent: u32,
+        index: u32,
+    },
+    Deleted {
+        node: u32,
+        parent: u32,
+        index: u32,
+    },
 }
 
 /// A moment in the history of a scene.
@@ -42,7 +62,7 @@ pub struct Mark(usize);
 
 /// A subtree that is not part of a scene yet: what a deletion left behind.
 #[derive(Debug)]
-pub struct Subtree(WeakDom);
+pub struct Subtree(Scene);
 
 impl Subtree {
     /// Reads what [`Scene::encode_subtree`] wrote.
@@ -50,11 +70,11 @@ impl Subtree {
     /// # Errors
     /// The bytes are not a model with exactly one root.
     pub fn decode(bytes: &[u8]) -> Result<Self, CodecError> {
-        let dom = codec::decode(bytes, Format::Binary)?;
-        if dom.root().children().len() == 1 {
-            Ok(Self(dom))
+        let scene = Scene::decode(bytes)?;
+        if scene.children(scene.root()).len() == 1 {
+            Ok(Self(scene))
         } else {
-            Err(CodecError::ReadBinary("a removed subtree has one root".to_owned()))
+            Err(CodecError::Read("a removed subtree has one root".to_owned()))
         }
     }
 }
@@ -83,110 +103,44 @@ impl Scene {
         }
     }
 
-    /// Forgets how to take back what was done so far; what was deleted is gone.
+    /// Says that the file that was last made is in its place, and forgets how to take back what was
+    /// done so far.
     pub fn settle(&mut self) {
         self.journal.done.clear();
-        // All at once: the storage looks through all siblings for each one that goes.
-        self.destroy(self.limbo);
-        let limbo = InstanceBuilder::new("Folder");
-        self.limbo = self.dom.insert(Ref::none(), limbo);
-    }
-
-    /// Ends a subtree that is not linked, in the index as well.
-    fn destroy(&mut self, root: Ref) {
-        for below in self.subtree(Node(root)).collect::<Vec<_>>() {
-            self.order.remove(&below.0);
-            if let Some(instance) = self.dom.get_by_ref(below.0) {
-                let parent = instance.parent();
-                self.names.remove(parent, &instance.name, below.0);
-            }
-        }
-        self.dom.destroy(root);
+        self.stands = self.made.clone();
     }
 
     fn take_back(&mut self, done: Done) {
         match done {
-            Done::Stored { node, property, before } => {
-                self.put(node, &property, before);
+            Done::Stored { node, column, before } => {
+                self.edits.put_slot(column, node, before);
             }
-            Done::Renamed { node, before } => self.put_name(node, before),
-            Done::Inserted { node } => {
-                self.unlink(node);
-                for below in self.subtree(Node(node)).collect::<Vec<_>>() {
-                    if let Some((scope, k)) = self.created.remove(&below.0) {
-                        self.created_by_id.remove(&(scope, k));
-                    }
-                }
-                self.destroy(node);
-            }
+            Done::Renamed { node, before } => self.tree.rename(node, &before),
+            Done::Inserted { node } => self.take_out(node),
             Done::Moved { node, parent, index } => {
-                self.unlink(node);
-                self.link(node, parent, Some(index));
+                self.tree.unlink(node);
+                self.tree.link(node, parent, Some(index as usize));
             }
             Done::Deleted { node, parent, index } => {
-                self.dom.transfer_within(node, Ref::none());
-                self.link(node, parent, Some(index));
+                self.deleted.remove(&node);
+                self.tree.link(node, parent, Some(index as usize));
             }
         }
     }
 
-    /// Takes an instance off its parent, in the index as well.
-    fn unlink(&mut self, node: Ref) {
-        let Some(instance) = self.dom.get_by_ref(node) else {
-            return;
-        };
-        let parent = instance.parent();
-        self.names.remove(parent, &instance.name, node);
-        if let Some(order) = self.order.get_mut(&parent) {
-            order.retain(|child| *child != node);
+    /// Forgets an instance that was inserted, and all that came after it.
+    fn take_out(&mut self, node: u32) {
+        self.tree.unlink(node);
+        for gone in node..self.tree.len() {
+            self.edits.forget(self.tree.class(gone), gone);
+            self.bases.remove(&gone);
+            self.ids.remove(gone);
+            self.renamed.remove(&gone);
+            if let Some(key) = self.created.remove(&gone) {
+                self.created_by_id.remove(&key);
+            }
         }
-        self.dom.transfer_within(node, Ref::none());
-    }
-
-    /// Puts an instance without a parent below one, at a place among its children or behind them.
-    fn link(&mut self, node: Ref, parent: Ref, index: Option<usize>) {
-        let mut order = self.order.remove(&parent);
-        let siblings = order.as_deref().unwrap_or_else(|| self.child_refs(parent));
-        let index = index.filter(|index| *index < siblings.len());
-        let name = self.dom.get_by_ref(node).map_or_else(String::new, |child| child.name.clone());
-        if let Some(index) = index {
-            let mut order = order.unwrap_or_else(|| self.child_refs(parent).to_vec());
-            order.insert(index, node);
-            self.dom.transfer_within(node, parent);
-            self.names.insert(parent, &name, &order, node);
-            self.order.insert(parent, order);
-            return;
-        }
-        if let Some(order) = &mut order {
-            order.push(node);
-        }
-        self.dom.transfer_within(node, parent);
-        self.names.append(parent, &name, node);
-        if let Some(order) = order {
-            self.order.insert(parent, order);
-        }
-    }
-
-    fn put(&mut self, node: Ref, property: &str, value: Option<Variant>) -> Option<Variant> {
-        if let (Some(Variant::Ref(to)), Some(pointers)) = (&value, &mut self.journal.pointers) {
-            pointers.entry(*to).or_default().push((node, ustr(property)));
-        }
-        let instance = self.dom.get_by_ref_mut(node)?;
-        match value {
-            Some(value) => instance.properties.insert(ustr(property), value),
-            None => instance.properties.remove(&ustr(property)),
-        }
-    }
-
-    fn put_name(&mut self, node: Ref, name: String) {
-        let Some(instance) = self.dom.get_by_ref_mut(node) else {
-            return;
-        };
-        let parent = instance.parent();
-        let before = std::mem::replace(&mut instance.name, name.clone());
-        self.names.remove(parent, &before, node);
-        let siblings = children_in_order(&self.order, &self.dom, parent);
-        self.names.insert(parent, &name, siblings, node);
+        self.tree.truncate(node);
     }
 
     /// The number that the next created instance of this proposal gets.
@@ -195,113 +149,175 @@ impl Scene {
         self.created_by_id.range(of_scope).next_back().map_or(0, |((_, k), _)| k + 1)
     }
 
-    fn register(&mut self, root: Ref) {
-        let nodes: Vec<_> = self.subtree(Node(root)).collect();
+    /// Gives a new subtree ids, and remembers that it came.
+    fn enter(&mut self, root: u32) {
+        let nodes: Vec<u32> = self.tree.subtree(root).collect();
         for (node, k) in nodes.into_iter().zip(self.next_new()..) {
-            self.created.insert(node.0, (self.scope, k));
-            self.created_by_id.insert((self.scope, k), node.0);
-        }
-    }
-
-    /// Enters a new subtree below `root`, which is linked already, into index and ids.
-    fn enter(&mut self, root: Ref) {
-        let nodes: Vec<Ref> = self.subtree(Node(root)).skip(1).map(|node| node.0).collect();
-        for node in nodes {
-            if let Some(instance) = self.dom.get_by_ref(node) {
-                self.names.append(instance.parent(), &instance.name, node);
-            }
+            self.created.insert(node, (self.scope, k));
+            self.created_by_id.insert((self.scope, k), node);
         }
         if let Some(mut pointers) = self.journal.pointers.take() {
-            self.add_pointers(&mut pointers, Node(root));
+            self.add_pointers(&mut pointers, root);
             self.journal.pointers = Some(pointers);
         }
-        self.register(root);
         self.journal.done.push(Done::Inserted { node: root });
     }
 
     /// Makes an instance as the last child of `parent`.
     pub fn create(&mut self, parent: Node, class: &str, name: &str) -> Node {
-        let builder = InstanceBuilder::new(class).with_name(name);
-        let node = self.dom.insert(Ref::none(), builder);
-        self.link(node, parent.0, None);
+        let node = self.tree.add(class, name);
+        self.tree.link(node, parent.0, None);
         self.enter(node);
         Node(node)
     }
 
-    /// Copies an instance with all below it, as the last child of `parent`.
+    /// Copies an instance with all below it, as the last child of `parent`. References between the
+    /// copied instances are between the copies.
     pub fn copy(&mut self, source: Node, parent: Node, name: &str) -> Node {
-        let node = self.dom.clone_within(source.0);
-        if let Some(root) = self.dom.get_by_ref_mut(node) {
-            name.clone_into(&mut root.name);
+        let originals: Vec<u32> = self.tree.subtree(source.0).collect();
+        let first = self.tree.len();
+        let copies: FxHashMap<u32, u32> = originals.iter().copied().zip(first..).collect();
+        for original in &originals {
+            let class = self.tree.class_name(*original).to_owned();
+            let called = self.tree.name_text(*original).to_owned();
+            let copy = self.tree.add(&class, if *original == source.0 { name } else { &called });
+            if let Some(base) = self.base(*original) {
+                self.bases.insert(copy, base);
+            }
+            self.edits.copy(self.tree.class(copy), *original, copy);
+            for property in UNIQUE {
+                self.set_quietly(copy, ustr(property), None);
+            }
+            let above = self.tree.parent(*original).and_then(|above| copies.get(&above));
+            self.tree.link(copy, above.copied().unwrap_or(parent.0), None);
         }
-        self.copy_order(source.0, node);
-        self.link(node, parent.0, None);
-        for below in self.subtree(Node(node)).collect::<Vec<_>>() {
-            if let Some(instance) = self.dom.get_by_ref_mut(below.0) {
-                for property in UNIQUE {
-                    instance.properties.remove(&ustr(property));
+        for (original, copy) in originals.iter().zip(first..) {
+            for (key, to) in self.references(*original) {
+                if let Some(to) = copies.get(&to) {
+                    let value = self.pointing(*original, key, *to);
+                    self.set_quietly(copy, key, value);
                 }
             }
         }
+        self.enter(first);
+        Node(first)
+    }
+
+    /// A reference of an instance, to another one.
+    fn pointing(&self, holder: u32, key: Ustr, to: u32) -> Option<Variant> {
+        let to = reference_to(to);
+        match self.variant(holder, key)?.as_ref() {
+            Variant::Content(_) => Some(Content::from_referent(to).into()),
+            _ => Some(to.into()),
+        }
+    }
+
+    /// Sets a property of an instance that was just made; it goes with the instance.
+    fn set_quietly(&mut self, node: u32, key: Ustr, value: Option<Variant>) {
+        if value.is_none() && self.variant(node, key).is_none() {
+            return;
+        }
+        let column = self.edits.column(self.tree.class(node), key);
+        self.edits.put(column, node, value);
+    }
+
+    /// Brings a removed subtree back, at a place among the children of `parent` or behind them.
+    /// References out of it are empty, and an id that another instance has is left out.
+    pub fn restore(&mut self, subtree: Subtree, parent: Node, index: Option<u32>) -> Node {
+        let from = subtree.0;
+        let Some(root) = from.children(from.root()).next() else {
+            return parent;
+        };
+        let node = self.take_in(&from, &[root.0]);
+        self.take_ids(&from, root.0, node);
+        self.tree.link(node, parent.0, index.map(|index| index as usize));
+        self.drop_taken_ids(node);
         self.enter(node);
         Node(node)
     }
 
-    /// A copy's children stand as the source's do.
-    fn copy_order(&mut self, source: Ref, copy: Ref) {
-        let mut pairs = vec![(source, copy)];
-        while let Some((source, copy)) = pairs.pop() {
-            let stored = |node| self.dom.get_by_ref(node).map_or(&[][..], |it| it.children());
-            let twins: HashMap<Ref, Ref> =
-                stored(source).iter().copied().zip(stored(copy).iter().copied()).collect();
-            if let Some(order) = self.order.get(&source) {
-                let order = order.iter().filter_map(|child| twins.get(child).copied()).collect();
-                self.order.insert(copy, order);
+    /// Copies subtrees of another scene, whose roots are not linked to anybody yet; gives the first.
+    fn take_in(&mut self, from: &Self, roots: &[u32]) -> u32 {
+        let first = self.tree.len();
+        let nodes = || roots.iter().flat_map(|root| from.tree.subtree(*root));
+        let copies: FxHashMap<u32, u32> = nodes().zip(first..).collect();
+        for node in nodes() {
+            let copy = self.tree.add(from.tree.class_name(node), from.tree.name_text(node));
+            if let Some(parent) = from.tree.parent(node).and_then(|it| copies.get(&it)) {
+                self.tree.link(copy, *parent, None);
             }
-            pairs.extend(twins);
+            for key in from.keys(node) {
+                if let Some(value) = from.variant(node, key) {
+                    let column = self.edits.column(self.tree.class(copy), key);
+                    self.edits.put(column, copy, Some(moved(&value, &copies)));
+                }
+            }
+        }
+        first
+    }
+
+    /// Gives new instances, from a number on, what another scene's file calls them, where nobody is
+    /// called so here.
+    fn take_ids(&mut self, from: &Self, root: u32, first: u32) {
+        if self.format() != from.format() {
+            return;
+        }
+        for (node, copy) in from.tree.subtree(root).zip(first..) {
+            let id = from.file_id(node).map(Cow::into_owned);
+            if let Some(id) = id.filter(|id| !self.is_called(id)) {
+                self.ids.set(copy, &id);
+            }
         }
     }
 
-    /// Brings a removed subtree back, at a place among the children of `parent` or behind them.
-    pub fn restore(&mut self, subtree: Subtree, parent: Node, index: Option<u32>) -> Node {
-        let mut from = subtree.0;
-        let Some(root) = from.root().children().first().copied() else {
-            return parent;
-        };
-        let ids = unique_ids(&from, root);
-        from.transfer(root, &mut self.dom, self.limbo);
-        self.dom.transfer_within(root, Ref::none());
-        self.keep_ids(ids);
-        self.link(root, parent.0, index.map(|index| index as usize));
-        self.enter(root);
-        Node(root)
+    /// Whether a live instance has an id in the file.
+    fn is_called(&self, id: &str) -> bool {
+        self.by_written_id(id).is_some_and(|node| self.is_live(Node(node)))
     }
 
-    /// Gives restored instances, which are not linked yet, the unique ids back that the storage
-    /// replaced by random ones because another instance has them. That other one may be what was
-    /// deleted; where it is a live one, the restored instance goes without, as a copy does.
-    fn keep_ids(&mut self, mut ids: HashMap<Ref, UniqueId>) {
-        ids.retain(|node, kept| {
-            let instance = self.dom.get_by_ref(*node);
-            instance.and_then(unique_id) != Some(*kept)
-        });
+    /// The same place in a format.
+    ///
+    /// # Errors
+    /// The format cannot hold it.
+    pub fn converted(&self, format: Format) -> Result<Self, CodecError> {
+        let mut converted = Self::empty(format);
+        let roots: Vec<u32> = self.tree.children(ROOT).collect();
+        converted.take_in(self, &roots);
+        let root_of = |node: u32| converted.tree.parent(node).is_none();
+        let new: Vec<u32> = (1..converted.tree.len()).filter(|node| root_of(*node)).collect();
+        for node in new {
+            converted.tree.link(node, ROOT, None);
+        }
+        Self::open(converted.encode()?.into())
+    }
+
+    /// Takes the unique ids from new instances that live ones have; a deleted one may have it too.
+    fn drop_taken_ids(&mut self, root: u32) {
+        let key = ustr(UNIQUE[0]);
+        let id_of = |scene: &Self, node: u32| match scene.variant(node, key).as_deref() {
+            Some(Variant::UniqueId(id)) if !id.is_nil() => Some(*id),
+            _ => None,
+        };
+        let new: FxHashSet<u32> = self.tree.subtree(root).collect();
+        let ids: Vec<_> =
+            new.iter().filter_map(|node| Some((*node, id_of(self, *node)?))).collect();
         if ids.is_empty() {
             return;
         }
-        let taken: HashSet<UniqueId> = self
-            .descendants(self.root())
-            .filter_map(|node| unique_id(self.instance(node)))
-            .collect();
-        for (node, kept) in ids {
-            let kept = (!taken.contains(&kept)).then_some(Variant::UniqueId(kept));
-            self.put(node, UNIQUE[0], kept);
+        let others = self.tree.subtree(ROOT).filter(|node| !new.contains(node));
+        let taken: FxHashSet<_> = others.filter_map(|node| id_of(self, node)).collect();
+        for (node, id) in ids {
+            if taken.contains(&id) {
+                self.set_quietly(node, key, None);
+            }
         }
     }
 
     /// Renames an instance.
     pub fn rename(&mut self, node: Node, name: &str) {
-        let before = self.name(node).to_owned();
-        self.put_name(node.0, name.to_owned());
+        let before = self.tree.name_text(node.0).to_owned();
+        self.tree.rename(node.0, name);
+        self.renamed.insert(node.0);
         self.journal.done.push(Done::Renamed { node: node.0, before });
     }
 
@@ -323,38 +339,36 @@ impl Scene {
             self.rename(node, name);
             return Ok(());
         }
-        let class = self.class(node).to_owned();
         if let Some(key) = property.strip_prefix('@') {
             let value = value.map(|value| self.to_variant("", "", value)).transpose()?;
-            let attributes = self.instance(node).properties.get(&ustr("Attributes"));
-            let mut all = match attributes {
-                Some(Variant::Attributes(all)) => all.clone(),
-                _ => rbx_types::Attributes::new(),
-            };
+            let mut all = self.attributes(node).unwrap_or_default();
             match value {
                 Some(value) => all.insert(key.to_owned(), value),
                 None => all.remove(key),
             };
-            self.store(node, "Attributes", Some(Variant::Attributes(all)));
+            self.store(node, ustr("Attributes"), Some(Variant::Attributes(all)));
             return Ok(());
         }
-        let value = value.map(|value| self.to_variant(&class, property, value)).transpose()?;
-        self.store(node, property, value);
+        let class = self.class(node);
+        let value = value.map(|value| self.to_variant(class, property, value)).transpose()?;
+        self.store(node, ustr(property), value);
         Ok(())
     }
 
     /// Replaces a script's text.
     pub fn set_source(&mut self, node: Node, text: String) {
-        self.store(node, "Source", Some(Variant::String(text)));
+        self.store(node, ustr("Source"), Some(Variant::String(text)));
     }
 
-    fn store(&mut self, node: Node, property: &str, value: Option<Variant>) {
-        let before = self.put(node.0, property, value);
-        self.journal.done.push(Done::Stored {
-            node: node.0,
-            property: property.to_owned(),
-            before,
-        });
+    fn store(&mut self, node: Node, key: Ustr, value: Option<Variant>) {
+        if let Some(to) = value.as_ref().and_then(pointed)
+            && let Some(pointers) = &mut self.journal.pointers
+        {
+            pointers.entry(to).or_default().push((node.0, key));
+        }
+        let column = self.edits.column(self.tree.class(node.0), key);
+        let before = self.edits.put(column, node.0, value);
+        self.journal.done.push(Done::Stored { node: node.0, column, before });
     }
 
     /// Gives an instance another parent, or another place among its siblings.
@@ -369,10 +383,12 @@ impl Scene {
                 self.path(parent)
             );
         }
-        let before = self.instance(node).parent();
-        let at = self.index(node) as usize;
-        self.unlink(node.0);
-        self.link(node.0, parent.0, index.map(|index| index as usize));
+        let Some(before) = self.tree.parent(node.0) else {
+            return refuse!("`game` itself cannot be moved.");
+        };
+        let at = self.index(node);
+        self.tree.unlink(node.0);
+        self.tree.link(node.0, parent.0, index.map(|index| index as usize));
         self.journal.done.push(Done::Moved { node: node.0, parent: before, index: at });
         Ok(())
     }
@@ -380,33 +396,29 @@ impl Scene {
     /// Removes an instance with all below it. References to it become empty when the scene is
     /// written.
     pub fn delete(&mut self, node: Node) {
-        let parent = self.instance(node).parent();
-        let index = self.index(node) as usize;
-        self.unlink(node.0);
-        self.dom.transfer_within(node.0, self.limbo);
+        let Some(parent) = self.tree.parent(node.0) else {
+            return;
+        };
+        let index = self.index(node);
+        self.tree.unlink(node.0);
+        self.deleted.insert(node.0);
         self.journal.done.push(Done::Deleted { node: node.0, parent, index });
     }
 
     /// The references from outside a subtree into it: who points, by which property, to whom.
     pub fn references_into(&mut self, root: Node) -> Vec<(Node, String, Node)> {
-        let pointers = self.journal.pointers.take().unwrap_or_else(|| {
-            let mut all = Pointers::default();
-            self.add_pointers(&mut all, self.root());
-            all
-        });
+        let pointers = self.journal.pointers.take().unwrap_or_else(|| self.pointers());
         let (mut found, mut seen) = (Vec::new(), FxHashSet::default());
-        for node in self.subtree(root) {
-            for (holder, property) in pointers.get(&node.0).into_iter().flatten() {
+        for node in self.tree.subtree(root.0) {
+            for (holder, property) in pointers.get(&node).into_iter().flatten() {
+                let to = self.variant(*holder, *property).as_deref().and_then(pointed);
                 let holder = Node(*holder);
-                let stands = self.dom.get_by_ref(holder.0).is_some_and(|instance| {
-                    instance.properties.get(property) == Some(&Variant::Ref(node.0))
-                });
-                if stands
+                if to == Some(node)
                     && self.is_live(holder)
                     && !self.is_within(holder, root)
                     && seen.insert((holder, property, node))
                 {
-                    found.push((holder, property.to_string(), node));
+                    found.push((holder, property.to_string(), Node(node)));
                 }
             }
         }
@@ -414,24 +426,43 @@ impl Scene {
         found
     }
 
-    fn add_pointers(&self, pointers: &mut Pointers, root: Node) {
-        for node in self.subtree(root) {
-            for (property, to) in self.references(node) {
-                pointers.entry(to).or_default().push((node.0, property));
+    fn pointers(&self) -> Pointers {
+        let mut pointers = Pointers::default();
+        for (holder, key, to) in self.file.references() {
+            pointers.entry(to).or_default().push((holder, key));
+        }
+        let changed: FxHashSet<u32> =
+            self.edits.nodes().chain(self.bases.keys().copied()).collect();
+        let mut changed: Vec<u32> = changed.into_iter().collect();
+        changed.sort_unstable();
+        for node in changed {
+            for (key, to) in self.references(node) {
+                pointers.entry(to).or_default().push((node, key));
+            }
+        }
+        pointers
+    }
+
+    fn add_pointers(&self, pointers: &mut Pointers, root: u32) {
+        for node in self.tree.subtree(root) {
+            for (key, to) in self.references(node) {
+                pointers.entry(to).or_default().push((node, key));
             }
         }
     }
 
     /// The properties of an instance that point to another, sorted by name.
-    fn references(&self, node: Node) -> Vec<(Ustr, Ref)> {
-        let all = self.instance(node).properties.iter();
-        let mut found: Vec<_> = all
-            .filter_map(|(property, value)| match value {
-                Variant::Ref(to) if to.is_some() => Some((*property, *to)),
-                _ => None,
-            })
-            .collect();
-        found.sort_unstable_by_key(|(property, _)| property.as_str());
+    fn references(&self, node: u32) -> Vec<(Ustr, u32)> {
+        let base = self.base(node);
+        let mut keys = base.map_or_else(Vec::new, |base| self.file.pointing(base));
+        keys.retain(|key| self.edit(node, *key) == Edit::None);
+        let columns = self.edits.of_class(self.tree.class(node));
+        keys.extend(columns.map(|column| column.key).filter(
+            |key| matches!(self.edit(node, *key), Edit::Set(value) if pointed(value).is_some()),
+        ));
+        let points = |key| Some((key, pointed(self.variant(node, key)?.as_ref())?));
+        let mut found: Vec<_> = keys.into_iter().filter_map(points).collect();
+        found.sort_unstable_by_key(|(key, _)| key.as_str());
         found
     }
 
@@ -439,101 +470,50 @@ impl Scene {
     /// property, to whom. A node's place in the walk is its first member.
     pub fn references_out_of(&self, root: Node) -> Vec<(usize, String, Node)> {
         let mut found = Vec::new();
-        for (at, node) in self.subtree(root).enumerate() {
-            for (property, to) in self.references(node) {
+        for (at, node) in self.tree.subtree(root.0).enumerate() {
+            for (key, to) in self.references(node) {
                 let to = Node(to);
                 if self.is_live(to) && !self.is_within(to, root) {
-                    found.push((at, property.to_string(), to));
+                    found.push((at, key.to_string(), to));
                 }
             }
         }
         found
     }
 
-    /// A subtree as a binary model with one root. Deleted ones can be written until they are
-    /// settled.
+    /// A subtree as a model with one root, in the scene's format. Deleted ones can be written too.
     ///
     /// # Errors
     /// The subtree holds what the format cannot.
-    pub fn encode_subtree(&mut self, root: Node) -> Result<Vec<u8>, CodecError> {
-        self.settle_order();
-        codec::encode(&self.dom, &[root.0], Format::Binary)
-    }
-
-    /// The file's number of each instance: what `ref:N` will mean when the written file is read.
-    pub fn numbering(&self) -> Numbering {
-        let mut numbers = Numbering::default();
-        numbers.reserve(self.loaded.len());
-        numbers.extend(self.descendants(self.root()).zip(0..));
-        numbers
-    }
-
-    /// Builds the tree anew where siblings stand in another order than the storage can express.
-    pub(super) fn settle_order(&mut self) {
-        // A change that was taken back and done again leaves the order that the storage has anyway.
-        let dom = &self.dom;
-        self.order.retain(|parent, order| {
-            dom.get_by_ref(*parent).is_some_and(|parent| parent.children() != order)
-        });
-        if self.order.is_empty() {
-            return;
-        }
-        let order = std::mem::take(&mut self.order);
-        let root = self.dom.root_ref();
-        let old = std::mem::replace(&mut self.dom, WeakDom::new(InstanceBuilder::empty()));
-        let (_, mut instances) = old.into_raw();
-        let (mut dom, mut ids): (Option<WeakDom>, _) = (None, Vec::new());
-        let mut stack = vec![(Ref::none(), self.limbo), (Ref::none(), root)];
-        while let Some((parent, node)) = stack.pop() {
-            let Some(instance) = instances.remove(&node) else {
-                continue;
-            };
-            let children = order.get(&node).map_or_else(|| instance.children(), Vec::as_slice);
-            stack.extend(children.iter().rev().map(|child| (node, *child)));
-            ids.extend(unique_id(&instance).map(|id| (node, id)));
-            let builder = InstanceBuilder::new(instance.class)
-                .with_referent(node)
-                .with_name(instance.name)
-                .with_properties(instance.properties);
-            match &mut dom {
-                Some(dom) => {
-                    dom.insert(parent, builder);
-                }
-                None => dom = Some(WeakDom::new(builder)),
-            }
-        }
-        if let Some(dom) = dom {
-            self.dom = dom;
-        }
-        // What was restored may share its id with what waits in limbo; the storage replaces one.
-        for (node, id) in ids {
-            self.put(node, UNIQUE[0], Some(Variant::UniqueId(id)));
-        }
+    pub fn encode_subtree(&self, root: Node) -> Result<Vec<u8>, CodecError> {
+        let mut model = Self::empty(self.format());
+        let node = model.take_in(self, &[root.0]);
+        model.take_ids(self, root.0, node);
+        model.tree.link(node, ROOT, None);
+        model.encode()
     }
 }
 
-fn unique_id(instance: &Instance) -> Option<UniqueId> {
-    match instance.properties.get(&ustr(UNIQUE[0])) {
-        Some(Variant::UniqueId(id)) => Some(*id),
+/// The instance that a value points to.
+pub(super) fn pointed(value: &Variant) -> Option<u32> {
+    match value {
+        Variant::Ref(to) => node_of(*to),
+        Variant::Content(content) => match content.value() {
+            ContentType::Object(to) => node_of(*to),
+            _ => None,
+        },
         _ => None,
     }
 }
 
-/// The unique ids in a subtree.
-fn unique_ids(dom: &WeakDom, root: Ref) -> HashMap<Ref, UniqueId> {
-    dom.descendants_of(root)
-        .filter_map(|instance| Some((instance.referent(), unique_id(instance)?)))
-        .collect()
-}
-
-/// The children of an instance, in the scene's order.
-pub(super) fn children_in_order<'a>(
-    order: &'a FxHashMap<Ref, Vec<Ref>>,
-    dom: &'a WeakDom,
-    parent: Ref,
-) -> &'a [Ref] {
-    match order.get(&parent) {
-        Some(order) => order,
-        None => dom.get_by_ref(parent).map_or(&[], Instance::children),
+/// A value whose references are to the copies of what they were to.
+fn moved(value: &Variant, copies: &FxHashMap<u32, u32>) -> Variant {
+    let Some(to) = pointed(value) else {
+        return value.clone();
+    };
+    let to = copies.get(&to).map(|copy| reference_to(*copy));
+    match value {
+        Variant::Content(_) => to.map_or_else(Content::none, Content::from_referent).into(),
+        _ => to.unwrap_or_else(rbx_types::Ref::none).into(),
     }
 }

@@ -13,9 +13,9 @@ use rbx_types::{
 use scene_schemas::Value;
 use scene_schemas::value::{Content, EnumItem, EnumName};
 
-use super::codec;
 use super::reflection::{self, Access, Derived};
-use super::{Format, Node, Scene};
+use super::xml;
+use super::{Format, Node, Scene, node_of, reference_to};
 use crate::core::refusal::{Refusal, refuse};
 
 impl Scene {
@@ -82,9 +82,8 @@ impl Scene {
     }
 
     fn reference(&self, referent: Ref) -> Option<scene_schemas::Target> {
-        let node = Node(referent);
-        (referent.is_some() && self.dom.get_by_ref(referent).is_some() && self.is_live(node))
-            .then(|| self.target(node))
+        let node = Node(node_of(referent)?);
+        self.is_live(node).then(|| self.target(node))
     }
 
     /// A value as it is stored under a property of a class.
@@ -99,7 +98,7 @@ impl Scene {
             Value::Binary(v) => Variant::BinaryString(v.clone().into()),
             Value::Bool(v) => (*v).into(),
             Value::BrickColor(v) => (*v).into(),
-            Value::CFrame(v) => self.frame(*v, class).into(),
+            Value::CFrame(v) => Self::frame(*v, class).into(),
             Value::Color3(v) if in_bytes(class, property) => Color3uint8::from(*v).into(),
             Value::Color3(v) => (*v).into(),
             Value::Color3uint8(v) => (*v).into(),
@@ -117,7 +116,7 @@ impl Scene {
             Value::NetAssetRef(v) => rbx_types::NetAssetRef::new(v.clone()).into(),
             Value::NumberRange(v) => (*v).into(),
             Value::NumberSequence(v) => v.clone().into(),
-            Value::OptionalCFrame(v) => Variant::OptionalCFrame(v.map(|v| self.frame(v, class))),
+            Value::OptionalCFrame(v) => Variant::OptionalCFrame(v.map(|v| Self::frame(v, class))),
             Value::PhysicalProperties(v) => (*v).into(),
             Value::Ray(v) => (*v).into(),
             Value::Rect(v) => (*v).into(),
@@ -138,15 +137,14 @@ impl Scene {
             Value::Vector2int16(v) => (*v).into(),
             Value::Vector3(v) => (*v).into(),
             Value::Vector3int16(v) => (*v).into(),
-            Value::Attributes(v) => Variant::Attributes(self.attributes(v)?),
+            Value::Attributes(v) => Variant::Attributes(self.to_attributes(v)?),
         })
     }
 
-    /// A frame as a file will hold it. The binary formats, attributes among them, have numbers for
-    /// the rotations by right angles, and store what is next to one as that one.
-    fn frame(&self, mut frame: CFrame, class: &str) -> CFrame {
-        let is_binary = self.format == Format::Binary || class.is_empty();
-        let id = frame.orientation.to_basic_rotation_id().filter(|_| is_binary);
+    /// A frame as a file will hold it. Attributes have numbers for the rotations by right angles, and
+    /// what is next to one is stored as that one.
+    fn frame(mut frame: CFrame, class: &str) -> CFrame {
+        let id = frame.orientation.to_basic_rotation_id().filter(|_| class.is_empty());
         if let Some(exact) = id.and_then(|id| Matrix3::from_basic_rotation_id(id).ok()) {
             frame.orientation = exact;
         }
@@ -154,12 +152,12 @@ impl Scene {
     }
 
     /// A stored value as it is when the file was written and is read again.
-    pub(super) fn as_written(&self, class: &str, value: Value) -> Value {
+    pub(super) fn as_written(class: &str, value: Value) -> Value {
         match value {
-            Value::CFrame(v) => Value::CFrame(self.frame(v, class)),
-            Value::OptionalCFrame(v) => Value::OptionalCFrame(v.map(|v| self.frame(v, class))),
+            Value::CFrame(v) => Value::CFrame(Self::frame(v, class)),
+            Value::OptionalCFrame(v) => Value::OptionalCFrame(v.map(|v| Self::frame(v, class))),
             Value::Attributes(all) => {
-                let written = |(key, value)| (key, self.as_written("", value));
+                let written = |(key, value)| (key, Self::as_written("", value));
                 Value::Attributes(all.into_iter().map(written).collect())
             }
             other => other,
@@ -168,7 +166,7 @@ impl Scene {
 
     /// Refuses a text that the scene's format cannot hold.
     pub fn check_text(&self, text: &str) -> Result<(), Refusal> {
-        match text.chars().find(|c| self.format == Format::Xml && !codec::xml_can_hold(*c)) {
+        match text.chars().find(|c| self.format() == Format::Xml && !xml::can_hold(*c)) {
             None => Ok(()),
             Some(c) => refuse!(
                 "The text has the character U+{:04X}, which an XML file cannot hold; leave it out.",
@@ -177,7 +175,7 @@ impl Scene {
         }
     }
 
-    fn attributes(&self, all: &BTreeMap<String, Value>) -> Result<Attributes, Refusal> {
+    fn to_attributes(&self, all: &BTreeMap<String, Value>) -> Result<Attributes, Refusal> {
         let mut attributes = Attributes::new();
         for (name, value) in all {
             attributes.insert(name.clone(), self.to_variant("", "", value)?);
@@ -196,7 +194,8 @@ impl Scene {
     }
 
     fn referent(&self, target: Option<&scene_schemas::Target>) -> Result<Ref, Refusal> {
-        target.map_or(Ok(Ref::none()), |target| self.locate(target).map(|node| node.0))
+        target
+            .map_or(Ok(Ref::none()), |target| self.locate(target).map(|node| reference_to(node.0)))
     }
 
     /// A property that follows from a stored one.

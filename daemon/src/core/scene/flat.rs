@@ -3,14 +3,12 @@
 //!
 //! It is a picture of one moment. It knows nothing of what is asked.
 
-use rbx_dom_weak::Instance;
-
 use super::{Node, Scene};
 
 /// A subtree in tree order; its root is number 0 and its own parent.
 pub(super) struct Flat<'a> {
     pub(super) scene: &'a Scene,
-    pub(super) instances: Vec<&'a Instance>,
+    nodes: Vec<u32>,
     parents: Vec<u32>,
     /// Behind the last instance of each subtree.
     ends: Vec<u32>,
@@ -18,33 +16,37 @@ pub(super) struct Flat<'a> {
 
 impl<'a> Flat<'a> {
     pub(super) fn of(scene: &'a Scene, root: Node) -> Self {
-        let (mut instances, mut parents) = (Vec::new(), Vec::new());
+        let (mut nodes, mut parents) = (Vec::new(), Vec::new());
         let mut stack = vec![(root.0, 0_u32)];
-        while let Some((referent, parent)) = stack.pop() {
-            let Some(instance) = scene.dom.get_by_ref(referent) else {
-                continue;
-            };
-            let at = instances.len() as u32;
-            instances.push(instance);
+        while let Some((node, parent)) = stack.pop() {
+            let at = nodes.len() as u32;
+            nodes.push(node);
             parents.push(parent);
-            let children =
-                scene.order.get(&referent).map_or_else(|| instance.children(), Vec::as_slice);
-            stack.extend(children.iter().rev().map(|child| (*child, at)));
+            stack.extend(scene.tree.children(node).rev().map(|child| (child, at)));
         }
-        let mut ends: Vec<u32> = (1..=instances.len() as u32).collect();
+        let mut ends: Vec<u32> = (1..=nodes.len() as u32).collect();
         for at in (1..ends.len()).rev() {
             let parent = parents[at] as usize;
             ends[parent] = ends[parent].max(ends[at]);
         }
-        Self { scene, instances, parents, ends }
+        Self { scene, nodes, parents, ends }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.instances.len()
+        self.nodes.len()
     }
 
     pub(super) fn node(&self, at: usize) -> Node {
-        Node(self.instances[at].referent())
+        Node(self.nodes[at])
+    }
+
+    /// The number of the class of an instance, in its scene.
+    pub(super) fn class(&self, at: usize) -> u32 {
+        self.scene.tree.class(self.nodes[at])
+    }
+
+    pub(super) fn name(&self, at: usize) -> &'a str {
+        self.scene.tree.name_text(self.nodes[at])
     }
 
     pub(super) fn parent(&self, at: usize) -> usize {

@@ -122,11 +122,11 @@ fn references_are_known(scene: &mut Scene, root: Node) {
     let all: Vec<Node> = scene.descendants(scene.root()).collect();
     let mut looked = Vec::new();
     for holder in all.into_iter().filter(|holder| !scene.is_within(*holder, root)) {
-        if let Some(Variant::Ref(to)) = scene.instance(holder).properties.get(&ustr("Points"))
-            && scene.dom.get_by_ref(*to).is_some()
-            && scene.is_within(Node(*to), root)
+        if let Some(Variant::Ref(to)) = scene.variant(holder.0, ustr("Points")).as_deref()
+            && let Some(to) = node_of(*to).map(Node)
+            && scene.is_within(to, root)
         {
-            looked.push((holder, "Points".to_owned(), Node(*to)));
+            looked.push((holder, "Points".to_owned(), to));
         }
     }
     let mut known = scene.references_into(root);
@@ -180,8 +180,7 @@ fn files_keep_the_order_of_siblings() {
     for seed in 1..=100 {
         for format in [Format::Binary, Format::Xml] {
             let mut dice = Dice(u64::wrapping_mul(seed, 0x9e37_79b9_7f4a_7c15));
-            let mut scene = start(&mut dice);
-            scene.format = format;
+            let mut scene = start(&mut dice).converted(format).unwrap();
             for _ in 0..30 {
                 edit(&mut scene, &mut dice);
             }

@@ -4,61 +4,105 @@
 //! changed on trial: every change is journalled, and [`Scene::rollback`] takes back what was done
 //! since a [`Mark`]. What a change is allowed to be is decided by who makes it, not here.
 
+mod binary;
 mod change;
-mod chunks;
+mod changes;
 mod codec;
 mod convert;
 pub mod diff;
+mod edits;
+mod file;
 mod fingerprint;
 mod flat;
-mod index;
+mod ids;
+mod interner;
+mod pieces;
 mod read;
 pub mod reflection;
 pub mod selector;
+mod siblings;
+mod stored;
+mod tree;
+mod xml;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
-use rbx_dom_weak::{Instance, InstanceBuilder, WeakDom, ustr};
-use rbx_types::{Ref, UniqueId, Variant};
-use rustc_hash::FxHashMap;
+use rbx_dom_weak::{Ustr, ustr};
+use rbx_types::{Attributes, Ref, Variant};
+use rustc_hash::{FxHashMap, FxHashSet};
 use scene_schemas::entry::Seq;
 use scene_schemas::{InstanceId, InstancePath, Target, Value};
 
 use self::change::Journal;
-use self::index::Names;
+use self::changes::Changes;
+use self::edits::{Edit, Edits};
+use self::file::File;
+use self::ids::Ids;
+use self::pieces::Pieces;
+use self::stored::HIDDEN;
+use self::tree::{ROOT, Tree};
 use crate::core::refusal::{Refusal, did_you_mean, refuse};
 
 pub use self::change::{Mark, Subtree};
-pub use self::codec::{CodecError, Format, MAX_XML_DEPTH, READERS};
+pub use self::codec::{CodecError, Format, READERS};
+pub use self::pieces::Patch;
 pub use self::read::{Owner, read_property, read_props};
 
 /// An instance of a scene. It stays valid while the instance is part of the scene.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Node(Ref);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Node(u32);
 
-/// What `ref:N` will mean when the file that is written from a scene is read: the number of each
-/// instance. References are random numbers already, so they need no strong hash.
-pub type Numbering = FxHashMap<Node, u32>;
+/// How a value refers to an instance of its scene.
+fn reference_to(node: u32) -> Ref {
+    Ref::some(u128::from(node) + 1)
+}
+
+/// The instance that a value refers to.
+fn node_of(to: Ref) -> Option<u32> {
+    let mut number = RefNumber(0);
+    to.hash(&mut number);
+    u32::try_from(number.0.checked_sub(1)?).ok()
+}
+
+/// Takes the number out of a reference, which shows it to hashers alone.
+struct RefNumber(u128);
+
+impl Hasher for RefNumber {
+    fn finish(&self) -> u64 {
+        self.0 as u64
+    }
+
+    fn write(&mut self, _: &[u8]) {}
+
+    fn write_u128(&mut self, number: u128) {
+        self.0 = number;
+    }
+}
 
 /// What is known of a place.
 #[derive(Debug)]
 pub struct Scene {
-    dom: WeakDom,
-    format: Format,
-    /// Where deleted instances wait until the change is settled; never written.
-    limbo: Ref,
-    /// Sibling orders that differ from the one in `dom`.
-    order: FxHashMap<Ref, Vec<Ref>>,
-    names: Names,
-    /// The instances in the order of the file, depth first: `ref:N` is the Nth.
-    loaded: Vec<Ref>,
-    numbers: FxHashMap<Ref, u32>,
-    created: FxHashMap<Ref, (Seq, u32)>,
-    created_by_id: BTreeMap<(Seq, u32), Ref>,
+    file: File,
+    tree: Tree,
+    edits: Edits,
+    /// For a copy, the instance that was read and whose values it has where nothing was set.
+    bases: FxHashMap<u32, u32>,
+    /// The topmost of the instances that were deleted.
+    deleted: FxHashSet<u32>,
+    /// The instances that may have another name than the file says.
+    renamed: FxHashSet<u32>,
+    ids: Ids,
+    created: FxHashMap<u32, (Seq, u32)>,
+    created_by_id: BTreeMap<(Seq, u32), u32>,
     /// The proposal that ids without one belong to.
     scope: Seq,
     journal: Journal,
+    /// The file as it was last put in its place, and as it was last made, of the one that was read.
+    stands: Pieces,
+    made: Pieces,
 }
 
 impl Scene {
@@ -67,79 +111,87 @@ impl Scene {
     /// # Errors
     /// The bytes are not a place, or one that the reader does not support.
     pub fn decode(bytes: &[u8]) -> Result<Self, CodecError> {
-        let format = codec::detect(bytes)?;
-        // The storage gives ids by the clock where they collide. Its own clock tells which they are,
-        // and they are taken out again: what is read depends on the bytes alone.
-        let before = UniqueId::now();
-        let dom = codec::decode(bytes, format)?;
-        let made = before.ok().zip(UniqueId::now().ok());
-        Ok(Self::new(dom, format, made.map(|(before, after)| before.time()..=after.time())))
+        Self::open(bytes.into())
+    }
+
+    /// Opens a place or model: reads its tree, and everything else when it is asked for.
+    ///
+    /// # Errors
+    /// The bytes are not a place, or one that the reader does not support.
+    pub fn open(bytes: Arc<[u8]>) -> Result<Self, CodecError> {
+        File::open(bytes).map(Self::new)
     }
 
     /// An empty scene.
     pub fn empty(format: Format) -> Self {
-        Self::new(WeakDom::new(InstanceBuilder::new("DataModel")), format, None)
+        Self::new(File::empty(format))
     }
 
-    fn new(mut dom: WeakDom, format: Format, made: Option<RangeInclusive<u32>>) -> Self {
-        let limbo = dom.insert(Ref::none(), InstanceBuilder::new("Folder"));
-        let mut scene = Self {
-            numbers: FxHashMap::default(),
-            names: Names::default(),
-            loaded: Vec::new(),
-            dom,
-            format,
-            limbo,
-            order: FxHashMap::default(),
+    fn new((file, tree): (File, Tree)) -> Self {
+        let stands = Pieces::whole(file.bytes().len());
+        Self {
+            file,
+            tree,
+            edits: Edits::default(),
+            bases: FxHashMap::default(),
+            deleted: FxHashSet::default(),
+            renamed: FxHashSet::default(),
+            ids: Ids::default(),
             created: FxHashMap::default(),
             created_by_id: BTreeMap::new(),
             scope: Seq(0),
             journal: Journal::default(),
-        };
-        scene.load(made.as_ref());
-        scene
+            made: stands.clone(),
+            stands,
+        }
     }
 
-    /// Enters every instance into the indices, and takes away the unique ids that the storage made
-    /// up while it read: where several instances have the same one, such as none in a binary file.
-    /// They would differ each time. One walk does it all: visiting a large tree costs more than
-    /// what is noted on the way.
-    fn load(&mut self, made: Option<&RangeInclusive<u32>>) {
-        let (id, mut made_up) = (ustr(change::UNIQUE[0]), Vec::new());
-        let mut stack = vec![self.dom.root_ref()];
-        while let Some(node) = stack.pop() {
-            let Some(instance) = self.dom.get_by_ref(node) else {
-                continue;
-            };
-            stack.extend(instance.children().iter().rev());
-            if instance.parent().is_some() {
-                self.numbers.insert(node, self.loaded.len() as u32);
-                self.loaded.push(node);
-                self.names.append(instance.parent(), &instance.name, node);
-            }
-            if let Some(made) = made
-                && let Some(Variant::UniqueId(id)) = instance.properties.get(&id)
-                && made.contains(&id.time())
-            {
-                made_up.push(node);
-            }
-        }
-        for node in made_up {
-            if let Some(instance) = self.dom.get_by_ref_mut(node) {
-                instance.properties.remove(&id);
-            }
-        }
+    /// Makes the file anew, in the format that it was read in; [`Scene::runs`] gives its bytes.
+    ///
+    /// # Errors
+    /// The format cannot hold what was set.
+    pub fn make(&mut self) -> Result<(), CodecError> {
+        let Self { tree, edits, bases, renamed, deleted, .. } = self;
+        let changes = Changes::new(tree, edits, bases, renamed, deleted);
+        self.ids.give(&self.file, &changes.added);
+        self.made = self.file.write(&changes, &self.ids)?;
+        Ok(())
+    }
+
+    /// The bytes of the file as it was last made, run by run.
+    pub fn runs(&self) -> impl Iterator<Item = &[u8]> {
+        self.made.runs(self.file.bytes())
+    }
+
+    /// How the file that stands is made again of the one that was last made.
+    pub fn way_back(&self) -> Patch {
+        self.stands.made_of(&self.made, self.file.bytes())
     }
 
     /// Writes the scene down, in the format that it was read in.
+    ///
+    /// # Errors
+    /// The format cannot hold what was set.
     pub fn encode(&mut self) -> Result<Vec<u8>, CodecError> {
-        self.settle_order();
-        codec::encode(&self.dom, self.dom.root().children(), self.format)
+        self.make()?;
+        let mut bytes = Vec::with_capacity(self.made.len());
+        self.runs().for_each(|run| bytes.extend_from_slice(run));
+        Ok(bytes)
     }
 
     /// The format that it was read in.
     pub fn format(&self) -> Format {
-        self.format
+        self.file.format()
+    }
+
+    /// What the file has that is kept and cannot be shown, in a person's words.
+    pub fn not_understood(&self) -> Vec<String> {
+        self.file.not_understood()
+    }
+
+    /// Why no instance of a class can be created or deleted; none where it can.
+    pub fn fixed(&self, class: &str) -> Option<String> {
+        self.file.fixed(self.tree.class_names.find(class)?)
     }
 
     /// Whether it is a place; otherwise it is a model, whose roots may be of any class.
@@ -162,33 +214,22 @@ impl Scene {
 
     /// `game`.
     pub fn root(&self) -> Node {
-        Node(self.dom.root_ref())
-    }
-
-    fn instance(&self, node: Node) -> &Instance {
-        // A node is only made from an instance of this scene, and deleted ones stay in limbo while
-        // anybody may hold them; the root stands in for one that was kept for too long.
-        self.dom.get_by_ref(node.0).unwrap_or_else(|| self.dom.root())
+        Node(ROOT)
     }
 
     /// The instance's name.
     pub fn name(&self, node: Node) -> &str {
-        if node == self.root() { "game" } else { &self.instance(node).name }
+        if node == self.root() { "game" } else { self.tree.name_text(node.0) }
     }
 
     /// The instance's class.
     pub fn class(&self, node: Node) -> &str {
-        self.instance(node).class.as_str()
+        self.tree.class_name(node.0)
     }
 
     /// The instance's parent; none for `game`.
     pub fn parent(&self, node: Node) -> Option<Node> {
-        let parent = self.instance(node).parent();
-        parent.is_some().then_some(Node(parent))
-    }
-
-    fn child_refs(&self, parent: Ref) -> &[Ref] {
-        change::children_in_order(&self.order, &self.dom, parent)
+        self.tree.parent(node.0).map(Node)
     }
 
     /// The instance's children, in order.
@@ -196,59 +237,111 @@ impl Scene {
         &self,
         node: Node,
     ) -> impl DoubleEndedIterator<Item = Node> + ExactSizeIterator {
-        self.child_refs(node.0).iter().copied().map(Node)
+        self.tree.children(node.0).map(Node)
     }
 
     /// Everything below an instance, depth first, in order.
-    pub fn descendants(&self, node: Node) -> Descendants<'_> {
-        Descendants { scene: self, stack: self.children(node).rev().collect() }
+    pub fn descendants(&self, node: Node) -> impl Iterator<Item = Node> {
+        self.subtree(node).skip(1)
     }
 
     /// An instance and everything below it, depth first, in order.
-    pub fn subtree(&self, node: Node) -> Descendants<'_> {
-        Descendants { scene: self, stack: vec![node] }
+    pub fn subtree(&self, node: Node) -> impl Iterator<Item = Node> {
+        self.tree.subtree(node.0).map(Node)
     }
 
     /// Whether `node` is `ancestor` or below it.
     pub fn is_within(&self, node: Node, ancestor: Node) -> bool {
-        let mut at = Some(node);
-        while let Some(here) = at {
-            if here == ancestor {
-                return true;
-            }
-            at = self.parent(here);
-        }
-        false
+        self.tree.is_within(node.0, ancestor.0)
     }
 
     /// Whether the instance is part of the place (not deleted).
     pub fn is_live(&self, node: Node) -> bool {
-        self.dom.get_by_ref(node.0).is_some() && self.is_within(node, self.root())
+        self.tree.contains(node.0) && self.is_within(node, self.root())
     }
 
     /// Where the instance stands among its siblings, from 0.
     pub fn index(&self, node: Node) -> u32 {
-        let siblings = self.parent(node).map_or(&[][..], |parent| self.child_refs(parent.0));
-        siblings.iter().position(|sibling| *sibling == node.0).unwrap_or(0) as u32
+        self.tree.position(node.0).unwrap_or(0) as u32
+    }
+
+    fn edit(&self, node: u32, key: Ustr) -> Edit<'_> {
+        self.edits.get(self.tree.class(node), key, node)
+    }
+
+    /// The instance that was read and whose values an instance has where nothing was set.
+    fn base(&self, node: u32) -> Option<u32> {
+        if node < self.tree.read_len() { Some(node) } else { self.bases.get(&node).copied() }
+    }
+
+    /// A stored property of an instance, as the file crates say it.
+    fn variant(&self, node: u32, key: Ustr) -> Option<Cow<'_, Variant>> {
+        match self.edit(node, key) {
+            Edit::Set(value) => Some(Cow::Borrowed(value)),
+            Edit::Removed => None,
+            Edit::None => self.file.value(self.base(node)?, key).map(Cow::Owned),
+        }
+    }
+
+    /// The stored properties of an instance, hidden ones too.
+    fn keys(&self, node: u32) -> Vec<Ustr> {
+        let is_set = |key: Ustr| matches!(self.edit(node, key), Edit::Set(_));
+        let read = self.base(node).map_or_else(Cow::default, |base| self.file.keys(base));
+        let stays = |key: &Ustr| matches!(self.edit(node, *key), Edit::None);
+        let mut keys: Vec<Ustr> = read.iter().copied().filter(stays).collect();
+        let columns = self.edits.of_class(self.tree.class(node));
+        keys.extend(columns.map(|column| column.key).filter(|key| is_set(*key)));
+        keys
+    }
+
+    /// The stored properties of an instance, as the file crates say them.
+    fn properties(&self, node: Node) -> Vec<(Ustr, Variant)> {
+        let mut all = Vec::new();
+        if let Some(base) = self.base(node.0) {
+            self.file.each(base, &mut |key, value| {
+                if self.edit(node.0, key) == Edit::None {
+                    all.push((key, value));
+                }
+            });
+        }
+        for column in self.edits.of_class(self.tree.class(node.0)) {
+            if let Edit::Set(value) = self.edits.of(column, node.0) {
+                all.push((column.key, value.clone()));
+            }
+        }
+        all.retain(|(key, _)| !key.starts_with(HIDDEN));
+        all
+    }
+
+    /// The classes of the scene, by their numbers.
+    fn class_names(&self) -> Vec<Ustr> {
+        (0..self.tree.class_names.len() as u32)
+            .map(|id| ustr(self.tree.class_names.get(id)))
+            .collect()
     }
 
     /// A script's text.
-    pub fn source(&self, node: Node) -> Option<&str> {
-        let instance = self.instance(node);
-        if !reflection::is_script(instance.class.as_str()) {
+    pub fn source(&self, node: Node) -> Option<Cow<'_, str>> {
+        if !reflection::is_script(self.class(node)) {
             return None;
         }
-        match instance.properties.get(&ustr("Source")) {
-            Some(Variant::String(text)) => Some(text),
-            Some(_) => None,
-            None => Some(""),
+        let key = ustr("Source");
+        match self.edit(node.0, key) {
+            Edit::Set(Variant::String(text)) => Some(Cow::Borrowed(text)),
+            Edit::Set(_) => None,
+            Edit::Removed => Some(Cow::default()),
+            Edit::None => {
+                let base = self.base(node.0);
+                let text = base.and_then(|base| self.file.text(base, key));
+                Some(text.unwrap_or_default())
+            }
         }
     }
 
     /// The names of the properties that are stored, sorted. Attributes and tags are among them.
-    pub fn stored_names(&self, node: Node) -> Vec<&str> {
-        let mut names: Vec<_> =
-            self.instance(node).properties.keys().map(rbx_dom_weak::Ustr::as_str).collect();
+    pub fn stored_names(&self, node: Node) -> Vec<&'static str> {
+        let keys = self.keys(node.0).into_iter().map(|key| key.as_str());
+        let mut names: Vec<_> = keys.filter(|name| !name.starts_with(HIDDEN)).collect();
         names.sort_unstable();
         names
     }
@@ -256,14 +349,13 @@ impl Scene {
     /// A stored property (`Name` too); none where the file does not have it.
     pub fn stored(&self, node: Node, property: &str) -> Option<Value> {
         if property == "Name" {
-            return Some(Value::String(self.instance(node).name.clone()));
+            return Some(Value::String(self.tree.name_text(node.0).to_owned()));
         }
         if let Some(key) = property.strip_prefix('@') {
             return self.attribute(node, key);
         }
-        let instance = self.instance(node);
-        let variant = instance.properties.get(&ustr(property))?;
-        Some(self.to_value(instance.class.as_str(), property, variant))
+        let variant = self.variant(node.0, ustr(property))?;
+        Some(self.to_value(self.class(node), property, &variant))
     }
 
     /// A property as it is in effect: the stored one, or its default. Aliases, replaced and derived
@@ -286,32 +378,30 @@ impl Scene {
         }
     }
 
-    /// The instance's attributes, by name.
-    pub fn attribute_names(&self, node: Node) -> Vec<&str> {
-        match self.instance(node).properties.get(&ustr("Attributes")) {
-            Some(Variant::Attributes(all)) => all.iter().map(|(name, _)| name.as_str()).collect(),
-            _ => Vec::new(),
+    fn attributes(&self, node: Node) -> Option<Attributes> {
+        match self.variant(node.0, ustr("Attributes")).map(Cow::into_owned) {
+            Some(Variant::Attributes(all)) => Some(all),
+            _ => None,
         }
+    }
+
+    /// The names of the instance's attributes, sorted.
+    pub fn attribute_names(&self, node: Node) -> Vec<String> {
+        self.attributes(node).into_iter().flatten().map(|(name, _)| name).collect()
     }
 
     /// An attribute.
     pub fn attribute(&self, node: Node, key: &str) -> Option<Value> {
-        match self.instance(node).properties.get(&ustr("Attributes")) {
-            Some(Variant::Attributes(all)) => {
-                all.get(key).map(|variant| self.to_value("", "", variant))
-            }
-            _ => None,
-        }
+        let all = self.attributes(node)?;
+        all.get(key).map(|variant| self.to_value("", "", variant))
     }
 
     /// The instance's tags.
-    pub fn tags(&self, node: Node) -> impl Iterator<Item = &str> {
-        match self.instance(node).properties.get(&ustr("Tags")) {
-            Some(Variant::Tags(tags)) => Some(tags.iter()),
-            _ => None,
+    pub fn tags(&self, node: Node) -> Vec<String> {
+        match self.variant(node.0, ustr("Tags")).as_deref() {
+            Some(Variant::Tags(tags)) => tags.iter().map(str::to_owned).collect(),
+            _ => Vec::new(),
         }
-        .into_iter()
-        .flatten()
     }
 
     /// The canonical path. Siblings of one name are numbered.
@@ -320,7 +410,7 @@ impl Scene {
         let mut at = node;
         while at != self.root() {
             let Some(parent) = self.parent(at) else { break };
-            let index = self.names.ordinal(parent.0, self.name(at), at.0);
+            let index = self.tree.ordinal(at.0);
             segments.push(scene_schemas::path::Segment { name: self.name(at).to_owned(), index });
             at = parent;
         }
@@ -343,7 +433,7 @@ impl Scene {
         segment: &scene_schemas::path::Segment,
         path: &InstancePath,
     ) -> Result<Node, Refusal> {
-        let named = self.names.count(at.0, &segment.name);
+        let named = self.tree.count_named(at.0, &segment.name);
         let n = segment.index.unwrap_or(1) as usize;
         if n <= named && (named == 1 || segment.index.is_some()) {
             return self.nth_named(at, &segment.name, n - 1).ok_or_else(|| {
@@ -378,7 +468,7 @@ impl Scene {
 
     /// How many children of that name an instance has.
     pub fn count_named(&self, parent: Node, name: &str) -> usize {
-        self.names.count(parent.0, name)
+        self.tree.count_named(parent.0, name)
     }
 
     /// The first child of that name.
@@ -387,16 +477,27 @@ impl Scene {
     }
 
     fn nth_named(&self, parent: Node, name: &str, n: usize) -> Option<Node> {
-        self.names.nth(parent.0, name, n).map(Node)
+        self.tree.nth_named(parent.0, name, n).map(Node)
     }
 
     /// The stable id of an instance.
     pub fn id(&self, node: Node) -> InstanceId {
-        match (self.created.get(&node.0), self.numbers.get(&node.0)) {
-            (Some((scope, k)), _) if *scope == self.scope => InstanceId::new_in_proposal(*k),
-            (Some((scope, k)), _) => InstanceId(format!("new:{scope}.{k}")),
-            (None, Some(n)) => InstanceId(format!("ref:{n}")),
-            (None, None) => InstanceId("game".to_owned()),
+        match self.created.get(&node.0) {
+            Some((scope, k)) if *scope == self.scope => InstanceId::new_in_proposal(*k),
+            Some((scope, k)) => InstanceId(format!("new:{scope}.{k}")),
+            None => self.written_id(node),
+        }
+    }
+
+    /// The id that an instance has in the file as it was last made. An instance that the file does
+    /// not tell from others goes by its place in the file.
+    pub fn written_id(&self, node: Node) -> InstanceId {
+        if node == self.root() {
+            return InstanceId("game".to_owned());
+        }
+        match self.file_id(node.0) {
+            Some(id) => InstanceId(format!("ref:{id}")),
+            None => InstanceId(format!("ref:#{}", node.0)),
         }
     }
 
@@ -406,8 +507,8 @@ impl Scene {
         if text == "game" {
             return Some(self.root());
         }
-        if let Some(n) = text.strip_prefix("ref:") {
-            return self.loaded.get(n.parse::<usize>().ok()?).copied().map(Node);
+        if let Some(id) = text.strip_prefix("ref:") {
+            return self.by_written_id(id).map(Node);
         }
         let local = text.strip_prefix("new:")?;
         let key = match local.split_once('.') {
@@ -415,6 +516,19 @@ impl Scene {
             None => (self.scope, local.parse().ok()?),
         };
         self.created_by_id.get(&key).copied().map(Node)
+    }
+
+    fn by_written_id(&self, id: &str) -> Option<u32> {
+        if let Some(place) = id.strip_prefix('#') {
+            return place.parse().ok().filter(|node| *node < self.tree.read_len());
+        }
+        // What was deleted may have come back under its id.
+        self.ids.node(id).or_else(|| self.file.node(id))
+    }
+
+    /// What the file calls an instance.
+    fn file_id(&self, node: u32) -> Option<Cow<'_, str>> {
+        self.ids.get(node).map(Cow::Borrowed).or_else(|| self.file.id(node))
     }
 
     /// How a command addresses an instance.
@@ -446,23 +560,6 @@ impl Scene {
 /// "1 child", "3 children".
 pub fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
-}
-
-/// A walk over a subtree, depth first.
-#[derive(Debug)]
-pub struct Descendants<'a> {
-    scene: &'a Scene,
-    stack: Vec<Node>,
-}
-
-impl Iterator for Descendants<'_> {
-    type Item = Node;
-
-    fn next(&mut self) -> Option<Node> {
-        let node = self.stack.pop()?;
-        self.stack.extend(self.scene.children(node).rev());
-        Some(node)
-    }
 }
 
 #[cfg(test)]

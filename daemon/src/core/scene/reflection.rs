@@ -4,8 +4,6 @@
 //! The database knows no methods, events or documentation. A newer database in the user's home is
 //! deliberately not read: the same input must give the same fingerprints everywhere.
 
-use std::sync::LazyLock;
-
 use rbx_reflection::{
     ClassDescriptor, ClassTag, DataType, PropertyDescriptor, PropertyKind, PropertyMigration,
     PropertySerialization, ReflectionDatabase, Scriptability,
@@ -17,32 +15,6 @@ use crate::core::refusal::{Refusal, did_you_mean, refuse};
 /// The bundled database.
 pub fn database() -> &'static ReflectionDatabase<'static> {
     rbx_reflection_database::get_bundled()
-}
-
-/// The database for readers of files: the same without default values.
-///
-/// The readers of the rbx crates take just the number of defaults from it, as the room to keep for
-/// each instance's properties. Files store few of them, so of 600 MB for a place of 100,000 parts
-/// most would stay empty.
-pub fn for_readers() -> &'static ReflectionDatabase<'static> {
-    static LEAN: LazyLock<ReflectionDatabase<'static>> = LazyLock::new(|| {
-        let full = database();
-        let mut lean = ReflectionDatabase::new();
-        lean.version = full.version;
-        lean.enums.clone_from(&full.enums);
-        lean.classes =
-            full.classes.iter().map(|(name, it)| (*name, without_defaults(it))).collect();
-        lean
-    });
-    &LEAN
-}
-
-fn without_defaults(class: &ClassDescriptor<'static>) -> ClassDescriptor<'static> {
-    let mut lean = ClassDescriptor::new(class.name);
-    lean.tags.clone_from(&class.tags);
-    lean.superclass = class.superclass;
-    lean.properties.clone_from(&class.properties);
-    lean
 }
 
 /// A class of this name, where there is one.
@@ -136,9 +108,7 @@ pub enum Derived {
 
 /// The descriptor of a property of a class, or of its superclasses.
 fn descriptor(class_name: &str, property: &str) -> Option<&'static PropertyDescriptor<'static>> {
-    database()
-        .superclasses_iter(class(class_name)?)
-        .find_map(|class| class.properties.get(property))
+    found(class_name, property).map(|(_, found)| found)
 }
 
 /// All property names of a class, its superclasses' included.
@@ -189,6 +159,67 @@ fn derived(class_name: &str, property: &str) -> Option<Derived> {
         "Enabled" if is_a(class_name, "BaseScript") => Some(Derived::Enabled),
         _ => None,
     }
+}
+
+/// What a name that stands in a file means.
+#[derive(Debug, Clone, Copy)]
+pub enum Known {
+    /// A property, under the name that scripts use, and its type.
+    Shown(&'static str, VariantType),
+    /// A property of the past, of this type; others stand for it now.
+    Replaced(VariantType, &'static PropertyMigration<'static>),
+    /// A property that is not kept in files; older files may have it.
+    Hidden,
+    /// Reflection does not know it.
+    Unknown,
+}
+
+/// What a name that stands in a file means for a class.
+pub fn known(class_name: &str, stored: &str) -> Known {
+    let Some((class, found)) = found(class_name, stored) else {
+        return Known::Unknown;
+    };
+    let canonical = match &found.kind {
+        PropertyKind::Alias { alias_for } => class.properties.get(alias_for),
+        _ => Some(found),
+    };
+    let Some(PropertyDescriptor { name, data_type, kind, .. }) = canonical else {
+        return Known::Unknown;
+    };
+    match kind {
+        PropertyKind::Canonical { serialization } => match serialization {
+            PropertySerialization::DoesNotSerialize => Known::Hidden,
+            PropertySerialization::Migrate(migration) => Known::Replaced(data_type.ty(), migration),
+            _ => Known::Shown(name, data_type.ty()),
+        },
+        _ => Known::Unknown,
+    }
+}
+
+/// The name and type under which files have a property; none where reflection does not know it.
+pub fn written(class_name: &str, property: &str) -> Option<(&'static str, VariantType)> {
+    let (class, found) = found(class_name, property)?;
+    let PropertyKind::Canonical { serialization } = &found.kind else {
+        return None;
+    };
+    match serialization {
+        PropertySerialization::Serializes => Some((found.name, found.data_type.ty())),
+        PropertySerialization::SerializesAs(name) => {
+            let found = class.properties.get(name)?;
+            Some((found.name, found.data_type.ty()))
+        }
+        _ => None,
+    }
+}
+
+/// A property of a class or of its superclasses, with the class that has it.
+fn found(
+    class_name: &str,
+    property: &str,
+) -> Option<(&'static ClassDescriptor<'static>, &'static PropertyDescriptor<'static>)> {
+    database()
+        .superclasses_iter(class(class_name)?)
+        .find_map(|class| Some((class, class.properties.get(property)?)))
 }
 
 /// How a property may be written by an edit.

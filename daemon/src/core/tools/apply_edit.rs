@@ -32,7 +32,7 @@ fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
     let node = draft.scene().resolve(&args.path)?;
     edit::check_limits(&args.edits).map_err(Refusal::new)?;
     let before = text_of(draft.scene(), node, &args.path)?;
-    let changed = edit::apply(before, &args.edits).map_err(Refusal::new)? != before;
+    let changed = edit::apply(&before, &args.edits).map_err(Refusal::new)? != before;
     if changed {
         draft.edit_script(node, args.edits)?;
         draft.title(format!("Edit {}", args.path));

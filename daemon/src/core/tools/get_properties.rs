@@ -81,7 +81,7 @@ fn value(scene: &Scene, node: Node, name: &str) -> Option<Json> {
     match name {
         "ClassName" => Some(scene.class(node).into()),
         "Parent" => scene.parent(node).map(|parent| scene.path(parent).to_string().into()),
-        "Tags" => Some(scene.tags(node).collect()),
+        "Tags" => Some(scene.tags(node).into()),
         name => scene.value(node, name).map(|value| value.plain()),
     }
 }

@@ -50,7 +50,7 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
         .take(MAX_SCRIPTS)
         .map(|node| {
             let path = scene.path(node);
-            match luau::outline(scene.source(node).unwrap_or_default()) {
+            match luau::outline(&scene.source(node).unwrap_or_default()) {
                 Ok(definitions) => {
                     let list: Vec<_> = definitions
                         .iter()

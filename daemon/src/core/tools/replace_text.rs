@@ -121,7 +121,7 @@ fn replace(
 ) -> Result<Result<usize, EditError>, Refusal> {
     let path = draft.scene().path(node);
     let text = text_of(draft.scene(), node, &path)?;
-    match edit::replace(text, replacements) {
+    match edit::replace(&text, replacements) {
         Ok(replaced) => {
             let matches = replaced.counts.iter().sum();
             draft.edit_script(node, replaced.edits)?;

@@ -49,7 +49,7 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
             continue;
         };
         scripts += 1;
-        if !pattern.is_match(text) {
+        if !pattern.is_match(&text) {
             continue;
         }
         let path = scene.path(node);

@@ -20,13 +20,13 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
     let node = scene.resolve(&args.path)?;
     let before = text_of(scene, node, &args.path)?;
     edit::check_limits(&args.edits).map_err(Refusal::new)?;
-    let after = edit::apply(before, &args.edits).map_err(Refusal::new)?;
-    let errors: Vec<_> = luau::new_errors(before, &after)
+    let after = edit::apply(&before, &args.edits).map_err(Refusal::new)?;
+    let errors: Vec<_> = luau::new_errors(&before, &after)
         .iter()
         .map(|error| json!({ "line": error.line, "message": error.message }))
         .collect();
-    let hunks = edit::hunks(before, &after, CONTEXT);
-    let edit::LineCounts { added, removed } = edit::line_counts(before, &after);
+    let hunks = edit::hunks(&before, &after, CONTEXT);
+    let edit::LineCounts { added, removed } = edit::line_counts(&before, &after);
     Ok(json!({
         "path": scene.path(node),
         "diff": edit::unified(&hunks),

@@ -278,7 +278,7 @@ fn several_changes_are_one_proposal_and_later_ones_see_earlier_ones() {
     assert_eq!(proposal.class, Class::Additive);
     assert_eq!(answer["results"][3]["path"], "game.ServerScriptService.Store");
     assert_eq!(
-        scene.source(at(&scene, "game.ServerScriptService.Store.Init")),
+        scene.source(at(&scene, "game.ServerScriptService.Store.Init")).as_deref(),
         Some("print('shop')\n")
     );
     let bad = json!([

@@ -28,7 +28,7 @@ struct Args {
 
 fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
     let node = draft.scene().resolve(&args.path)?;
-    let edits = edit::whole(text_of(draft.scene(), node, &args.path)?, &args.source);
+    let edits = edit::whole(&text_of(draft.scene(), node, &args.path)?, &args.source);
     let changed = !edits.is_empty();
     if changed {
         draft.edit_script(node, edits)?;

@@ -12,13 +12,14 @@
 mod bytes;
 mod pair;
 
-use rbx_dom_weak::{Instance, Ustr};
+use rbx_dom_weak::Ustr;
 use rbx_types::{Attributes, Ref, Variant};
 use scene_schemas::{InstancePath, Value};
 
 use self::bytes::{Bytes, Point};
 use self::pair::{Defaults, Side};
 use super::Scene;
+use super::change::pointed;
 use super::flat::Flat;
 
 const UNIQUE_ID: &str = "UniqueId";
@@ -169,19 +170,22 @@ impl Comparison<'_> {
     }
 
     fn compare(&mut self, was: usize, is: usize) {
-        let (before, after) = (self.a.flat.instances[was], self.b.flat.instances[is]);
         let mut names = Vec::new();
-        if before.name != after.name {
+        if self.a.flat.name(was) != self.b.flat.name(is) {
             names.push("Name".to_owned());
         }
-        for (key, old) in &before.properties {
-            let new = after.properties.get(key);
-            if new != Some(old) && self.differs(before, *key, Some(old), new) {
+        let (before, after) = (self.a.properties(was), self.b.properties(is));
+        let class = self.b.class(is);
+        for (key, old) in &before {
+            let new = after.get(key);
+            // The same reference in two scenes may mean two instances.
+            let is_same = new == Some(old) && pointed(old).is_none();
+            if !is_same && self.differs(class, *key, Some(old), new) {
                 add_names(&mut names, *key, Some(old), new);
             }
         }
-        for (key, new) in &after.properties {
-            if !before.properties.contains_key(key) && self.differs(after, *key, None, Some(new)) {
+        for (key, new) in &after {
+            if !before.contains_key(key) && self.differs(class, *key, None, Some(new)) {
                 add_names(&mut names, *key, None, Some(new));
             }
         }
@@ -221,8 +225,8 @@ impl Comparison<'_> {
             self.found.push(Difference::Script {
                 path: b.path(new),
                 class: class(&self.b, is),
-                before: before.to_owned(),
-                after: after.to_owned(),
+                before: before.into_owned(),
+                after: after.into_owned(),
             });
         }
     }
@@ -230,7 +234,7 @@ impl Comparison<'_> {
     /// Whether two stored values of a property, at least one of which is there, mean something else.
     fn differs(
         &mut self,
-        owner: &Instance,
+        class: Ustr,
         key: Ustr,
         old: Option<&Variant>,
         new: Option<&Variant>,
@@ -252,8 +256,8 @@ impl Comparison<'_> {
             }
             (Some(_), Some(_)) => scratch.0 != scratch.1,
             _ if is_id(key) => false,
-            (Some(it), None) => !defaults.of(owner.class).means(key, it, &scratch.0),
-            (None, Some(it)) => !defaults.of(owner.class).means(key, it, &scratch.1),
+            (Some(it), None) => !defaults.of(class).means(key, it, &scratch.0),
+            (None, Some(it)) => !defaults.of(class).means(key, it, &scratch.1),
             (None, None) => false,
         }
     }
@@ -301,7 +305,7 @@ fn path(side: &Side<'_>, at: usize) -> InstancePath {
 }
 
 fn class(side: &Side<'_>, at: usize) -> String {
-    side.flat.instances[at].class.to_string()
+    side.class(at).to_string()
 }
 
 #[cfg(test)]

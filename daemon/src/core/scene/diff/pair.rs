@@ -11,6 +11,7 @@ use rbx_dom_weak::{AHashMap, Ustr, UstrMap, ustr};
 use rbx_types::{Ref, UniqueId, Variant};
 
 use super::super::flat::Flat;
+use super::super::node_of;
 use super::super::reflection;
 use super::bytes::{Bytes, is_blank};
 use super::{HISTORY_ID, UNIQUE_ID};
@@ -21,7 +22,10 @@ pub(super) const NONE: u32 = u32::MAX;
 /// One of the two scenes, with what is needed to find an instance's counterpart.
 pub(super) struct Side<'a> {
     pub(super) flat: Flat<'a>,
-    numbers: AHashMap<Ref, u32>,
+    /// The classes of the scene, by their numbers.
+    classes: Vec<Ustr>,
+    /// For each instance of the scene, its number here.
+    numbers: Vec<u32>,
     /// Hashes of whole subtrees, without the name of the topmost.
     contents: Vec<u64>,
     /// The same with it.
@@ -32,16 +36,15 @@ pub(super) struct Side<'a> {
 
 impl<'a> Side<'a> {
     pub(super) fn new(flat: Flat<'a>, defaults: &mut Defaults) -> Self {
-        let numbers = flat
-            .instances
-            .iter()
-            .zip(0..)
-            .map(|(instance, at)| (instance.referent(), at))
-            .collect();
+        let mut numbers = vec![NONE; flat.scene.tree.len() as usize];
+        for at in 0..flat.len() {
+            numbers[flat.node(at).0 as usize] = at as u32;
+        }
         let mut side = Self {
             pairs: vec![NONE; flat.len()],
             contents: Vec::new(),
             subtrees: Vec::new(),
+            classes: flat.scene.class_names(),
             numbers,
             flat,
         };
@@ -51,7 +54,8 @@ impl<'a> Side<'a> {
 
     /// The number of the instance that a reference points to; none for one that is not in the scene.
     pub(super) fn number(&self, to: Ref) -> Option<usize> {
-        self.numbers.get(&to).map(|at| *at as usize)
+        let at = self.numbers.get(node_of(to)? as usize)?;
+        (*at != NONE).then_some(*at as usize)
     }
 
     /// Hashes of all instances, each without its name, children and ids. A reference counts as the
@@ -59,17 +63,18 @@ impl<'a> Side<'a> {
     fn hash_instances(&self, defaults: &mut Defaults) -> Vec<u64> {
         let (mut references, mut scratch) = (Vec::new(), Vec::new());
         let mut hashes = Vec::with_capacity(self.flat.len());
-        for (at, instance) in self.flat.instances.iter().enumerate() {
-            let defaults = defaults.of(instance.class);
-            let mut sum = instance.class.precomputed_hash();
-            for (key, variant) in &instance.properties {
+        for at in 0..self.flat.len() {
+            let class = self.class(at);
+            let defaults = defaults.of(class);
+            let mut sum = class.precomputed_hash();
+            for (key, variant) in self.flat.scene.properties(self.flat.node(at)) {
                 if let Variant::Ref(to) = variant {
-                    references.extend(self.number(*to).map(|to| (at, *key, to)));
-                } else if !is_id(*key) && !defaults.equals(*key, variant) {
+                    references.extend(self.number(to).map(|to| (at, key, to)));
+                } else if !is_id(key) && !defaults.equals(key, &variant) {
                     scratch.clear();
                     let (out, point) = (&mut scratch, &|_| 1);
-                    Bytes { out, point }.variant(variant);
-                    if !defaults.means(*key, variant, &scratch) {
+                    Bytes { out, point }.variant(&variant);
+                    if !defaults.means(key, &variant, &scratch) {
                         sum = sum.wrapping_add(mix(key.precomputed_hash(), &scratch));
                     }
                 }
@@ -97,11 +102,16 @@ impl<'a> Side<'a> {
     }
 
     fn name(&self, at: usize) -> &'a str {
-        &self.flat.instances[at].name
+        self.flat.name(at)
     }
 
-    fn class(&self, at: usize) -> Ustr {
-        self.flat.instances[at].class
+    pub(super) fn class(&self, at: usize) -> Ustr {
+        self.classes[self.flat.class(at) as usize]
+    }
+
+    /// The stored properties of an instance.
+    pub(super) fn properties(&self, at: usize) -> UstrMap<Variant> {
+        self.flat.scene.properties(self.flat.node(at)).into_iter().collect()
     }
 
     pub(super) fn pair(&self, at: usize) -> Option<usize> {
@@ -217,7 +227,7 @@ fn pair_ids(a: &mut Side<'_>, b: &mut Side<'_>) {
 }
 
 fn unique_id(side: &Side<'_>, key: Ustr, at: usize) -> Option<UniqueId> {
-    match side.flat.instances[at].properties.get(&key) {
+    match side.flat.scene.variant(side.flat.node(at).0, key).as_deref() {
         Some(Variant::UniqueId(id)) if !id.is_nil() => Some(*id),
         _ => None,
     }

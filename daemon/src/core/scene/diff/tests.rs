@@ -226,8 +226,7 @@ fn unique_ids_find_what_moved_and_was_renamed() {
 #[test]
 fn a_file_says_the_same_as_the_scene() {
     for format in [Format::Binary, Format::Xml] {
-        let mut a = place();
-        a.format = format;
+        let mut a = place().converted(format).unwrap();
         set_at(&mut a, "Workspace.Tree.Leaf[1]", "@Text", Value::String("x".to_owned()));
         set_at(&mut a, "Workspace.Tree.Leaf[1]", "Future", Value::Bool(true));
         let b = Scene::decode(&a.encode().unwrap()).unwrap();

@@ -82,8 +82,8 @@ fn check_property(class: Option<&str>, test: &PropertyTest, scene: &Scene) -> Re
     if let Some((_, why)) = misfits.into_iter().min() {
         return refuse!("`[{name} = {}]` can never match: {why}", test.value);
     }
-    let is_stored = |node| scene.instance(node).properties.contains_key(&name.into());
-    if scene.descendants(scene.root()).any(is_stored) {
+    let key = rbx_dom_weak::ustr(name);
+    if scene.descendants(scene.root()).any(|node| scene.variant(node.0, key).is_some()) {
         return Ok(());
     }
     let of = class.unwrap_or("any class");

@@ -5,10 +5,12 @@
 //! work grows with the number of instances, however deep they are nested. Values are compared as
 //! they are stored, without making a [`scene_schemas::Value`] of them.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use rbx_dom_weak::{Instance, Ustr, UstrMap, ustr};
+use rbx_dom_weak::{Ustr, ustr};
 use rbx_types::{BrickColor, Color3uint8, ContentType, Variant};
+use rustc_hash::FxHashMap;
 
 use super::super::flat::Flat;
 use super::super::reflection::{self, Access, Derived};
@@ -19,7 +21,7 @@ use crate::core::scene::Node;
 pub(super) struct Search<'a> {
     flat: &'a Flat<'a>,
     /// The classes of the subtree, and which of them each instance has.
-    classes: Vec<Ustr>,
+    classes: Vec<&'a str>,
     class_of: Vec<u32>,
     /// For each class test and each class, whether it passes.
     is_a: Vec<OnceCell<Vec<bool>>>,
@@ -58,14 +60,12 @@ enum Wanted {
 
 impl<'a> Search<'a> {
     pub(super) fn new(selector: &Selector, flat: &'a Flat<'a>) -> Self {
-        let mut numbers: UstrMap<u32> = UstrMap::default();
+        let mut numbers: FxHashMap<u32, u32> = FxHashMap::default();
         let mut classes = Vec::new();
-        let class_of = flat
-            .instances
-            .iter()
-            .map(|instance| {
-                *numbers.entry(instance.class).or_insert_with(|| {
-                    classes.push(instance.class);
+        let class_of = (0..flat.len())
+            .map(|at| {
+                *numbers.entry(flat.class(at)).or_insert_with(|| {
+                    classes.push(flat.scene.class(flat.node(at)));
                     classes.len() as u32 - 1
                 })
             })
@@ -164,24 +164,21 @@ impl<'a> Search<'a> {
     }
 
     fn passes(&self, test: &Test, at: usize) -> bool {
-        let instance = self.flat.instances[at];
         match test {
             Test::Class { name, slot } => {
                 let table = self.is_a[*slot].get_or_init(|| {
-                    let is_a = |class: &Ustr| reflection::is_a(class.as_str(), name);
+                    let is_a = |class: &&str| reflection::is_a(class, name);
                     self.classes.iter().map(is_a).collect()
                 });
                 table[self.class_of[at] as usize]
             }
-            Test::Name(name) => instance.name == *name,
-            Test::Tag(tag) => match instance.properties.get(&self.tags) {
+            Test::Name(name) => self.flat.name(at) == *name,
+            Test::Tag(tag) => match self.variant(at, self.tags).as_deref() {
                 Some(Variant::Tags(tags)) => tags.iter().any(|it| it == tag),
                 _ => false,
             },
-            Test::HasAttribute(key) => self.attribute(instance, key).is_some(),
-            Test::Attribute(key, value) => {
-                self.attribute(instance, key).is_some_and(|stored| equals(stored, value))
-            }
+            Test::HasAttribute(key) => self.attribute(at, key, |_| true),
+            Test::Attribute(key, value) => self.attribute(at, key, |stored| equals(stored, value)),
             Test::Property(test) => self.has_value(test, at),
             Test::Not(nested) => !self.any(nested, at),
             Test::Has(nested) => {
@@ -190,10 +187,15 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn attribute<'b>(&self, instance: &'b Instance, key: &str) -> Option<&'b Variant> {
-        match instance.properties.get(&self.attributes) {
-            Some(Variant::Attributes(all)) => all.get(key),
-            _ => None,
+    fn variant(&self, at: usize, key: Ustr) -> Option<Cow<'_, Variant>> {
+        self.flat.scene.variant(self.flat.node(at).0, key)
+    }
+
+    /// Whether an instance has an attribute that passes.
+    fn attribute(&self, at: usize, key: &str, passes: impl FnOnce(&Variant) -> bool) -> bool {
+        match self.variant(at, self.attributes).as_deref() {
+            Some(Variant::Attributes(all)) => all.get(key).is_some_and(passes),
+            _ => false,
         }
     }
 
@@ -208,21 +210,21 @@ impl<'a> Search<'a> {
     }
 
     fn has_value(&self, test: &PropertyTest, at: usize) -> bool {
-        let instance = self.flat.instances[at];
         let class = self.class_of[at] as usize;
         let probe =
-            self.probes[test.slot][class].get_or_init(|| Probe::new(&self.classes[class], test));
+            self.probes[test.slot][class].get_or_init(|| Probe::new(self.classes[class], test));
         match probe {
-            Probe::Name => instance.name == test.value.text,
-            Probe::Class => instance.class.as_str() == test.value.text,
+            Probe::Name => self.flat.name(at) == test.value.text,
+            Probe::Class => self.classes[class] == test.value.text,
             Probe::Nowhere => false,
             Probe::NotDisabled => {
-                let disabled = instance.properties.get(&self.disabled);
-                let enabled = !matches!(disabled, Some(Variant::Bool(true)));
+                let disabled = self.variant(at, self.disabled);
+                let enabled = !matches!(disabled.as_deref(), Some(Variant::Bool(true)));
                 test.value.boolean() == Some(enabled)
             }
             Probe::Stored { key, default, wanted } => {
-                match (instance.properties.get(key).or(*default), wanted) {
+                let stored = self.variant(at, *key);
+                match (stored.as_deref().or(*default), wanted) {
                     (Some(stored), Wanted::Written) => equals(stored, &test.value),
                     (Some(Variant::Enum(item)), Wanted::Item(number)) => {
                         Some(item.to_u32()) == *number

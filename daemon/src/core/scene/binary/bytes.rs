@@ -1,0 +1,74 @@
+//! Reading numbers and texts from the front of bytes, as far as they go.
+
+/// What is left to read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
+
+impl<'a> Bytes<'a> {
+    pub(super) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    pub(super) fn byte(&mut self) -> Option<u8> {
+        self.take(1)?.first().copied()
+    }
+
+    pub(super) fn number(&mut self) -> Option<u32> {
+        let (four, rest) = self.0.split_first_chunk::<4>()?;
+        self.0 = rest;
+        Some(u32::from_le_bytes(*four))
+    }
+
+    pub(super) fn text(&mut self) -> Option<&'a [u8]> {
+        let len = self.number()?;
+        self.take(len as usize)
+    }
+
+    /// Numbers of instances: each the difference from the one before it, the first bytes of all of
+    /// them first, then the second ones.
+    pub(super) fn referents(
+        &mut self,
+        count: usize,
+    ) -> Option<impl Iterator<Item = i32> + use<'a>> {
+        let planes = self.take(count.checked_mul(4)?)?;
+        let mut last = 0_i32;
+        Some((0..count).map(move |at| {
+            let byte = |plane: usize| planes.get(plane * count + at).copied().unwrap_or(0);
+            let folded = u32::from_be_bytes([byte(0), byte(1), byte(2), byte(3)]);
+            last = last.wrapping_add((folded >> 1) as i32 ^ -((folded & 1) as i32));
+            last
+        }))
+    }
+}
+
+/// The other way.
+pub(super) fn referents(numbers: &[i32]) -> Vec<u8> {
+    let (count, mut last) = (numbers.len(), 0_i32);
+    let mut planes = vec![0; 4 * count];
+    for (at, number) in numbers.iter().enumerate() {
+        let difference = number.wrapping_sub(last);
+        last = *number;
+        let folded = difference.wrapping_shl(1) ^ (difference >> 31);
+        for (plane, byte) in folded.to_be_bytes().into_iter().enumerate() {
+            planes[plane * count + at] = byte;
+        }
+    }
+    planes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_instances_go_both_ways() {
+        for numbers in [vec![], vec![0, 1, 2, -1, 7, i32::MAX, i32::MIN, 0]] {
+            let planes = referents(&numbers);
+            let mut bytes = Bytes(&planes);
+            assert_eq!(bytes.referents(numbers.len()).unwrap().collect::<Vec<_>>(), numbers);
+            assert!(bytes.0.is_empty() && bytes.referents(1).is_none());
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Values to cells.
+
+use rbx_types::{
+    CFrame, Color3, Color3uint8, ColorSequence, Content, ContentType, Font, Matrix3,
+    NumberSequence, PhysicalProperties, SharedString, UDim, UniqueId, Variant, Vector2, Vector3,
+};
+
+use super::cell::Writing;
+use super::layout::{Kind, ty};
+
+/// Appends the cell of a value. `false` (and nothing is appended) where the type cannot hold it.
+///
+/// A type also takes values that mean the same in it: a text takes tags, a number one of a smaller
+/// range.
+#[must_use]
+pub(super) fn write(ty: u8, value: &Variant, links: &mut impl Writing, out: &mut Vec<u8>) -> bool {
+    let start = out.len();
+    let is_written = match ty {
+        ty::STRING => string(value, out),
+        ty::SHARED_STRING => shared(value, links, out),
+        ty::REF | ty::CONTENT => link(ty, value, links, out),
+        _ => plain(ty, value, out),
+    };
+    if is_written.is_none() {
+        out.truncate(start);
+    }
+    is_written.is_some()
+}
+
+fn string(value: &Variant, out: &mut Vec<u8>) -> Option<()> {
+    match value {
+        Variant::String(value) => put_text(value.as_bytes(), out),
+        Variant::BinaryString(value) => put_text(value.as_ref(), out),
+        Variant::ContentId(value) => put_text(value.as_str().as_bytes(), out),
+        Variant::Tags(value) => put_text(&value.encode(), out),
+        Variant::MaterialColors(value) => put_text(&value.encode(), out),
+        Variant::Attributes(value) => {
+            let mut encoded = Vec::new();
+            value.to_writer(&mut encoded).ok()?;
+            put_text(&encoded, out)
+        }
+        Variant::Content(value) => match value.value() {
+            ContentType::None => put_text(b"", out),
+            ContentType::Uri(uri) => put_text(uri.as_bytes(), out),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn shared(value: &Variant, links: &mut impl Writing, out: &mut Vec<u8>) -> Option<()> {
+    let index = match value {
+        Variant::SharedString(value) => links.index(value),
+        Variant::NetAssetRef(value) => links.index(value.as_ref()),
+        Variant::Tags(value) => links.index(&SharedString::new(value.encode())),
+        Variant::BinaryString(value) => links.index(&SharedString::new(value.clone().into_vec())),
+        _ => return None,
+    };
+    out.extend_from_slice(&index.to_be_bytes());
+    Some(())
+}
+
+/// Values that may point to an instance.
+fn link(ty: u8, value: &Variant, links: &impl Writing, out: &mut Vec<u8>) -> Option<()> {
+    match (ty, value) {
+        (ty::REF, Variant::Ref(to)) => out.extend_from_slice(&links.referent(*to).to_le_bytes()),
+        (ty::CONTENT, Variant::Content(value)) => put_content(value, links, out)?,
+        (ty::CONTENT, Variant::ContentId(id)) if id.as_str().is_empty() => {
+            put_content(&Content::none(), links, out)?;
+        }
+        (ty::CONTENT, Variant::ContentId(id)) => {
+            put_content(&Content::from_uri(id.as_str()), links, out)?;
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+/// Values that need nothing but themselves.
+fn plain(ty: u8, value: &Variant, out: &mut Vec<u8>) -> Option<()> {
+    match (ty, value) {
+        (ty::BOOL, Variant::Bool(value)) => out.push(u8::from(*value)),
+        (ty::INT32, Variant::Int32(value)) => put_i32(*value, out),
+        (ty::INT64, Variant::Int64(value)) => put_i64(*value, out),
+        (ty::INT64, Variant::Int32(value)) => put_i64(i64::from(*value), out),
+        (ty::FLOAT32, Variant::Float32(value)) => put_f32s(&[*value], out),
+        (ty::FLOAT64, Variant::Float64(value)) => out.extend_from_slice(&value.to_le_bytes()),
+        (ty::FLOAT64, Variant::Float32(value)) => {
+            out.extend_from_slice(&f64::from(*value).to_le_bytes());
+        }
+        (ty::FACES, Variant::Faces(value)) => out.push(value.bits()),
+        (ty::AXES, Variant::Axes(value)) => out.push(value.bits()),
+        (ty::BRICK_COLOR, Variant::BrickColor(value)) => put_u32(*value as u32, out),
+        (ty::ENUM, Variant::Enum(value)) => put_u32(value.to_u32(), out),
+        (ty::ENUM, Variant::EnumItem(value)) => put_u32(value.value, out),
+        (ty::COLOR3, Variant::Color3(value)) => put_f32s(&[value.r, value.g, value.b], out),
+        (ty::COLOR3, Variant::Color3uint8(value)) => {
+            let value = Color3::from(*value);
+            put_f32s(&[value.r, value.g, value.b], out);
+        }
+        (ty::COLOR3_UINT8, Variant::Color3uint8(value)) => put_bytes(*value, out),
+        (ty::COLOR3_UINT8, Variant::Color3(value)) => put_bytes((*value).into(), out),
+        (ty::CAPABILITIES, Variant::SecurityCapabilities(value)) => {
+            put_i64(value.bits() as i64, out);
+        }
+        (ty::UNIQUE_ID, Variant::UniqueId(value)) => put_unique_id(*value, out),
+        (ty::FONT, Variant::Font(value)) => put_font(value, out)?,
+        _ => return spatial(ty, value, out),
+    }
+    Some(())
+}
+
+/// Values that are made of many numbers.
+fn spatial(ty: u8, value: &Variant, out: &mut Vec<u8>) -> Option<()> {
+    match (ty, value) {
+        (ty::UDIM, Variant::UDim(value)) => put_udims(&[*value], out),
+        (ty::UDIM2, Variant::UDim2(value)) => put_udims(&[value.x, value.y], out),
+        (ty::VECTOR2, Variant::Vector2(value)) => put_vector2(*value, out),
+        (ty::VECTOR3, Variant::Vector3(value)) => put_vector(*value, out),
+        (ty::VECTOR3_INT16, Variant::Vector3int16(value)) => {
+            for number in [value.x, value.y, value.z] {
+                out.extend_from_slice(&number.to_le_bytes());
+            }
+        }
+        (ty::RECT, Variant::Rect(value)) => {
+            put_vector2(value.min, out);
+            put_vector2(value.max, out);
+        }
+        (ty::RAY, Variant::Ray(value)) => {
+            put_plain(&numbers(value.origin), out);
+            put_plain(&numbers(value.direction), out);
+        }
+        (ty::NUMBER_RANGE, Variant::NumberRange(value)) => put_plain(&[value.min, value.max], out),
+        (ty::NUMBER_SEQUENCE, Variant::NumberSequence(value)) => put_numbers(value, out)?,
+        (ty::COLOR_SEQUENCE, Variant::ColorSequence(value)) => put_colors(value, out)?,
+        (ty::PHYSICAL, Variant::PhysicalProperties(value)) => put_physical(*value, out),
+        (ty::CFRAME, Variant::CFrame(value)) => put_cframe(*value, out),
+        (ty::OPTIONAL_CFRAME, Variant::OptionalCFrame(value)) => {
+            put_cframe(value.unwrap_or(CFrame::identity()), out);
+            out.push(u8::from(value.is_some()));
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+fn put_count(count: usize, out: &mut Vec<u8>) -> Option<()> {
+    out.extend_from_slice(&u32::try_from(count).ok()?.to_le_bytes());
+    Some(())
+}
+
+fn put_text(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    put_count(text.len(), out)?;
+    out.extend_from_slice(text);
+    Some(())
+}
+
+fn put_u32(value: u32, out: &mut Vec<u8>) {
+    out.extend_from_slice(&value.to_be_bytes());
+}
+
+fn put_i32(value: i32, out: &mut Vec<u8>) {
+    put_u32(((value << 1) ^ (value >> 31)) as u32, out);
+}
+
+fn put_i64(value: i64, out: &mut Vec<u8>) {
+    out.extend_from_slice(&((value << 1) ^ (value >> 63)).to_be_bytes());
+}
+
+/// Numbers as they stand in planes.
+fn put_f32s(values: &[f32], out: &mut Vec<u8>) {
+    for value in values {
+        put_u32(value.to_bits().rotate_left(1), out);
+    }
+}
+
+fn put_plain(values: &[f32], out: &mut Vec<u8>) {
+    for value in values {
+        out.extend_from_slice(&value.to_le_bytes());
+    }
+}
+
+fn put_bytes(color: Color3uint8, out: &mut Vec<u8>) {
+    out.extend_from_slice(&[color.r, color.g, color.b]);
+}
+
+fn put_vector2(value: Vector2, out: &mut Vec<u8>) {
+    put_f32s(&[value.x, value.y], out);
+}
+
+fn put_vector(value: Vector3, out: &mut Vec<u8>) {
+    put_f32s(&numbers(value), out);
+}
+
+fn numbers(value: Vector3) -> [f32; 3] {
+    [value.x, value.y, value.z]
+}
+
+/// All scales come before all offsets.
+fn put_udims(values: &[UDim], out: &mut Vec<u8>) {
+    for value in values {
+        put_f32s(&[value.scale], out);
+    }
+    for value in values {
+        put_i32(value.offset, out);
+    }
+}
+
+fn put_unique_id(value: UniqueId, out: &mut Vec<u8>) {
+    put_u32(value.index(), out);
+    put_u32(value.time(), out);
+    out.extend_from_slice(&value.random().rotate_left(1).to_be_bytes());
+}
+
+fn put_font(value: &Font, out: &mut Vec<u8>) -> Option<()> {
+    put_text(value.family.as_bytes(), out)?;
+    out.extend_from_slice(&value.weight.as_u16().to_le_bytes());
+    out.push(value.style.as_u8());
+    put_text(value.cached_face_id.as_deref().unwrap_or_default().as_bytes(), out)
+}
+
+fn put_numbers(value: &NumberSequence, out: &mut Vec<u8>) -> Option<()> {
+    put_count(value.keypoints.len(), out)?;
+    for keypoint in &value.keypoints {
+        put_plain(&[keypoint.time, keypoint.value, keypoint.envelope], out);
+    }
+    Some(())
+}
+
+fn put_colors(value: &ColorSequence, out: &mut Vec<u8>) -> Option<()> {
+    put_count(value.keypoints.len(), out)?;
+    for keypoint in &value.keypoints {
+        let Color3 { r, g, b } = keypoint.color;
+        // The last is an envelope, which files have and values do not.
+        put_plain(&[keypoint.time, r, g, b, 0.0], out);
+    }
+    Some(())
+}
+
+fn put_physical(value: PhysicalProperties, out: &mut Vec<u8>) {
+    let PhysicalProperties::Custom(custom) = value else {
+        return out.push(0b00);
+    };
+    // Files of before there was an absorption mean 1 by leaving it out.
+    let absorption = Some(custom.acoustic_absorption()).filter(|absorption| *absorption != 1.0);
+    out.push(if absorption.is_some() { 0b11 } else { 0b01 });
+    let (density, friction) = (custom.density(), custom.friction());
+    put_plain(&[density, friction, custom.elasticity()], out);
+    put_plain(&[custom.friction_weight(), custom.elasticity_weight()], out);
+    put_plain(absorption.as_slice(), out);
+}
+
+fn put_cframe(value: CFrame, out: &mut Vec<u8>) {
+    put_rotation(value.orientation, out);
+    put_vector(value.position, out);
+}
+
+/// A rotation is written as a number only where that means the very same matrix: one that is nearly
+/// along the axes must not be moved onto them.
+fn put_rotation(rotation: Matrix3, out: &mut Vec<u8>) {
+    let is_same = |id: &u8| {
+        Matrix3::from_basic_rotation_id(*id).is_ok_and(|basic| bits(basic) == bits(rotation))
+    };
+    if let Some(id) = rotation.to_basic_rotation_id().filter(is_same) {
+        return out.push(id);
+    }
+    out.push(0);
+    for row in [rotation.x, rotation.y, rotation.z] {
+        put_plain(&numbers(row), out);
+    }
+}
+
+fn bits(matrix: Matrix3) -> [[u32; 3]; 3] {
+    [matrix.x, matrix.y, matrix.z].map(|row| numbers(row).map(f32::to_bits))
+}
+
+fn put_content(value: &Content, links: &impl Writing, out: &mut Vec<u8>) -> Option<()> {
+    match value.value() {
+        ContentType::None => out.extend_from_slice(&Kind::None.bytes()),
+        ContentType::Uri(uri) => {
+            out.extend_from_slice(&Kind::Uri.bytes());
+            put_text(uri.as_bytes(), out)?;
+        }
+        ContentType::Object(to) => {
+            out.extend_from_slice(&Kind::Object.bytes());
+            out.extend_from_slice(&links.referent(*to).to_le_bytes());
+        }
+        _ => return None,
+    }
+    Some(())
+}

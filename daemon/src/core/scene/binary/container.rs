@@ -1,0 +1,276 @@
+//! A binary file as a row of chunks: where each one stands, what it unpacks to, and how a new one
+//! is packed.
+//!
+//! A chunk that nobody changes is never unpacked: its bytes in the file are what is written again.
+//! What a chunk means is not looked into here. A file says sizes of itself; none is believed before
+//! it is clear that the bytes can yield it, because asking for too much memory ends the process.
+
+use std::borrow::Cow;
+use std::io::Read;
+use std::ops::Range;
+
+use zstd::zstd_safe::DCtx;
+
+use super::lz4;
+
+/// The file's head: magic, signature and version, two counts, and eight bytes without a meaning.
+pub(super) const HEADER: usize = 32;
+/// A chunk's head: name, packed size, size, and four bytes without a meaning.
+pub(super) const CHUNK: usize = 16;
+const MAGIC: &[u8; 14] = b"<roblox!\x89\xff\x0d\x0a\x1a\x0a";
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// What zstd's `dstSize_tooSmall` looks like; its codes below 100 are part of its interface.
+const ZSTD_NO_ROOM: usize = 70_usize.wrapping_neg();
+
+/// Why a file is not a row of chunks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ContainerError {
+    /// The file has no end.
+    #[error("it ends too early, so a part of it is missing; save or fetch it once more")]
+    CutOff,
+    /// The file says of itself what cannot be.
+    #[error("it is damaged; save or fetch it once more")]
+    Damaged,
+    /// Another version of the format.
+    #[error("it is of version {0} of the format, and only version 0 can be read")]
+    Version(u16),
+    /// A chunk of more than four gigabytes.
+    #[error("a part of it would be larger than the format can hold")]
+    TooLarge,
+}
+
+/// The file's head.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Header {
+    /// How many classes the file has.
+    pub(super) classes: u32,
+    /// How many instances the file has.
+    pub(super) instances: u32,
+    /// As it was read: what has no meaning here is written as it was.
+    raw: [u8; HEADER],
+}
+
+impl Header {
+    /// Reads the head of a file.
+    ///
+    /// # Errors
+    /// The file is too short, not a binary place or model, or of another version.
+    pub(super) fn parse(file: &[u8]) -> Result<Self, ContainerError> {
+        let raw = *file.first_chunk::<HEADER>().ok_or(ContainerError::CutOff)?;
+        if !raw.starts_with(MAGIC) {
+            return Err(ContainerError::Damaged);
+        }
+        match u16::from_le_bytes([raw[14], raw[15]]) {
+            0 => Ok(Self { classes: number(&raw, 16), instances: number(&raw, 20), raw }),
+            version => Err(ContainerError::Version(version)),
+        }
+    }
+
+    /// The head with other counts.
+    pub(super) fn with(&self, classes: u32, instances: u32) -> Self {
+        Self { classes, instances, ..self.clone() }
+    }
+
+    /// The head as it stands in a file.
+    pub(super) fn print(&self) -> [u8; HEADER] {
+        let mut raw = self.raw;
+        raw[16..20].copy_from_slice(&self.classes.to_le_bytes());
+        raw[20..24].copy_from_slice(&self.instances.to_le_bytes());
+        raw
+    }
+}
+
+/// Where a chunk stands, and what it says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Chunk {
+    /// `INST`, `PROP` and so on.
+    pub(super) name: [u8; 4],
+    /// The whole chunk in the file, with its head.
+    pub(super) at: Range<usize>,
+    /// The size of what is stored; 0 where it is not packed.
+    pub(super) packed: u32,
+    /// The size of what it unpacks to.
+    pub(super) size: u32,
+}
+
+impl Chunk {
+    /// What stands in the file behind the chunk's head.
+    fn body<'a>(&self, file: &'a [u8]) -> Result<&'a [u8], ContainerError> {
+        file.get(self.at.start + CHUNK..self.at.end).ok_or(ContainerError::CutOff)
+    }
+}
+
+/// All chunks, `END` included. What stands behind the last one's end is no part of the format.
+///
+/// # Errors
+/// The file is cut off, or a chunk says a size that it cannot have.
+pub(super) fn chunks(file: &[u8]) -> Result<Vec<Chunk>, ContainerError> {
+    let mut chunks = Vec::new();
+    let mut at = HEADER;
+    loop {
+        let chunk = chunk_at(file, at)?;
+        at = chunk.at.end;
+        let is_last = chunk.name == *b"END\0";
+        chunks.push(chunk);
+        if is_last {
+            return Ok(chunks);
+        }
+    }
+}
+
+fn chunk_at(file: &[u8], at: usize) -> Result<Chunk, ContainerError> {
+    let rest = file.get(at..).ok_or(ContainerError::CutOff)?;
+    let (head, behind) = rest.split_first_chunk::<CHUNK>().ok_or(ContainerError::CutOff)?;
+    let (packed, size) = (number(head, 4), number(head, 8));
+    let stored = if packed == 0 { size } else { packed } as usize;
+    let body = behind.get(..stored).ok_or(ContainerError::CutOff)?;
+    if packed != 0 && size as usize > most(body) {
+        return Err(ContainerError::Damaged);
+    }
+    let name = [head[0], head[1], head[2], head[3]];
+    Ok(Chunk { name, at: at..at + CHUNK + stored, packed, size })
+}
+
+fn number(bytes: &[u8], at: usize) -> u32 {
+    let four = bytes.get(at..).and_then(|rest| rest.first_chunk());
+    four.map_or(0, |four| u32::from_le_bytes(*four))
+}
+
+/// The most bytes that a packed body can stand for: a byte of LZ4 adds 255 to a length, and four
+/// bytes of zstd are a block of 128 KB.
+fn most(body: &[u8]) -> usize {
+    let ratio = if body.starts_with(&ZSTD) { 32 * 1024 } else { 255 };
+    body.len().saturating_mul(ratio).saturating_add(64)
+}
+
+/// How much memory is asked for on a body's word alone.
+fn on_trust(body: &[u8]) -> usize {
+    body.len().saturating_mul(16).max(1 << 20)
+}
+
+/// How a chunk is packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Packing {
+    /// As it is.
+    Stored,
+    /// One block of LZ4, without a frame.
+    Lz4,
+    /// A frame of zstd.
+    Zstd,
+}
+
+impl Packing {
+    /// How a chunk of a file is packed.
+    pub(super) fn of(file: &[u8], chunk: &Chunk) -> Self {
+        // A block of LZ4 cannot begin like this: it would repeat what stands before its first byte.
+        let is_zstd = || chunk.body(file).is_ok_and(|body| body.starts_with(&ZSTD));
+        match chunk.packed {
+            0 => Self::Stored,
+            _ if is_zstd() => Self::Zstd,
+            _ => Self::Lz4,
+        }
+    }
+}
+
+/// What a chunk holds.
+///
+/// # Errors
+/// It cannot be unpacked, or has another size than it says.
+pub(super) fn unpack<'a>(file: &'a [u8], chunk: &Chunk) -> Result<Cow<'a, [u8]>, ContainerError> {
+    let (body, size) = (chunk.body(file)?, chunk.size as usize);
+    let content = match Packing::of(file, chunk) {
+        Packing::Stored => Some(Cow::Borrowed(body)),
+        Packing::Lz4 => unpack_lz4(body, size).map(Cow::Owned),
+        Packing::Zstd => unpack_zstd(body, size).map(Cow::Owned),
+    };
+    content.filter(|content| content.len() == size).ok_or(ContainerError::Damaged)
+}
+
+fn unpack_lz4(body: &[u8], size: usize) -> Option<Vec<u8>> {
+    if size > on_trust(body) && lz4::unpacked_len(body) != Some(size) {
+        return None;
+    }
+    lz4_flex::block::decompress(body, size).ok()
+}
+
+/// Where the claimed size is out of proportion, the room grows only while the content does.
+fn unpack_zstd(body: &[u8], size: usize) -> Option<Vec<u8>> {
+    let mut context = DCtx::try_create()?;
+    let mut room = size.min(on_trust(body));
+    loop {
+        let mut content = Vec::new();
+        content.try_reserve_exact(room).ok()?;
+        match context.decompress(&mut content, body) {
+            Ok(_) => return Some(content),
+            Err(ZSTD_NO_ROOM) if room < size => room = size.min(room.saturating_mul(4)),
+            Err(_) => return None,
+        }
+    }
+}
+
+/// The first `n` bytes of what a chunk holds, or all where it has fewer. The rest is neither
+/// unpacked nor checked: a file has thousands of columns, and opening it takes their heads alone.
+///
+/// # Errors
+/// That much of it cannot be unpacked.
+pub(super) fn unpack_front(
+    file: &[u8],
+    chunk: &Chunk,
+    n: usize,
+) -> Result<Vec<u8>, ContainerError> {
+    let (body, n) = (chunk.body(file)?, n.min(chunk.size as usize));
+    let front = match Packing::of(file, chunk) {
+        Packing::Stored => body.get(..n).map(<[u8]>::to_vec),
+        Packing::Lz4 => front_lz4(body, n),
+        // A frame that asks for a larger window is unpacked in one go, which takes none.
+        Packing::Zstd => front_zstd(body, n, chunk.size).or_else(|| {
+            let whole = unpack(file, chunk).ok()?;
+            whole.get(..n).map(<[u8]>::to_vec)
+        }),
+    };
+    front.filter(|front| front.len() == n).ok_or(ContainerError::Damaged)
+}
+
+fn front_lz4(body: &[u8], n: usize) -> Option<Vec<u8>> {
+    if n > on_trust(body) && lz4::unpacked_len(body)? < n {
+        return None;
+    }
+    lz4::front(body, n)
+}
+
+fn front_zstd(body: &[u8], n: usize, size: u32) -> Option<Vec<u8>> {
+    let mut decoder = zstd::stream::read::Decoder::with_buffer(body).ok()?;
+    // Between 2 and 128 MB. A window is asked for on the frame's word alone, though never filled.
+    decoder.window_log_max(u64::from(size).next_power_of_two().ilog2().clamp(21, 27)).ok()?;
+    let mut front = Vec::with_capacity(n.min(on_trust(body)));
+    decoder.take(n as u64).read_to_end(&mut front).ok()?;
+    (front.len() == n).then_some(front)
+}
+
+/// A whole chunk with its head, packed like the one that it replaces.
+///
+/// # Errors
+/// It holds more than a chunk can.
+pub(super) fn pack(
+    name: [u8; 4],
+    content: &[u8],
+    like: Packing,
+) -> Result<Vec<u8>, ContainerError> {
+    let size = u32::try_from(content.len()).map_err(|_| ContainerError::TooLarge)?;
+    let packed = match like {
+        Packing::Stored => None,
+        Packing::Lz4 => Some(lz4_flex::block::compress(content)),
+        // What cannot be packed for want of memory is stored as it is.
+        Packing::Zstd => zstd::bulk::compress(content, zstd::DEFAULT_COMPRESSION_LEVEL).ok(),
+    };
+    let packed_size = packed.as_ref().map_or(Ok(0), |packed| u32::try_from(packed.len()));
+    let packed_size = packed_size.map_err(|_| ContainerError::TooLarge)?;
+    let body = packed.as_deref().unwrap_or(content);
+    let mut chunk = Vec::with_capacity(CHUNK + body.len());
+    chunk.extend_from_slice(&name);
+    for number in [packed_size, size, 0] {
+        chunk.extend_from_slice(&number.to_le_bytes());
+    }
+    chunk.extend_from_slice(body);
+    Ok(chunk)
+}

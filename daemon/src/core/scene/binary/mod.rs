@@ -1,0 +1,463 @@
+//! A binary file as it stands: its chunks, an index of its tree, and property columns that are
+//! decoded when somebody asks for them.
+//!
+//! What was read is never changed here; [`write`] makes a new file of it and of what was edited.
+
+mod bytes;
+mod cell;
+mod cell_read;
+mod cell_write;
+mod column;
+mod container;
+mod layout;
+mod lz4;
+mod write;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+use rbx_dom_weak::Ustr;
+use rbx_types::{Ref, SharedString, Variant};
+use rustc_hash::FxHashMap;
+
+use self::bytes::Bytes;
+use self::column::Column;
+use self::container::{Chunk, ContainerError, Header};
+use self::layout::ty;
+use super::codec::CodecError;
+use super::stored::Layout;
+use super::tree::{Builder, NONE, ROOT, Tree};
+
+/// How much of a property's chunk is unpacked to see which property it is.
+const FRONT: usize = 8 + 56;
+
+/// A binary file.
+#[derive(Debug)]
+pub(super) struct Binary {
+    file: Arc<[u8]>,
+    header: Header,
+    chunks: Vec<Chunk>,
+    groups: Vec<Group>,
+    props: Vec<Prop>,
+    /// The file's number of each instance; `game` has none.
+    referents: Vec<i32>,
+    nodes: Nodes,
+    shared: OnceCell<Vec<SharedString>>,
+    /// Links of instances that are not part of the tree, which are kept.
+    loose: Vec<(i32, i32)>,
+}
+
+/// The instances of an INST chunk: rows of its properties' columns, and numbers in a row.
+#[derive(Debug)]
+struct Group {
+    chunk: usize,
+    type_id: u32,
+    name: String,
+    class: u32,
+    /// Whether a byte for each instance says that it is a service.
+    format: u8,
+    /// The number of its first instance.
+    first: u32,
+    rows: u32,
+    /// Its properties, in the order of the file; the name is not among them.
+    props: Vec<u32>,
+    names: Option<u32>,
+    layout: OnceCell<Layout>,
+}
+
+/// A PROP chunk.
+#[derive(Debug)]
+struct Prop {
+    chunk: usize,
+    group: u32,
+    name: String,
+    /// The type of its values; none where the chunk ends before it.
+    ty: Option<u8>,
+    column: OnceCell<Result<Column, String>>,
+}
+
+/// From the file's number of an instance to ours.
+#[derive(Debug)]
+enum Nodes {
+    Dense(Vec<u32>),
+    Sparse(FxHashMap<i32, u32>),
+}
+
+impl Nodes {
+    /// None where two instances have the same number.
+    fn new(referents: &[i32]) -> Option<Self> {
+        let most = 4 * referents.len() + 1024;
+        let is_dense =
+            referents.iter().skip(1).all(|it| usize::try_from(*it).is_ok_and(|it| it < most));
+        let nodes = referents.iter().zip(0_u32..).skip(1);
+        if is_dense {
+            let highest = referents.iter().skip(1).copied().max().unwrap_or(0);
+            let mut dense = vec![NONE; highest as usize + 1];
+            for (referent, node) in nodes {
+                let slot = dense.get_mut(*referent as usize)?;
+                if *slot != NONE {
+                    return None;
+                }
+                *slot = node;
+            }
+            return Some(Self::Dense(dense));
+        }
+        let mut sparse = FxHashMap::default();
+        for (referent, node) in nodes {
+            if sparse.insert(*referent, node).is_some() {
+                return None;
+            }
+        }
+        Some(Self::Sparse(sparse))
+    }
+
+    fn get(&self, referent: i32) -> Option<u32> {
+        match self {
+            Self::Dense(dense) => {
+                let at = usize::try_from(referent).ok()?;
+                dense.get(at).copied().filter(|node| *node != NONE)
+            }
+            Self::Sparse(sparse) => sparse.get(&referent).copied(),
+        }
+    }
+}
+
+impl From<ContainerError> for CodecError {
+    fn from(error: ContainerError) -> Self {
+        match error {
+            ContainerError::CutOff => Self::CutOff,
+            ContainerError::Damaged => Self::Damaged,
+            ContainerError::Version(_) => Self::Read(error.to_string()),
+            ContainerError::TooLarge => Self::Write(error.to_string()),
+        }
+    }
+}
+
+/// A file without instances: its head, an empty PRNT chunk, and END.
+pub(super) const EMPTY: &[u8] = b"<roblox!\x89\xff\x0d\x0a\x1a\x0a\0\0\
+    \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
+    PRNT\0\0\0\0\x05\0\0\0\0\0\0\0\0\0\0\0\0\
+    END\0\0\0\0\0\x09\0\0\0\0\0\0\0</roblox>";
+
+impl Binary {
+    /// Reads the file's index.
+    ///
+    /// # Errors
+    /// It is cut off, or says of itself what cannot be.
+    pub(super) fn open(file: Arc<[u8]>) -> Result<(Self, Tree), CodecError> {
+        let header = Header::parse(&file)?;
+        let chunks = container::chunks(&file)?;
+        let mut binary = Self {
+            file,
+            header,
+            chunks,
+            groups: Vec::new(),
+            props: Vec::new(),
+            referents: vec![-1],
+            nodes: Nodes::Sparse(FxHashMap::default()),
+            shared: OnceCell::new(),
+            loose: Vec::new(),
+        };
+        let mut builder = Builder::new(binary.believable_count());
+        for at in binary.chunks_named(*b"INST") {
+            binary.read_group(at, &mut builder)?;
+        }
+        binary.nodes = Nodes::new(&binary.referents).ok_or(CodecError::Damaged)?;
+        binary.read_props(&mut builder)?;
+        binary.read_parents(&mut builder)?;
+        let tree = builder.finish().ok_or(CodecError::Damaged)?;
+        Ok((binary, tree))
+    }
+
+    /// How many instances the chunks have room for; each takes four bytes.
+    fn believable_count(&self) -> usize {
+        let room: usize = self
+            .chunks
+            .iter()
+            .filter(|chunk| chunk.name == *b"INST")
+            .map(|chunk| chunk.size as usize / 4)
+            .sum();
+        room.min(self.header.instances as usize)
+    }
+
+    fn chunks_named(&self, name: [u8; 4]) -> Vec<usize> {
+        let chunks = self.chunks.iter().enumerate();
+        chunks.filter(|(_, chunk)| chunk.name == name).map(|(at, _)| at).collect()
+    }
+
+    fn read_group(&mut self, chunk: usize, builder: &mut Builder) -> Result<(), CodecError> {
+        let content = container::unpack(&self.file, &self.chunks[chunk])?;
+        let mut bytes = Bytes(&content);
+        let mut head = || {
+            let type_id = bytes.number()?;
+            let name = String::from_utf8_lossy(bytes.text()?).into_owned();
+            Some((type_id, name, bytes.byte()?, bytes.number()?))
+        };
+        let (type_id, name, format, rows) = head().ok_or(CodecError::Damaged)?;
+        let referents = bytes.referents(rows as usize).ok_or(CodecError::Damaged)?;
+        if self.groups.iter().any(|group| group.type_id == type_id) {
+            return Err(CodecError::Damaged);
+        }
+        let (class, called) = (builder.class(&name), builder.name(&name));
+        let first = self.referents.len() as u32;
+        for referent in referents {
+            self.referents.push(referent);
+            builder.add(class, called);
+        }
+        let (props, names, layout) = (Vec::new(), None, OnceCell::new());
+        let group =
+            Group { chunk, type_id, name, class, format, first, rows, props, names, layout };
+        self.groups.push(group);
+        Ok(())
+    }
+
+    fn read_props(&mut self, builder: &mut Builder) -> Result<(), CodecError> {
+        let groups: FxHashMap<u32, u32> =
+            self.groups.iter().map(|group| group.type_id).zip(0..).collect();
+        for chunk in self.chunks_named(*b"PROP") {
+            let front = |n| container::unpack_front(&self.file, &self.chunks[chunk], n);
+            let mut head = front(FRONT)?;
+            if let Some(len) = Bytes(head.get(4..).unwrap_or_default()).number()
+                && len as usize > FRONT - 9
+                && head.len() == FRONT
+            {
+                head = front(9_usize.saturating_add(len as usize))?;
+            }
+            let mut bytes = Bytes(&head);
+            let Some((type_id, name)) = bytes.number().zip(bytes.text()) else {
+                return Err(CodecError::Damaged);
+            };
+            let Some(group) = groups.get(&type_id).copied() else {
+                // A property of a class that is not there; it is kept.
+                continue;
+            };
+            let name = String::from_utf8_lossy(name).into_owned();
+            let (is_name, ty) = (name == "Name", bytes.byte());
+            let at = self.props.len() as u32;
+            self.props.push(Prop { chunk, group, name, ty, column: OnceCell::new() });
+            if is_name {
+                self.read_names(at, builder)?;
+                self.groups[group as usize].names = Some(at);
+            } else {
+                self.groups[group as usize].props.push(at);
+            }
+        }
+        Ok(())
+    }
+
+    fn read_names(&self, prop: u32, builder: &mut Builder) -> Result<(), CodecError> {
+        let column = self.read_column(prop).map_err(|_| CodecError::Damaged)?;
+        let group = &self.groups[self.props[prop as usize].group as usize];
+        for row in 0..group.rows {
+            let text = column.text(row as usize).ok_or(CodecError::Damaged)?;
+            let name = builder.name(&String::from_utf8_lossy(text));
+            builder.rename(group.first + row, name);
+        }
+        Ok(())
+    }
+
+    fn read_parents(&mut self, builder: &mut Builder) -> Result<(), CodecError> {
+        for chunk in self.chunks_named(*b"PRNT") {
+            let content = container::unpack(&self.file, &self.chunks[chunk])?;
+            let mut bytes = Bytes(&content);
+            let (Some(0), Some(count)) = (bytes.byte(), bytes.number()) else {
+                return Err(CodecError::Damaged);
+            };
+            let count = count as usize;
+            let pairs = bytes.referents(count).zip(bytes.referents(count));
+            let (children, parents) = pairs.ok_or(CodecError::Damaged)?;
+            builder.reserve_links(count);
+            for (child, parent) in children.zip(parents) {
+                let up = if parent == -1 { Some(ROOT) } else { self.nodes.get(parent) };
+                match (self.nodes.get(child), up) {
+                    (Some(child), Some(up)) => builder.link(child, up),
+                    _ => self.loose.push((child, parent)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How many instances the file has, `game` not among them.
+    pub(super) fn referent(&self, node: u32) -> Option<i32> {
+        self.referents.get(node as usize).copied().filter(|_| node != ROOT)
+    }
+
+    /// The instance that the file calls by a number.
+    pub(super) fn node(&self, referent: i32) -> Option<u32> {
+        self.nodes.get(referent)
+    }
+
+    /// The highest number that the file gives an instance.
+    pub(super) fn highest(&self) -> i32 {
+        self.referents.iter().copied().max().unwrap_or(-1)
+    }
+
+    fn group_of(&self, node: u32) -> Option<&Group> {
+        let behind = self.groups.partition_point(|group| group.first <= node);
+        let group = self.groups.get(behind.checked_sub(1)?)?;
+        (node - group.first < group.rows).then_some(group)
+    }
+
+    fn column(&self, prop: u32) -> Result<&Column, &str> {
+        let Some(found) = self.props.get(prop as usize) else {
+            return Err("it is not there");
+        };
+        found.column.get_or_init(|| self.read_column(prop)).as_ref().map_err(String::as_str)
+    }
+
+    fn read_column(&self, prop: u32) -> Result<Column, String> {
+        let prop = &self.props[prop as usize];
+        let rows = self.groups[prop.group as usize].rows;
+        let content = container::unpack(&self.file, &self.chunks[prop.chunk])
+            .map_err(|error| error.to_string())?
+            .into_owned();
+        let mut bytes = Bytes(&content);
+        let offset = bytes.number().and_then(|_| bytes.number()).map(|len| 8 + len as usize);
+        let offset = offset.filter(|offset| *offset <= content.len()).ok_or("it is cut off")?;
+        Column::read(content, offset, rows as usize).map_err(|opaque| opaque.to_string())
+    }
+
+    fn layout<'a>(&'a self, group: &'a Group) -> &'a Layout {
+        group.layout.get_or_init(|| {
+            let names = group.props.iter().map(|at| self.props[*at as usize].name.as_str());
+            Layout::of(&group.name, names)
+        })
+    }
+
+    /// The properties that the file has for an instance, hidden ones too.
+    pub(super) fn keys(&self, node: u32) -> &[Ustr] {
+        self.group_of(node).map_or(&[], |group| self.layout(group).names())
+    }
+
+    /// What the file has for a property of an instance.
+    pub(super) fn value(&self, node: u32, key: Ustr) -> Option<Variant> {
+        let group = self.group_of(node)?;
+        let source = self.layout(group).get(key)?;
+        let column = self.column(*group.props.get(source.at as usize)?).ok()?;
+        let mut cell = Vec::new();
+        column.cell((node - group.first) as usize, &mut cell);
+        source.value(cell::read(column.ty(), &cell, self)?)
+    }
+
+    /// Visits what the file has for all properties of an instance that can be shown.
+    pub(super) fn each(&self, node: u32, visit: &mut dyn FnMut(Ustr, Variant)) {
+        for key in self.keys(node) {
+            if let Some(value) = self.value(node, *key) {
+                visit(*key, value);
+            }
+        }
+    }
+
+    /// The properties of an instance that can point to another.
+    pub(super) fn pointing(&self, node: u32) -> Vec<Ustr> {
+        let Some(group) = self.group_of(node) else {
+            return Vec::new();
+        };
+        let can_point =
+            |prop: &u32| matches!(self.props[*prop as usize].ty, Some(ty::REF | ty::CONTENT));
+        let pointing = (0..).zip(&group.props).filter(|(_, prop)| can_point(prop));
+        pointing.flat_map(|(at, _)| self.layout(group).standing_on(at)).collect()
+    }
+
+    /// The file's bytes.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.file
+    }
+
+    /// The bytes of a script's text, where they are stored as a text.
+    pub(super) fn text(&self, node: u32, key: Ustr) -> Option<&[u8]> {
+        let group = self.group_of(node)?;
+        let source = self.layout(group).get(key)?;
+        let column = self.column(*group.props.get(source.at as usize)?).ok()?;
+        column.text((node - group.first) as usize)
+    }
+
+    fn shared_strings(&self) -> &[SharedString] {
+        self.shared.get_or_init(|| {
+            let chunk = self.chunks_named(*b"SSTR").first().copied();
+            chunk.and_then(|at| self.read_shared(at)).unwrap_or_default()
+        })
+    }
+
+    fn read_shared(&self, chunk: usize) -> Option<Vec<SharedString>> {
+        let content = container::unpack(&self.file, &self.chunks[chunk]).ok()?;
+        let mut bytes = Bytes(&content);
+        let (_, count) = bytes.number().zip(bytes.number())?;
+        let mut found = Vec::new();
+        for _ in 0..count {
+            bytes.take(16)?;
+            found.push(SharedString::new(bytes.text()?.to_vec()));
+        }
+        Some(found)
+    }
+
+    /// The references that the file has, as who points, by which property, to whom.
+    pub(super) fn references(&self) -> Vec<(u32, Ustr, u32)> {
+        let mut found = Vec::new();
+        for group in &self.groups {
+            let layout = self.layout(group);
+            for (at, prop) in (0..).zip(&group.props) {
+                if self.props[*prop as usize].ty != Some(ty::REF) {
+                    continue;
+                }
+                let Ok(column) = self.column(*prop) else {
+                    continue;
+                };
+                for key in layout.standing_on(at) {
+                    let rows = (0..group.rows).filter_map(|row| {
+                        let to = self.nodes.get(column.reference(row as usize)?)?;
+                        Some((group.first + row, key, to))
+                    });
+                    found.extend(rows);
+                }
+            }
+        }
+        found
+    }
+
+    /// What the file has and nobody here understands, in a person's words.
+    pub(super) fn not_understood(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for (at, prop) in (0..).zip(&self.props) {
+            let class = &self.groups[prop.group as usize].name;
+            if let Err(why) = self.column(at) {
+                found.push(format!("{class}.{}: {why}", prop.name));
+            }
+        }
+        for chunk in &self.chunks {
+            if !matches!(&chunk.name, b"META" | b"SSTR" | b"INST" | b"PROP" | b"PRNT" | b"END\0") {
+                let name = String::from_utf8_lossy(&chunk.name);
+                found.push(format!("a part of the file named {:?}", name.trim_end_matches('\0')));
+            }
+        }
+        found
+    }
+
+    /// Why no instance of a class can come or go; none where it can.
+    pub(super) fn fixed(&self, class: u32) -> Option<String> {
+        let groups = self.groups.iter().filter(|group| group.class == class);
+        let mut props = groups.flat_map(|group| group.props.iter().chain(&group.names));
+        props.find_map(|prop| {
+            let why = self.column(*prop).err()?;
+            Some(format!(
+                "its property `{}` is not understood: {why}",
+                self.props[*prop as usize].name
+            ))
+        })
+    }
+}
+
+impl cell::Reading for Binary {
+    fn instance(&self, referent: i32) -> Ref {
+        self.nodes.get(referent).map_or_else(Ref::none, super::reference_to)
+    }
+
+    fn shared(&self, index: u32) -> Option<&SharedString> {
+        self.shared_strings().get(index as usize)
+    }
+}

@@ -1,0 +1,99 @@
+//! Every column of the shared places.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use rbx_types::Ref;
+
+use super::super::cell;
+use super::super::container::{CHUNK, HEADER, Header, Packing, chunks, pack, unpack, unpack_front};
+use super::{Chance, Table, assert_rewrites, props, shared_strings};
+
+/// The binary files among the shared places; none where nobody says where those are.
+pub(super) fn places() -> Vec<(PathBuf, Vec<u8>)> {
+    let Some(cases) = std::env::var_os("VECTOR_CASES") else {
+        eprintln!("skipped: VECTOR_CASES does not say where the shared places are");
+        return Vec::new();
+    };
+    let folder = std::fs::read_dir(PathBuf::from(cases).join("places")).unwrap();
+    let mut paths: Vec<_> = folder.map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|it| it == "rbxl" || it == "rbxm"));
+    paths.sort();
+    paths.into_iter().map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
+}
+
+#[test]
+fn chunks_are_packed_and_unpacked_again() {
+    let mut packings = BTreeMap::new();
+    for (path, file) in places() {
+        let all = chunks(&file).unwrap();
+        assert_eq!(Header::parse(&file).unwrap().print(), file[..HEADER]);
+        assert_eq!(all.last().unwrap().at.end, file.len(), "{path:?}");
+        for chunk in &all {
+            let content = unpack(&file, chunk).unwrap();
+            let packing = Packing::of(&file, chunk);
+            *packings.entry(format!("{packing:?}")).or_insert(0) += 1;
+            let own = [&file[..HEADER], &pack(chunk.name, &content, packing).unwrap()].concat();
+            let copy = super::Chunk {
+                at: HEADER..own.len(),
+                packed: u32::from_le_bytes(own[HEADER + 4..HEADER + 8].try_into().unwrap()),
+                ..chunk.clone()
+            };
+            assert_eq!(Packing::of(&own, &copy), packing);
+            assert_eq!(unpack(&own, &copy).unwrap(), content);
+            for n in [0, 1, CHUNK, 300, content.len() / 2, content.len(), content.len() + 9] {
+                let front = unpack_front(&file, chunk, n).unwrap();
+                assert_eq!(front, content[..n.min(content.len())]);
+            }
+        }
+    }
+    eprintln!("chunks: {packings:?}");
+}
+
+#[test]
+fn columns_are_made_again_of_their_cells() {
+    let mut chance = Chance(7);
+    let (mut read, mut opaque) = (0, BTreeMap::new());
+    for (path, file) in places() {
+        for prop in props(&file) {
+            match prop.read() {
+                Ok(column) => {
+                    assert_rewrites(&column, &mut chance);
+                    read += 1;
+                }
+                Err(why) => {
+                    let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                    *opaque.entry((name, why.to_string())).or_insert(0) += 1;
+                }
+            }
+        }
+    }
+    eprintln!("{read} columns were read; opaque: {opaque:#?}");
+}
+
+#[test]
+fn cells_are_values_and_are_written_again() {
+    let (mut cells, mut without, mut changed) = (0, BTreeMap::new(), BTreeMap::new());
+    for (_, file) in places() {
+        let count = Header::parse(&file).unwrap().instances as usize;
+        let refs = (0..count).map(|_| Ref::new()).collect();
+        let mut links = Table { refs, shared: shared_strings(&file) };
+        for prop in props(&file) {
+            let Ok(column) = prop.read() else { continue };
+            for row in 0..column.rows() {
+                cells += 1;
+                let stored = super::cell(&column, row);
+                let Some(value) = cell::read(column.ty(), &stored, &links) else {
+                    *without.entry((column.ty(), prop.name.clone())).or_insert(0) += 1;
+                    continue;
+                };
+                let mut own = Vec::new();
+                assert!(cell::write(column.ty(), &value, &mut links, &mut own));
+                if own != stored {
+                    *changed.entry((column.ty(), prop.name.clone())).or_insert(0) += 1;
+                }
+            }
+        }
+    }
+    eprintln!("{cells} cells; without a value: {without:?}; written otherwise: {changed:?}");
+}

@@ -1,0 +1,120 @@
+//! Columns and files that lie.
+
+use super::super::cell;
+use super::super::column::{Column, Opaque};
+use super::super::container::{Header, chunks, unpack, unpack_front};
+use super::super::layout::ty;
+use super::files::places;
+use super::{Chance, Table, assert_rewrites, props};
+
+/// Real columns: those of the shared places, and one of each type where there are none.
+fn columns() -> Vec<(Vec<u8>, usize, usize)> {
+    let mut all: Vec<_> = (0..=0x30).map(|ty| (vec![ty; 200], 0, 5)).collect();
+    for (_, file) in places() {
+        let short = props(&file).into_iter().filter(|prop| prop.bytes.len() < 4000);
+        all.extend(short.map(|prop| (prop.bytes, prop.offset, prop.rows)));
+    }
+    all
+}
+
+/// Whatever it is, it is opaque or made again as it is.
+fn check(bytes: Vec<u8>, offset: usize, rows: usize, chance: &mut Chance) {
+    let Ok(column) = Column::read(bytes, offset, rows) else { return };
+    assert_rewrites(&column, chance);
+    for row in 0..column.rows() {
+        let _ = cell::read(column.ty(), &super::cell(&column, row), &Table::default());
+        let _ = (column.text(row), column.reference(row));
+    }
+}
+
+fn bend(bytes: &mut Vec<u8>, from: usize, chance: &mut Chance) {
+    let len = bytes.len() - from;
+    match chance.below(4) {
+        0 => bytes.truncate(from + chance.below(len)),
+        1 => bytes.extend(chance.bytes(5)),
+        2 if len >= 4 => {
+            let at = from + chance.below(len - 3);
+            let huge = [u32::MAX, 1 << 31, 1 << 28, 70_000, 3][chance.below(5)];
+            bytes[at..at + 4].copy_from_slice(&huge.to_le_bytes());
+        }
+        _ if len > 0 => {
+            let at = from + chance.below(len);
+            bytes[at] ^= 1 << chance.below(8);
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn bent_columns_are_opaque_or_kept() {
+    let mut chance = Chance(8);
+    for (bytes, offset, rows) in columns() {
+        for _ in 0..12 {
+            let mut bent = bytes.clone();
+            bend(&mut bent, offset + 1, &mut chance);
+            check(bent, offset, rows, &mut chance);
+        }
+        let other = [0, 1, rows + 1, rows.saturating_sub(1), usize::MAX, usize::MAX / 3 + 1];
+        for rows in other {
+            check(bytes.clone(), offset, rows, &mut chance);
+        }
+    }
+}
+
+#[test]
+fn bent_files_never_panic() {
+    let mut chance = Chance(9);
+    for (_, file) in places() {
+        for _ in 0..40 {
+            let mut bent = file.clone();
+            for _ in 0..=chance.below(4) {
+                bend(&mut bent, 0, &mut chance);
+            }
+            let _ = Header::parse(&bent);
+            let Ok(all) = chunks(&bent) else { continue };
+            for chunk in &all {
+                let _ = unpack(&bent, chunk);
+                let _ = unpack_front(&bent, chunk, 300);
+            }
+        }
+    }
+}
+
+#[test]
+fn opaque_columns_say_why() {
+    let read = |bytes: &[u8], rows| Column::read(bytes.to_vec(), 0, rows).map(|_| ()).unwrap_err();
+    assert_eq!(read(&[], 3), Opaque::NoType);
+    assert_eq!(read(&[0x1d, 1, 2], 3), Opaque::Unknown(0x1d));
+    assert_eq!(read(&[ty::BOOL, 1, 2], 3), Opaque::Malformed(ty::BOOL));
+    assert_eq!(read(&[ty::BOOL, 1, 2, 3, 4], 3), Opaque::Malformed(ty::BOOL));
+    assert_eq!(read(&[ty::PHYSICAL, 4], 1), Opaque::Malformed(ty::PHYSICAL));
+    let content = |kind: u8, uris: u8, objects: u8, externals: u8| {
+        let mut bytes = vec![ty::CONTENT, 0, 0, 0, kind, uris, 0, 0, 0];
+        bytes.extend(vec![0; 4 * usize::from(uris)]);
+        bytes.extend([objects, 0, 0, 0]);
+        bytes.extend(vec![0; 4 * usize::from(objects)]);
+        bytes.extend([externals, 0, 0, 0]);
+        bytes.extend(vec![0; 4 * usize::from(externals)]);
+        bytes
+    };
+    for (kind, uris, objects) in [(0, 0, 0), (2, 1, 0), (4, 0, 1)] {
+        check(content(kind, uris, objects, 0), 0, 1, &mut Chance(10));
+        assert!(Column::read(content(kind, uris, objects, 0), 0, 1).is_ok());
+        assert_eq!(read(&content(kind, uris + 1, objects, 0), 1), Opaque::Malformed(ty::CONTENT));
+        assert_eq!(read(&content(kind, uris, objects + 1, 0), 1), Opaque::Malformed(ty::CONTENT));
+        assert_eq!(read(&content(kind, uris, objects, 2), 1), Opaque::External);
+    }
+    assert_eq!(read(&content(1, 0, 0, 0), 1), Opaque::Malformed(ty::CONTENT));
+    assert_eq!(read(&content(6, 0, 0, 0), 1), Opaque::Malformed(ty::CONTENT));
+}
+
+#[test]
+fn rows_are_told_by_their_type() {
+    let text = Column::read(b"\x01\x02\0\0\0ab\0\0\0\0".to_vec(), 0, 2).unwrap();
+    assert_eq!((text.text(0), text.text(1)), (Some(&b"ab"[..]), Some(&b""[..])));
+    assert_eq!((text.text(2), text.reference(0)), (None, None));
+    // Distances 1, -1 and 5, folded and in planes.
+    let refs = [&[ty::REF][..], &[0; 9], &[2, 1, 10]].concat();
+    let refs = Column::read(refs, 0, 3).unwrap();
+    assert_eq!([0, 1, 2, 3].map(|row| refs.reference(row)), [Some(1), Some(0), Some(5), None]);
+}

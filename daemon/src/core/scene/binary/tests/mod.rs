@@ -1,0 +1,152 @@
+//! What the tests share: chance from a seed, and the columns of a file.
+
+mod chance;
+mod files;
+mod hostile;
+mod packing;
+mod values;
+
+use std::collections::HashMap;
+
+use rbx_types::{Ref, SharedString};
+
+use super::cell::{Reading, Writing};
+use super::column::{Column, Opaque};
+use super::container::{Chunk, chunks, unpack};
+use super::writer::Writer;
+
+/// Chance that is the same in every run.
+pub(super) struct Chance(u64);
+
+impl Chance {
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub(super) fn below(&mut self, end: usize) -> usize {
+        (self.next() % end.max(1) as u64) as usize
+    }
+
+    pub(super) fn bytes(&mut self, len: usize) -> Vec<u8> {
+        (0..len).map(|_| self.next() as u8).collect()
+    }
+}
+
+/// A column as it stands in a file, not yet taken apart.
+pub(super) struct Prop {
+    pub(super) chunk: Chunk,
+    pub(super) name: String,
+    pub(super) bytes: Vec<u8>,
+    pub(super) offset: usize,
+    pub(super) rows: usize,
+}
+
+impl Prop {
+    pub(super) fn read(&self) -> Result<Column, Opaque> {
+        Column::read(self.bytes.clone(), self.offset, self.rows)
+    }
+}
+
+fn number(bytes: &[u8], at: usize) -> usize {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize
+}
+
+/// Every column of a file.
+pub(super) fn props(file: &[u8]) -> Vec<Prop> {
+    let (mut counts, mut props) = (HashMap::new(), Vec::new());
+    for chunk in chunks(file).unwrap() {
+        let content = unpack(file, &chunk).unwrap();
+        if chunk.name == *b"INST" {
+            counts.insert(number(&content, 0), number(&content, 9 + number(&content, 4)));
+        } else if chunk.name == *b"PROP" {
+            let offset = 8 + number(&content, 4);
+            let name = String::from_utf8_lossy(&content[8..offset]).into_owned();
+            let rows = counts[&number(&content, 0)];
+            props.push(Prop { chunk, name, bytes: content.into_owned(), offset, rows });
+        }
+    }
+    props
+}
+
+/// The references of a file whose instances are numbered from 0.
+#[derive(Default)]
+pub(super) struct Table {
+    pub(super) refs: Vec<Ref>,
+    pub(super) shared: Vec<SharedString>,
+}
+
+impl Reading for Table {
+    fn instance(&self, referent: i32) -> Ref {
+        let at = usize::try_from(referent).ok();
+        at.and_then(|at| self.refs.get(at)).copied().unwrap_or(Ref::none())
+    }
+
+    fn shared(&self, index: u32) -> Option<&SharedString> {
+        self.shared.get(index as usize)
+    }
+}
+
+impl Writing for Table {
+    fn referent(&self, to: Ref) -> i32 {
+        self.refs.iter().position(|known| *known == to).map_or(-1, |at| at as i32)
+    }
+
+    fn index(&mut self, shared: &SharedString) -> u32 {
+        let at = self.shared.iter().position(|known| known == shared);
+        at.unwrap_or_else(|| {
+            self.shared.push(shared.clone());
+            self.shared.len() - 1
+        }) as u32
+    }
+}
+
+/// The shared strings of a file.
+pub(super) fn shared_strings(file: &[u8]) -> Vec<SharedString> {
+    let all = chunks(file).unwrap();
+    let Some(chunk) = all.iter().find(|chunk| chunk.name == *b"SSTR") else {
+        return Vec::new();
+    };
+    let content = unpack(file, chunk).unwrap();
+    let (mut at, mut found) = (8, Vec::new());
+    for _ in 0..number(&content, 4) {
+        let len = number(&content, at + 16);
+        found.push(SharedString::new(content[at + 20..at + 20 + len].to_vec()));
+        at += 20 + len;
+    }
+    found
+}
+
+pub(super) fn cell(column: &Column, row: usize) -> Vec<u8> {
+    let mut out = Vec::new();
+    column.cell(row, &mut out);
+    out
+}
+
+/// The column made again of its cells, then of runs that chance picks; both must give its payload.
+pub(super) fn assert_rewrites(column: &Column, chance: &mut Chance) {
+    let hints = [0, column.rows(), 2 * column.rows() + 1];
+    let mut one = Writer::new(column.ty(), hints[chance.below(3)]).unwrap();
+    let mut buffer = Vec::new();
+    for row in 0..column.rows() {
+        buffer.clear();
+        column.cell(row, &mut buffer);
+        assert!(one.push(&buffer));
+    }
+    assert!(one.finish() == column.payload(), "cells of type {:#x}", column.ty());
+
+    let mut other = Writer::new(column.ty(), hints[chance.below(3)]).unwrap();
+    let mut row = 0;
+    while row < column.rows() {
+        let end = (row + chance.below(column.rows() + 1)).min(column.rows());
+        assert!(other.push_rows(column, row..end));
+        row = end;
+        if row < column.rows() {
+            assert!(other.push(&cell(column, row)));
+            row += 1;
+        }
+    }
+    assert!(other.finish() == column.payload(), "runs of type {:#x}", column.ty());
+}

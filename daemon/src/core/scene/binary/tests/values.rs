@@ -1,0 +1,241 @@
+//! Values of every kind, against what rbx_binary reads and writes.
+
+use rbx_dom_weak::{InstanceBuilder, WeakDom, ustr};
+use rbx_types::{
+    Attributes, BinaryString, CFrame, Color3, Color3uint8, Content, ContentId, Matrix3, Ref,
+    SharedString, Tags, Variant, VariantType, Vector3,
+};
+
+use super::super::cell;
+use super::super::column::Column;
+use super::super::container::{Packing, pack};
+use super::super::layout::ty;
+use super::super::writer::Writer;
+use super::chance::KINDS;
+use super::{Chance, Table, assert_rewrites, props, shared_strings};
+
+/// Class, property and stored name with which rbx_binary both writes and reads a kind.
+fn home(kind: VariantType) -> (&'static str, &'static str, &'static str) {
+    match kind {
+        VariantType::Color3uint8 => ("Part", "Color", "Color3uint8"),
+        VariantType::Attributes => ("Folder", "Attributes", "AttributesSerialize"),
+        _ => ("Zz", "Zz", "Zz"),
+    }
+}
+
+fn encode(dom: &WeakDom) -> Vec<u8> {
+    let mut file = Vec::new();
+    rbx_binary::to_writer(&mut file, dom, dom.root().children()).unwrap();
+    file
+}
+
+/// The values as rbx_binary reads them; references by the place of what they point to.
+fn decode(file: &[u8], property: &str) -> Vec<String> {
+    let dom = rbx_binary::from_reader(file).unwrap();
+    let children = dom.root().children();
+    let place = |to: Ref| children.iter().position(|child| *child == to);
+    let text = |child: &Ref| match &dom.get_by_ref(*child).unwrap().properties[&ustr(property)] {
+        Variant::Ref(to) => format!("{:?}", place(*to)),
+        Variant::Content(content) => {
+            format!("{:?} {:?}", content.as_uri(), content.as_object().map(place))
+        }
+        other => format!("{other:?}"),
+    };
+    children.iter().map(text).collect()
+}
+
+/// What a cell of such a value is read as.
+fn as_stored(value: &Variant, refs: &[Ref]) -> Variant {
+    let bytes = |bytes: Vec<u8>| BinaryString::from(bytes).into();
+    match value {
+        Variant::String(value) => bytes(value.clone().into_bytes()),
+        Variant::ContentId(value) => bytes(value.as_str().as_bytes().to_vec()),
+        Variant::Tags(value) => bytes(value.encode()),
+        Variant::MaterialColors(value) => bytes(value.encode()),
+        Variant::Attributes(value) => {
+            let mut encoded = Vec::new();
+            value.to_writer(&mut encoded).unwrap();
+            bytes(encoded)
+        }
+        Variant::NetAssetRef(value) => SharedString::new(value.data().to_vec()).into(),
+        Variant::Ref(to) if !refs.contains(to) => Ref::none().into(),
+        Variant::Content(content) if content.as_object().is_some_and(|to| !refs.contains(&to)) => {
+            Content::none().into()
+        }
+        other => other.clone(),
+    }
+}
+
+fn column_named(file: &[u8], name: &str) -> (Column, super::Prop) {
+    let prop = props(file).into_iter().find(|prop| prop.name == name).unwrap();
+    (prop.read().unwrap(), prop)
+}
+
+fn check_kind(kind: VariantType, rows: usize, chance: &mut Chance) {
+    let (class, property, stored) = home(kind);
+    let mut dom = WeakDom::new(InstanceBuilder::new("DataModel"));
+    let root = dom.root_ref();
+    let refs: Vec<_> = (0..rows).map(|_| dom.insert(root, InstanceBuilder::new(class))).collect();
+    let values: Vec<_> = refs.iter().map(|_| chance.value(kind, &refs)).collect();
+    for (to, value) in refs.iter().zip(&values) {
+        let instance = dom.get_by_ref_mut(*to).unwrap();
+        instance.properties.insert(ustr(property), value.clone());
+    }
+    let file = encode(&dom);
+    let (column, prop) = column_named(&file, stored);
+    assert_eq!(Some(column.ty()), cell::type_of(kind));
+    let mut links = Table { refs: refs.clone(), shared: shared_strings(&file) };
+    let mut writer = Writer::new(column.ty(), rows).unwrap();
+    for (row, value) in values.iter().enumerate() {
+        let stored = super::cell(&column, row);
+        let read = cell::read(column.ty(), &stored, &links).unwrap();
+        assert_eq!(format!("{read:?}"), format!("{:?}", as_stored(value, &refs)), "{kind:?}");
+        let mut own = vec![1, 2, 3];
+        assert!(cell::write(column.ty(), value, &mut links, &mut own));
+        assert_eq!(own[3..], stored, "{kind:?} {value:?}");
+        assert!(writer.push(&own[3..]));
+    }
+    assert_rewrites(&column, chance);
+    assert_eq!(writer.finish(), column.payload());
+    let expected = decode(&file, property);
+    for packing in [Packing::Stored, Packing::Lz4, Packing::Zstd] {
+        let own = pack(*b"PROP", &prop.bytes, packing).unwrap();
+        let at = prop.chunk.at.clone();
+        let file = [&file[..at.start], &own, &file[at.end..]].concat();
+        assert_eq!(decode(&file, property), expected, "{kind:?}");
+    }
+}
+
+#[test]
+fn every_kind_is_read_and_written_as_rbx_binary_does() {
+    let mut chance = Chance(4);
+    for kind in KINDS {
+        for rows in [1, 2, 100] {
+            check_kind(kind, rows, &mut chance);
+        }
+    }
+}
+
+#[test]
+fn columns_without_rows_are_read_and_written() {
+    for kind in KINDS {
+        let ty = cell::type_of(kind).unwrap();
+        let payload = Writer::new(ty, 0).unwrap().finish();
+        let column = Column::read([&[ty][..], &payload].concat(), 0, 0).unwrap();
+        assert_rewrites(&column, &mut Chance(5));
+        let mut longer = [&[ty][..], &payload].concat();
+        longer.push(0);
+        assert!(Column::read(longer, 0, 0).is_err(), "{kind:?}");
+
+        let class = home(kind).0;
+        let text = |text: &str| [&(text.len() as u32).to_le_bytes(), text.as_bytes()].concat();
+        let inst = [&[0; 4][..], &text(class), &[0; 5]].concat();
+        let prop = [&[0; 4][..], &text(home(kind).2), &[ty], &payload].concat();
+        let mut file = b"<roblox!\x89\xff\x0d\x0a\x1a\x0a\0\0\x01".to_vec();
+        file.resize(32, 0);
+        for (name, content) in [(b"INST", &inst[..]), (b"PROP", &prop), (b"PRNT", &[0; 5])] {
+            file.extend_from_slice(&pack(*name, content, Packing::Lz4).unwrap());
+        }
+        file.extend_from_slice(&pack(*b"END\0", b"</roblox>", Packing::Stored).unwrap());
+        assert!(decode(&file, "Zz").is_empty());
+    }
+}
+
+#[test]
+fn a_blank_is_what_rbx_binary_stores() {
+    let mut chance = Chance(6);
+    for kind in KINDS.into_iter().filter(|kind| *kind != VariantType::Attributes) {
+        let mut dom = WeakDom::new(InstanceBuilder::new("DataModel"));
+        let root = dom.root_ref();
+        let value = chance.value(kind, &[root]);
+        dom.insert(root, InstanceBuilder::new("Zz").with_property("Zz", value));
+        dom.insert(root, InstanceBuilder::new("Zz"));
+        let file = encode(&dom);
+        let (column, _) = column_named(&file, "Zz");
+        let mut links = Table { refs: Vec::new(), shared: shared_strings(&file) };
+        let blank = cell::blank(kind).unwrap();
+        assert_eq!(blank.ty(), kind);
+        let mut own = Vec::new();
+        assert!(cell::write(column.ty(), &blank, &mut links, &mut own));
+        assert_eq!(own, super::cell(&column, 1), "{kind:?}");
+    }
+    assert_eq!(cell::blank(VariantType::Attributes), Some(Attributes::new().into()));
+    assert_eq!(cell::blank(VariantType::Region3), None);
+}
+
+/// The cell of a value; none where its type does not take it.
+fn written(ty: u8, value: impl Into<Variant>) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let is_written = cell::write(ty, &value.into(), &mut Table::default(), &mut out);
+    assert!(is_written || out.is_empty());
+    is_written.then_some(out)
+}
+
+#[test]
+fn a_type_takes_what_means_the_same_in_it() {
+    assert_eq!(written(ty::FLOAT64, 0.5_f32), written(ty::FLOAT64, 0.5_f64));
+    assert_eq!(written(ty::INT64, -7_i32), written(ty::INT64, -7_i64));
+    let (bytes, color) = (Color3uint8::new(255, 0, 255), Color3::new(1.0, 0.0, 1.0));
+    for ty in [ty::COLOR3, ty::COLOR3_UINT8] {
+        assert_eq!(written(ty, bytes), written(ty, color));
+        assert!(written(ty, color).is_some());
+    }
+    let tags = Tags::from(vec!["a".to_owned(), "b".to_owned()]);
+    assert_eq!(written(ty::STRING, tags.clone()).unwrap(), b"\x03\0\0\0a\0b");
+    assert_eq!(written(ty::SHARED_STRING, tags).unwrap(), [0; 4]);
+    assert_eq!(written(ty::SHARED_STRING, BinaryString::new()).unwrap(), [0; 4]);
+    assert_eq!(written(ty::STRING, Content::from_uri("a")).unwrap(), b"\x01\0\0\0a");
+    assert_eq!(written(ty::STRING, Content::none()).unwrap(), [0; 4]);
+    assert_eq!(written(ty::STRING, Content::from_referent(Ref::new())), None);
+    assert_eq!(written(ty::CONTENT, ContentId::new()), written(ty::CONTENT, Content::none()));
+    let uri = (ContentId::from("a"), Content::from_uri("a"));
+    assert_eq!(written(ty::CONTENT, uri.0), written(ty::CONTENT, uri.1));
+    assert_eq!(written(ty::FLOAT32, 0.5_f64), None);
+    assert_eq!(written(ty::INT32, 5_i64), None);
+    assert_eq!(written(ty::STRING, true), None);
+    assert_eq!(written(0x0f, true), None);
+}
+
+#[test]
+fn rotations_are_never_snapped() {
+    let turned = |x: f32, y: f32| {
+        let rows = [Vector3::new(x, y, 0.0), Vector3::new(0.0, 1.0, 0.0)];
+        Matrix3::new(rows[0], rows[1], Vector3::new(0.0, 0.0, 1.0))
+    };
+    let zero = Vector3::new(0.0, 0.0, 0.0);
+    let cell_of = |matrix| written(ty::CFRAME, CFrame::new(zero, matrix)).unwrap();
+    assert_eq!(cell_of(turned(1.0, 0.0)).len(), 13);
+    for near in [turned(1.0, -0.0), turned(1.0 - f32::EPSILON, 0.0), turned(1.0, 1e-9)] {
+        let cell = cell_of(near);
+        assert_eq!(cell.len(), 49);
+        let read = cell::read(ty::CFRAME, &cell, &Table::default());
+        assert_eq!(
+            format!("{read:?}"),
+            format!("{:?}", Some(Variant::from(CFrame::new(zero, near))))
+        );
+    }
+    let ids = (0..=255).filter(|id| {
+        let basic = Matrix3::from_basic_rotation_id(*id);
+        basic.is_ok_and(|basic| cell_of(basic) == [&[*id][..], &[0; 12]].concat())
+    });
+    assert_eq!(ids.count(), 24);
+}
+
+#[test]
+fn bytes_without_a_meaning_are_no_value() {
+    let read = |ty, cell: &[u8]| cell::read(ty, cell, &Table::default());
+    assert_eq!(read(ty::FACES, &[64]), None);
+    assert_eq!(read(ty::AXES, &[8]), None);
+    assert_eq!(read(ty::BRICK_COLOR, &[0, 0, 0, 0]), None);
+    assert_eq!(read(ty::BRICK_COLOR, &[0, 1, 0, 1]), None);
+    assert_eq!(read(ty::SHARED_STRING, &[0, 0, 0, 0]), None);
+    assert_eq!(read(ty::CFRAME, &[[1].as_slice(), &[0; 12]].concat()), None);
+    assert_eq!(read(ty::OPTIONAL_CFRAME, &[[1].as_slice(), &[0; 12], &[1]].concat()), None);
+    let absent = read(ty::OPTIONAL_CFRAME, &[[1].as_slice(), &[0; 13]].concat());
+    assert_eq!(absent, Some(Variant::OptionalCFrame(None)));
+    assert_eq!(read(ty::BOOL, &[2]), Some(true.into()));
+    assert_eq!(read(ty::BOOL, &[1, 0]), None);
+    assert_eq!(read(ty::STRING, &[9, 0, 0, 0, 1]), None);
+    assert_eq!(read(ty::NUMBER_SEQUENCE, &[255, 255, 255, 255]), None);
+    assert_eq!(read(0x0f, &[]), None);
+}

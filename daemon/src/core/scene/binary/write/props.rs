@@ -1,0 +1,376 @@
+//! The columns of properties: which of them an edit touches, and the cells of those.
+//!
+//! A column is written in the type that the file has for it, where that can hold what was set; one
+//! that stood for a property of the past gives way to those of today.
+
+use rbx_dom_weak::{Ustr, ustr};
+use rbx_types::Variant;
+use rustc_hash::FxHashMap;
+
+use super::{Output, Rows, prop};
+use crate::core::scene::binary::column::Column;
+use crate::core::scene::binary::layout::ty;
+use crate::core::scene::binary::writer::Writer;
+use crate::core::scene::binary::{Group, cell};
+use crate::core::scene::codec::CodecError;
+use crate::core::scene::edits::{Edit, EditColumn, Slot};
+use crate::core::scene::stored::{HIDDEN, Source};
+use crate::core::scene::{node_of, reflection};
+
+/// A column to be written.
+struct Plan<'a> {
+    key: Ustr,
+    /// The name in the file.
+    name: String,
+    ty: u8,
+    /// What was set.
+    edits: Option<&'a EditColumn>,
+    /// Where the cells of the rows that were not touched come from, as they are.
+    column: Option<&'a Column>,
+    /// The cell of an instance without a value.
+    blank: Vec<u8>,
+    /// Cells of values that were set.
+    cells: FxHashMap<Slot, Vec<u8>>,
+}
+
+impl<'a> Output<'a> {
+    pub(super) fn column(&self, group: &Group, prop: u32) -> Result<&'a Column, CodecError> {
+        let binary = self.binary;
+        binary.column(prop).map_err(|why| {
+            let name = &binary.props[prop as usize].name;
+            CodecError::Write(format!(
+                "the property `{name}` of {} is not understood ({why}), so no {} can come or go",
+                group.name, group.name
+            ))
+        })
+    }
+
+    /// What was set for a property in a group.
+    fn edits(&self, rows: &Rows<'_>, key: Ustr) -> Option<&'a EditColumn> {
+        let class = self.class(rows.group)?;
+        let column = self.changes.edits.of_class(class).find(|column| column.key == key)?;
+        let first = rows.group.first;
+        let is_here = |node: u32| {
+            (first..first + rows.group.rows).contains(&node)
+                || rows.added.binary_search(&node).is_ok()
+        };
+        column.nodes().any(is_here).then_some(column)
+    }
+
+    fn class(&self, group: &Group) -> Option<u32> {
+        self.changes.tree.class_names.find(&group.name)
+    }
+
+    pub(super) fn write_prop(
+        &mut self,
+        rows: &Rows<'_>,
+        at: u32,
+        prop: u32,
+    ) -> Result<(), CodecError> {
+        let (group, binary) = (rows.group, self.binary);
+        let layout = binary.layout(group);
+        let keys: Vec<Ustr> = layout.standing_on(at).collect();
+        let sources = keys.iter().filter_map(|key| layout.get(*key));
+        let is_replaced = sources.clone().any(|source| source.migration.is_some());
+        let edits: Vec<_> = keys.iter().map(|key| self.edits(rows, *key)).collect();
+        let is_set = edits.iter().any(Option::is_some);
+        let has_new = rows.added.iter().any(|node| !self.changes.bases.contains_key(node));
+        if rows.is_same() && !is_set && !self.points_to_gone(prop) {
+            return Ok(());
+        }
+        let chunk = binary.props[prop as usize].chunk;
+        let column = self.column(group, prop)?;
+        let name = binary.props[prop as usize].name.clone();
+        if is_replaced && (is_set || has_new) {
+            // Those that stand for it now take its place.
+            self.drop_chunk(chunk);
+            for (key, edits) in keys.into_iter().zip(edits) {
+                self.write_anew(rows, key, edits)?;
+            }
+            return Ok(());
+        }
+        let edits = edits.into_iter().flatten().next();
+        let key = keys.first().copied().unwrap_or_else(|| ustr(&name));
+        let source = if is_replaced { None } else { layout.get(key) };
+        let ty = column.ty();
+        let blank = self.blank(group, key, source, ty, Some(column))?;
+        let cells = FxHashMap::default();
+        let mut plan = Plan { key, name, ty, edits, column: Some(column), blank, cells };
+        if let Some(payload) = self.payload(rows, &mut plan)? {
+            let content = self::prop(group.type_id, &plan.name, ty, &payload);
+            self.replace(chunk, &content)
+        } else {
+            // A value that the file's older type cannot hold.
+            self.drop_chunk(chunk);
+            self.write_anew(rows, key, edits)
+        }
+    }
+
+    /// Whether a column of references points to what is deleted.
+    fn points_to_gone(&self, prop: u32) -> bool {
+        let ty = self.binary.props[prop as usize].ty;
+        let can_point = matches!(ty, Some(ty::REF | ty::CONTENT));
+        if self.changes.gone.is_empty() || !can_point {
+            return false;
+        }
+        let Ok(column) = self.binary.column(prop) else {
+            return false;
+        };
+        (0..column.rows()).any(|row| self.is_gone(column, row))
+    }
+
+    fn is_gone(&self, column: &Column, row: usize) -> bool {
+        let is_gone =
+            |to: i32| self.binary.node(to).is_some_and(|node| self.changes.gone.contains(&node));
+        match column.ty() {
+            ty::REF => column.reference(row).is_some_and(is_gone),
+            ty::CONTENT => {
+                let mut bytes = Vec::new();
+                column.cell(row, &mut bytes);
+                match cell::read(ty::CONTENT, &bytes, self.binary) {
+                    Some(Variant::Content(content)) => match content.value() {
+                        rbx_types::ContentType::Object(to) => {
+                            node_of(*to).is_some_and(|node| self.changes.gone.contains(&node))
+                        }
+                        _ => false,
+                    },
+                    _ => false,
+                }
+            }
+            _ => false,
+        }
+    }
+
+    /// Properties that were set and that the file does not have for the class.
+    pub(super) fn write_new_props(&mut self, rows: &Rows<'_>) -> Result<(), CodecError> {
+        let layout = self.binary.layout(rows.group);
+        let Some(class) = self.class(rows.group) else {
+            return Ok(());
+        };
+        let columns = self.changes.edits.of_class(class);
+        let mut keys: Vec<Ustr> =
+            columns.map(|it| it.key).filter(|key| layout.get(*key).is_none()).collect();
+        keys.sort_unstable_by_key(Ustr::as_str);
+        for key in keys {
+            if let Some(edits) = self.edits(rows, key)
+                && rows
+                    .nodes()
+                    .any(|node| matches!(self.changes.edits.of(edits, node), Edit::Set(_)))
+            {
+                self.write_anew(rows, key, Some(edits))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a column as a file of today has it.
+    fn write_anew(
+        &mut self,
+        rows: &Rows<'_>,
+        key: Ustr,
+        edits: Option<&'a EditColumn>,
+    ) -> Result<(), CodecError> {
+        let group = rows.group;
+        let known = reflection::written(&group.name, &key);
+        let set = || {
+            let values = rows.nodes().filter_map(|node| match edits {
+                Some(edits) => match self.changes.edits.of(edits, node) {
+                    Edit::Set(value) => Some(value.ty()),
+                    _ => None,
+                },
+                None => None,
+            });
+            values.max_by_key(|kind| *kind as u32)
+        };
+        let stored =
+            || rows.nodes().find_map(|node| self.binary.value(node, key)).map(|it| it.ty());
+        let kind = known.map(|(_, kind)| kind).or_else(set).or_else(stored);
+        let name =
+            known.map_or_else(|| key.trim_start_matches(HIDDEN), |(name, _)| name).to_owned();
+        let ty = kind.and_then(cell::type_of).ok_or_else(|| cannot(&group.name, &name))?;
+        let blank = self.blank(group, key, None, ty, None)?;
+        let cells = FxHashMap::default();
+        let mut plan = Plan { key, name, ty, edits, column: None, blank, cells };
+        let payload = self.payload(rows, &mut plan)?;
+        let payload = payload.ok_or_else(|| cannot(&group.name, &plan.name))?;
+        let content = prop(group.type_id, &plan.name, ty, &payload);
+        self.insert_prop(group, &plan.name, &content)
+    }
+
+    /// A new property stands in the order of names among those of its class.
+    pub(super) fn insert_prop(
+        &mut self,
+        group: &Group,
+        name: &str,
+        content: &[u8],
+    ) -> Result<(), CodecError> {
+        let props = group.props.iter().chain(&group.names);
+        let mut props: Vec<_> = props.map(|at| &self.binary.props[*at as usize]).collect();
+        props.sort_unstable_by_key(|prop| prop.chunk);
+        let next = props.iter().find(|prop| prop.name.as_str() > name).map(|prop| prop.chunk);
+        let last = props.last().map(|prop| prop.chunk + 1);
+        let before = next.or(last).unwrap_or_else(|| self.end());
+        self.insert(before, *b"PROP", content)
+    }
+
+    /// The cell of an instance that has no value of its own.
+    fn blank(
+        &mut self,
+        group: &Group,
+        key: Ustr,
+        source: Option<&Source>,
+        ty: u8,
+        column: Option<&Column>,
+    ) -> Result<Vec<u8>, CodecError> {
+        let mut cell = Vec::new();
+        if let Some(default) = reflection::default_of(&group.name, &key)
+            && cell::write(ty, default, self, &mut cell)
+        {
+            return Ok(cell);
+        }
+        let stored = || {
+            let mut cell = Vec::new();
+            let column = column.filter(|column| column.rows() > 0)?;
+            column.cell(0, &mut cell);
+            cell::read(ty, &cell, self.binary).map(|value| value.ty())
+        };
+        let known = reflection::written(&group.name, &key).map(|(_, kind)| kind);
+        let wanted = source.and_then(|source| source.want);
+        let kinds = [known, wanted, stored(), cell::kind_of(ty)];
+        for kind in kinds.into_iter().flatten() {
+            cell.clear();
+            if let Some(blank) = cell::blank(kind)
+                && cell::write(ty, &blank, self, &mut cell)
+            {
+                return Ok(cell);
+            }
+        }
+        Err(cannot(&group.name, &key))
+    }
+
+    /// The cells of a column; none where its type cannot hold a value that was set.
+    fn payload(
+        &mut self,
+        rows: &Rows<'_>,
+        plan: &mut Plan<'a>,
+    ) -> Result<Option<Vec<u8>>, CodecError> {
+        let name = plan.name.clone();
+        let no_cell = || cannot(&rows.group.name, &name);
+        let mut writer = Writer::new(plan.ty, rows.len()).ok_or_else(no_cell)?;
+        let group = rows.group;
+        let (mut run, mut cell) = (0..0_usize, Vec::new());
+        for row in &rows.kept {
+            let node = group.first + row;
+            let at = *row as usize;
+            let slot = plan.edits.map(|edits| edits.slot(node));
+            let is_set = slot.is_some_and(|slot| self.changes.edits.value(slot) != Edit::None);
+            let is_kept = !is_set && plan.column.is_some_and(|column| !self.points(column, at));
+            if is_kept && run.end == at && !run.is_empty() {
+                run.end = at + 1;
+                continue;
+            }
+            if let Some(column) = plan.column
+                && !writer.push_rows(column, std::mem::replace(&mut run, 0..0))
+            {
+                return Err(no_cell());
+            }
+            if is_kept {
+                run = at..at + 1;
+                continue;
+            }
+            if !self.cell(plan, node, &mut cell)? {
+                return Ok(None);
+            }
+            if !writer.push(&cell) {
+                return Err(no_cell());
+            }
+        }
+        if let Some(column) = plan.column
+            && !writer.push_rows(column, run)
+        {
+            return Err(no_cell());
+        }
+        for node in &rows.added {
+            if !self.cell(plan, *node, &mut cell)? {
+                return Ok(None);
+            }
+            if !writer.push(&cell) {
+                return Err(no_cell());
+            }
+        }
+        Ok(Some(writer.finish()))
+    }
+
+    fn points(&self, column: &Column, row: usize) -> bool {
+        !self.changes.gone.is_empty() && self.is_gone(column, row)
+    }
+
+    /// The cell of one instance; false where the type cannot hold its value.
+    fn cell(
+        &mut self,
+        plan: &mut Plan<'a>,
+        node: u32,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, CodecError> {
+        out.clear();
+        let slot = plan.edits.map_or(Slot::MAX, |edits| edits.slot(node));
+        match self.changes.edits.value(slot) {
+            Edit::Removed => out.extend_from_slice(&plan.blank),
+            Edit::Set(value) => {
+                if let Some(cell) = plan.cells.get(&slot) {
+                    out.extend_from_slice(cell);
+                    return Ok(true);
+                }
+                if !cell::write(plan.ty, value, self, out) {
+                    return Ok(false);
+                }
+                plan.cells.insert(slot, out.clone());
+            }
+            Edit::None => self.stored_cell(plan, node, out)?,
+        }
+        Ok(true)
+    }
+
+    /// The cell of an instance that was not touched, or of a copy of one.
+    fn stored_cell(
+        &mut self,
+        plan: &Plan<'a>,
+        node: u32,
+        out: &mut Vec<u8>,
+    ) -> Result<(), CodecError> {
+        let read = if node < self.changes.tree.read_len() {
+            Some(node)
+        } else {
+            self.changes.bases.get(&node).copied()
+        };
+        let Some((node, group)) = read.and_then(|node| Some((node, self.binary.group_of(node)?)))
+        else {
+            out.extend_from_slice(&plan.blank);
+            return Ok(());
+        };
+        if let Some(column) = plan.column {
+            let is_here = group
+                .props
+                .iter()
+                .any(|prop| self.binary.column(*prop).is_ok_and(|it| std::ptr::eq(it, column)));
+            let row = (node - group.first) as usize;
+            if is_here && !self.points(column, row) {
+                column.cell(row, out);
+                return Ok(());
+            }
+        }
+        if self.binary.layout(group).get(plan.key).is_none() {
+            out.extend_from_slice(&plan.blank);
+            return Ok(());
+        }
+        match self.binary.value(node, plan.key) {
+            Some(value) if cell::write(plan.ty, &value, self, out) => Ok(()),
+            _ => Err(cannot(&group.name, &plan.name)),
+        }
+    }
+}
+
+fn cannot(class: &str, property: &str) -> CodecError {
+    let property = property.trim_start_matches(HIDDEN);
+    CodecError::Write(format!("a binary file cannot hold what was set as `{property}` of {class}"))
+}

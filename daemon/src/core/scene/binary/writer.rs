@@ -1,0 +1,265 @@
+//! A column made of rows: of single cells, and of runs of rows of another column.
+//!
+//! An edit changes few rows of many, so runs are copied without taking cells apart.
+
+use std::ops::Range;
+
+use super::column::{Column, Run};
+use super::layout::{self, Field, Kind};
+
+/// A column in the making.
+#[derive(Debug)]
+pub(super) struct Writer {
+    ty: u8,
+    rows: usize,
+    parts: Vec<Part>,
+    /// Room for a cell, kept between uses.
+    cell: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Part {
+    field: Field,
+    store: Store,
+}
+
+#[derive(Debug)]
+enum Store {
+    /// As it will stand in the file.
+    Bytes(Vec<u8>),
+    Planes(Planes),
+    Refs(Vec<u32>),
+    Content {
+        kinds: Planes,
+        uris: Vec<u8>,
+        uri_count: u32,
+        objects: Vec<u32>,
+    },
+}
+
+impl Writer {
+    /// A column of a type, without rows; none where the type is not known. Room is made at once for
+    /// as many rows as are expected.
+    pub(super) fn new(ty: u8, rows_hint: usize) -> Option<Self> {
+        let part = |field: &Field| Part { field: *field, store: Store::new(*field, rows_hint) };
+        let parts = layout::fields(ty)?.iter().map(part).collect();
+        Some(Self { ty, rows: 0, parts, cell: Vec::new() })
+    }
+
+    /// Appends a row. `false` (and nothing is appended) where the bytes are no cell of this type.
+    #[must_use]
+    pub(super) fn push(&mut self, cell: &[u8]) -> bool {
+        // Most types have one field, and their cells need not be looked at twice.
+        if let [part] = self.parts.as_mut_slice() {
+            let is_cell = part.field.len_in(cell) == Some(cell.len());
+            if is_cell {
+                part.store.push(cell);
+                self.rows += 1;
+            }
+            return is_cell;
+        }
+        if !self.fits(cell) {
+            return false;
+        }
+        let mut rest = cell;
+        for part in &mut self.parts {
+            let len = part.field.len_in(rest).unwrap_or(0);
+            let (own, behind) = rest.split_at(len);
+            part.store.push(own);
+            rest = behind;
+        }
+        self.rows += 1;
+        true
+    }
+
+    fn fits(&self, cell: &[u8]) -> bool {
+        let rest = self.parts.iter().try_fold(cell, |rest, part| {
+            let len = part.field.len_in(rest)?;
+            rest.get(len..)
+        });
+        rest.is_some_and(<[u8]>::is_empty)
+    }
+
+    /// Appends a run of rows of a column. `false` (and nothing is appended) where that column is of
+    /// another type or does not have them.
+    #[must_use]
+    pub(super) fn push_rows(&mut self, column: &Column, rows: Range<usize>) -> bool {
+        if column.ty() != self.ty || rows.start > rows.end || rows.end > column.rows() {
+            return false;
+        }
+        let mut cell = std::mem::take(&mut self.cell);
+        for (n, part) in self.parts.iter_mut().enumerate() {
+            match column.run(n, rows.clone()) {
+                Some(Run::Cells) => {
+                    // Such a field is the only one of its type, so a cell is all its own.
+                    for row in rows.clone() {
+                        cell.clear();
+                        column.cell(row, &mut cell);
+                        part.store.push(&cell);
+                    }
+                }
+                Some(run) => part.store.push_run(run, rows.clone()),
+                None => {}
+            }
+        }
+        self.cell = cell;
+        self.rows += rows.len();
+        true
+    }
+
+    /// The column as it stands in a file, behind the type's byte.
+    pub(super) fn finish(self) -> Vec<u8> {
+        let mut out = Vec::new();
+        for part in self.parts {
+            let bytes = match part.field {
+                Field::Marker(byte) => vec![byte],
+                _ => part.store.finish(),
+            };
+            if out.is_empty() {
+                out = bytes;
+            } else {
+                out.extend_from_slice(&bytes);
+            }
+        }
+        out
+    }
+}
+
+impl Store {
+    fn new(field: Field, rows: usize) -> Self {
+        match field {
+            Field::Packed(width) => Self::Bytes(Vec::with_capacity(width * rows)),
+            Field::Run(item) => Self::Bytes(Vec::with_capacity(item.least() * rows)),
+            Field::Planes(width) => Self::Planes(Planes::new(width, rows)),
+            Field::Refs => Self::Refs(Vec::with_capacity(rows)),
+            Field::Content => Self::Content {
+                kinds: Planes::new(4, rows),
+                uris: Vec::new(),
+                uri_count: 0,
+                objects: Vec::new(),
+            },
+            Field::Marker(_) => Self::Bytes(Vec::new()),
+        }
+    }
+
+    /// Appends the part of a cell that belongs to this field, and is known to have its shape.
+    fn push(&mut self, own: &[u8]) {
+        match self {
+            Self::Bytes(bytes) => bytes.extend_from_slice(own),
+            Self::Planes(planes) => planes.push(own),
+            Self::Refs(refs) => refs.extend(reference(own)),
+            Self::Content { kinds, uris, uri_count, objects } => {
+                let Some((kind, value)) = own.split_first_chunk() else { return };
+                kinds.push(kind);
+                match Kind::of(*kind) {
+                    Some(Kind::Uri) => {
+                        uris.extend_from_slice(value);
+                        *uri_count += 1;
+                    }
+                    Some(Kind::Object) => objects.extend(reference(value)),
+                    Some(Kind::None) | None => {}
+                }
+            }
+        }
+    }
+
+    fn push_run(&mut self, run: Run<'_>, rows: Range<usize>) {
+        match (self, run) {
+            (Self::Bytes(bytes), Run::Bytes(run)) => bytes.extend_from_slice(run),
+            (Self::Planes(planes), Run::Planes(run, of)) => planes.push_rows(run, of, rows),
+            (Self::Refs(refs), Run::Refs(run)) => refs.extend_from_slice(run),
+            // Both sides are made from the same fields.
+            _ => debug_assert!(false, "a run of another field"),
+        }
+    }
+
+    fn finish(self) -> Vec<u8> {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Planes(planes) => planes.finish(),
+            Self::Refs(refs) => {
+                let mut out = Vec::with_capacity(4 * refs.len());
+                layout::write_refs(&refs, &mut out);
+                out
+            }
+            Self::Content { kinds, uris, uri_count, objects } => {
+                let mut out = kinds.finish();
+                out.extend_from_slice(&uri_count.to_le_bytes());
+                out.extend_from_slice(&uris);
+                out.extend_from_slice(&(objects.len() as u32).to_le_bytes());
+                layout::write_refs(&objects, &mut out);
+                // No instances outside of the file.
+                out.extend_from_slice(&[0; 4]);
+                out
+            }
+        }
+    }
+}
+
+fn reference(bytes: &[u8]) -> Option<u32> {
+    bytes.first_chunk().map(|four| u32::from_le_bytes(*four))
+}
+
+/// Planes that grow: each has room at its end until all are moved together.
+#[derive(Debug)]
+struct Planes {
+    width: usize,
+    len: usize,
+    room: usize,
+    bytes: Vec<u8>,
+}
+
+impl Planes {
+    fn new(width: usize, room: usize) -> Self {
+        Self { width, len: 0, room, bytes: vec![0; width * room] }
+    }
+
+    fn push(&mut self, cell: &[u8]) {
+        self.reserve(1);
+        for (plane, byte) in cell.iter().enumerate().take(self.width) {
+            self.bytes[plane * self.room + self.len] = *byte;
+        }
+        self.len += 1;
+    }
+
+    /// Appends some rows of planes that have `of` rows.
+    fn push_rows(&mut self, planes: &[u8], of: usize, rows: Range<usize>) {
+        if rows.is_empty() {
+            return;
+        }
+        self.reserve(rows.len());
+        let end = self.len + rows.len();
+        for (to, from) in self.bytes.chunks_exact_mut(self.room).zip(planes.chunks_exact(of)) {
+            to[self.len..end].copy_from_slice(&from[rows.clone()]);
+        }
+        self.len = end;
+    }
+
+    fn reserve(&mut self, more: usize) {
+        let need = self.len + more;
+        if need <= self.room {
+            return;
+        }
+        let mut grown = Self::new(self.width, need.max(2 * self.room).max(16));
+        if self.len > 0 {
+            let (len, room) = (self.len, self.room);
+            for (to, from) in grown.bytes.chunks_exact_mut(grown.room).zip(self.bytes.chunks(room))
+            {
+                to[..len].copy_from_slice(&from[..len]);
+            }
+        }
+        grown.len = self.len;
+        *self = grown;
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        if self.len < self.room {
+            for plane in 1..self.width {
+                let start = plane * self.room;
+                self.bytes.copy_within(start..start + self.len, plane * self.len);
+            }
+            self.bytes.truncate(self.width * self.len);
+        }
+        self.bytes
+    }
+}

@@ -1,0 +1,55 @@
+//! What differs from the file that was read, as the writers of both formats ask for it.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::edits::Edits;
+use super::tree::{ROOT, Tree};
+
+/// What differs from the file that was read.
+#[derive(Debug)]
+pub(super) struct Changes<'a> {
+    pub(super) tree: &'a Tree,
+    pub(super) edits: &'a Edits,
+    /// For a copy, the instance that was read and whose values it has where nothing was set.
+    pub(super) bases: &'a FxHashMap<u32, u32>,
+    /// The instances that may have another name than the file says.
+    pub(super) renamed: &'a FxHashSet<u32>,
+    /// The instances that were read and are deleted.
+    pub(super) gone: FxHashSet<u32>,
+    /// The instances that were not read, sorted.
+    pub(super) added: Vec<u32>,
+}
+
+impl<'a> Changes<'a> {
+    /// `deleted` are the topmost of the deleted instances.
+    pub(super) fn new(
+        tree: &'a Tree,
+        edits: &'a Edits,
+        bases: &'a FxHashMap<u32, u32>,
+        renamed: &'a FxHashSet<u32>,
+        deleted: &FxHashSet<u32>,
+    ) -> Self {
+        let below = deleted.iter().flat_map(|node| tree.subtree(*node));
+        let gone = below.filter(|node| *node < tree.read_len()).collect();
+        // Those that stand below a deleted one are no more linked to `game` than it is.
+        let lost: FxHashSet<u32> = deleted
+            .iter()
+            .flat_map(|node| tree.subtree(*node))
+            .filter(|node| *node >= tree.read_len())
+            .collect();
+        let added = (tree.read_len()..tree.len())
+            .filter(|node| tree.parent(*node).is_some() && !lost.contains(node))
+            .collect();
+        Self { tree, edits, bases, renamed, gone, added }
+    }
+
+    /// Whether instances came, went, or stand elsewhere.
+    pub(super) fn moves(&self) -> bool {
+        !self.gone.is_empty() || !self.added.is_empty() || self.tree.changed().next().is_some()
+    }
+
+    /// Whether an instance is part of what is written.
+    pub(super) fn is_written(&self, node: u32) -> bool {
+        self.tree.is_within(node, ROOT)
+    }
+}

@@ -1,0 +1,176 @@
+//! The file that a scene was read from, in either format: what it says of an instance, and how a new
+//! one is made of it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use rbx_dom_weak::Ustr;
+use rbx_types::Variant;
+
+use super::binary::{self, Binary};
+use super::changes::Changes;
+use super::codec::{self, CodecError, Format};
+use super::ids::Ids;
+use super::pieces::Pieces;
+use super::tree::Tree;
+use super::xml::{self, Xml};
+
+/// A file that was read.
+#[derive(Debug)]
+pub(super) enum File {
+    Binary(Box<Binary>),
+    Xml(Box<Xml>),
+}
+
+impl File {
+    /// Reads a file's index.
+    ///
+    /// # Errors
+    /// The bytes are not a place or model.
+    pub(super) fn open(bytes: Arc<[u8]>) -> Result<(Self, Tree), CodecError> {
+        match codec::detect(&bytes)? {
+            Format::Binary => {
+                let (binary, tree) = Binary::open(bytes)?;
+                Ok((Self::Binary(Box::new(binary)), tree))
+            }
+            Format::Xml => {
+                let (xml, tree) = Xml::open(bytes)?;
+                Ok((Self::Xml(Box::new(xml)), tree))
+            }
+        }
+    }
+
+    /// A file without instances.
+    pub(super) fn empty(format: Format) -> (Self, Tree) {
+        let bytes = match format {
+            Format::Binary => binary::EMPTY,
+            Format::Xml => xml::EMPTY.as_bytes(),
+        };
+        match Self::open(bytes.into()) {
+            Ok(file) => file,
+            // It is known to be one; a test reads it.
+            Err(_) => unreachable!("a file without instances can be read"),
+        }
+    }
+
+    pub(super) fn format(&self) -> Format {
+        match self {
+            Self::Binary(_) => Format::Binary,
+            Self::Xml(_) => Format::Xml,
+        }
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Binary(binary) => binary.bytes(),
+            Self::Xml(xml) => xml.bytes(),
+        }
+    }
+
+    /// The properties that it has for an instance, hidden ones too.
+    pub(super) fn keys(&self, node: u32) -> Cow<'_, [Ustr]> {
+        match self {
+            Self::Binary(binary) => Cow::Borrowed(binary.keys(node)),
+            Self::Xml(xml) => Cow::Owned(xml.keys(node)),
+        }
+    }
+
+    /// What it has for a property of an instance.
+    pub(super) fn value(&self, node: u32, key: Ustr) -> Option<Variant> {
+        match self {
+            Self::Binary(binary) => binary.value(node, key),
+            Self::Xml(xml) => xml.value(node, key),
+        }
+    }
+
+    /// Visits what it has for all properties of an instance that can be shown.
+    pub(super) fn each(&self, node: u32, visit: &mut dyn FnMut(Ustr, Variant)) {
+        match self {
+            Self::Binary(binary) => binary.each(node, visit),
+            Self::Xml(xml) => xml.each(node, visit),
+        }
+    }
+
+    /// The properties of an instance that can point to another.
+    pub(super) fn pointing(&self, node: u32) -> Vec<Ustr> {
+        match self {
+            Self::Binary(binary) => binary.pointing(node),
+            Self::Xml(xml) => xml.pointing(node),
+        }
+    }
+
+    /// What it has for a property that is a text.
+    pub(super) fn text(&self, node: u32, key: Ustr) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Binary(binary) => binary.text(node, key).map(String::from_utf8_lossy),
+            Self::Xml(xml) => xml.text(node, key),
+        }
+    }
+
+    /// The references that it has: who points, by which property, to whom.
+    pub(super) fn references(&self) -> Vec<(u32, Ustr, u32)> {
+        match self {
+            Self::Binary(binary) => binary.references(),
+            Self::Xml(xml) => xml.references(),
+        }
+    }
+
+    /// What it calls an instance; none where it calls it nothing that would tell it from others.
+    pub(super) fn id(&self, node: u32) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Binary(binary) => binary.referent(node).map(|it| Cow::Owned(it.to_string())),
+            Self::Xml(xml) => xml.id(node),
+        }
+    }
+
+    /// The instance that it calls by a name.
+    pub(super) fn node(&self, id: &str) -> Option<u32> {
+        match self {
+            Self::Binary(binary) => binary.node(id.parse().ok()?),
+            Self::Xml(xml) => xml.node(id),
+        }
+    }
+
+    /// The number from which on instances that were not read are numbered.
+    pub(super) fn next_number(&self) -> u32 {
+        match self {
+            Self::Binary(binary) => u32::try_from(binary.highest()).map_or(0, |it| it + 1),
+            Self::Xml(xml) => xml.next_number(),
+        }
+    }
+
+    /// What the file calls an instance of a number.
+    pub(super) fn called(&self, number: u32) -> String {
+        match self {
+            Self::Binary(_) => number.to_string(),
+            Self::Xml(xml) => xml.called(number),
+        }
+    }
+
+    /// Why no instance of a class can come or go; none where it can.
+    pub(super) fn fixed(&self, class: u32) -> Option<String> {
+        match self {
+            Self::Binary(binary) => binary.fixed(class),
+            Self::Xml(_) => None,
+        }
+    }
+
+    /// What it has and nobody here understands, in a person's words.
+    pub(super) fn not_understood(&self) -> Vec<String> {
+        match self {
+            Self::Binary(binary) => binary.not_understood(),
+            Self::Xml(xml) => xml.not_understood(),
+        }
+    }
+
+    /// The new file.
+    ///
+    /// # Errors
+    /// It cannot hold what was set.
+    pub(super) fn write(&self, changes: &Changes<'_>, ids: &Ids) -> Result<Pieces, CodecError> {
+        match self {
+            Self::Binary(binary) => binary.write(changes, ids),
+            Self::Xml(xml) => xml.write(changes, ids),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What the file calls instances that were not read: given when they are first written, and kept from
+//! then on.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::file::File;
+
+/// Ids of instances that were not read, both ways.
+#[derive(Debug, Default)]
+pub(super) struct Ids {
+    of: FxHashMap<u32, Arc<str>>,
+    nodes: FxHashMap<Arc<str>, u32>,
+}
+
+impl Ids {
+    pub(super) fn get(&self, node: u32) -> Option<&str> {
+        self.of.get(&node).map(AsRef::as_ref)
+    }
+
+    pub(super) fn node(&self, id: &str) -> Option<u32> {
+        self.nodes.get(id).copied()
+    }
+
+    pub(super) fn set(&mut self, node: u32, id: &str) {
+        let id: Arc<str> = id.into();
+        self.of.insert(node, Arc::clone(&id));
+        self.nodes.insert(id, node);
+    }
+
+    pub(super) fn remove(&mut self, node: u32) {
+        if let Some(id) = self.of.remove(&node)
+            && self.node(&id) == Some(node)
+        {
+            self.nodes.remove(&id);
+        }
+    }
+
+    /// Gives an id to those that have none, in their order: numbers above all that the file has.
+    pub(super) fn give(&mut self, file: &File, nodes: &[u32]) {
+        let mut number = file.next_number();
+        for node in nodes {
+            if self.of.contains_key(node) {
+                continue;
+            }
+            let mut id = file.called(number);
+            while self.nodes.contains_key(id.as_str()) {
+                number += 1;
+                id = file.called(number);
+            }
+            number += 1;
+            self.set(*node, &id);
+        }
+    }
+}

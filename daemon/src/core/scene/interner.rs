@@ -1,0 +1,79 @@
+//! Texts that occur many times, each kept once and called by a number: names and classes.
+
+use std::hash::{BuildHasher, BuildHasherDefault};
+
+use hashbrown::HashTable;
+use rustc_hash::FxHasher;
+
+/// Texts by their numbers, which begin at 0 and follow the order of their first mention.
+#[derive(Debug, Default)]
+pub(super) struct Interner {
+    text: String,
+    /// Where each text ends; it begins where the one before it ends.
+    ends: Vec<u32>,
+    table: HashTable<u32>,
+}
+
+fn hash(text: &str) -> u64 {
+    BuildHasherDefault::<FxHasher>::default().hash_one(text)
+}
+
+impl Interner {
+    /// The number of a text, a new one where it has none.
+    pub(super) fn intern(&mut self, text: &str) -> u32 {
+        let Self { text: all, ends, table } = self;
+        let entry = table.entry(
+            hash(text),
+            |id| slice(all, ends, *id) == text,
+            |id| hash(slice(all, ends, *id)),
+        );
+        let new = ends.len() as u32;
+        let id = *entry.or_insert(new).get();
+        if id == new {
+            all.push_str(text);
+            ends.push(all.len() as u32);
+        }
+        id
+    }
+
+    /// The number of a text; none where nobody mentioned it.
+    pub(super) fn find(&self, text: &str) -> Option<u32> {
+        self.table.find(hash(text), |id| self.get(*id) == text).copied()
+    }
+
+    /// The text of a number.
+    pub(super) fn get(&self, id: u32) -> &str {
+        slice(&self.text, &self.ends, id)
+    }
+
+    /// How many texts there are.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+}
+
+fn slice<'a>(text: &'a str, ends: &[u32], id: u32) -> &'a str {
+    let end = ends.get(id as usize).map_or(0, |end| *end as usize);
+    let start = match id {
+        0 => 0,
+        id => ends.get(id as usize - 1).map_or(end, |start| *start as usize),
+    };
+    text.get(start..end).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_has_one_number() {
+        let mut interner = Interner::default();
+        assert_eq!(interner.find("Part"), None);
+        let numbers = ["Part", "", "Wall", "Part", "", "Ärger"].map(|it| interner.intern(it));
+        assert_eq!(numbers, [0, 1, 2, 0, 1, 3]);
+        assert_eq!(interner.find("Wall"), Some(2));
+        assert_eq!([0, 1, 2, 3].map(|id| interner.get(id)), ["Part", "", "Wall", "Ärger"]);
+        assert_eq!(interner.get(9), "");
+        assert_eq!(interner.len(), 4);
+    }
+}

@@ -1,0 +1,230 @@
+//! New bytes as pieces of old ones: how an edit is written without copying what it did not touch,
+//! and how the very bytes of before are found again.
+
+use std::ops::Range;
+
+/// A run of bytes of a new file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// Bytes of the file that was read.
+    Kept(Range<usize>),
+    /// Other bytes.
+    New(Vec<u8>),
+}
+
+/// A file, in pieces of the one that was read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Pieces(Vec<Piece>);
+
+impl Pieces {
+    /// The file that was read.
+    pub(super) fn whole(len: usize) -> Self {
+        Self(vec![Piece::Kept(0..len)])
+    }
+
+    pub(super) fn keep(&mut self, range: Range<usize>) {
+        if range.is_empty() {
+            return;
+        }
+        match self.0.last_mut() {
+            Some(Piece::Kept(last)) if last.end == range.start => last.end = range.end,
+            _ => self.0.push(Piece::Kept(range)),
+        }
+    }
+
+    pub(super) fn add(&mut self, bytes: Vec<u8>) {
+        if bytes.is_empty() {
+            return;
+        }
+        match self.0.last_mut() {
+            Some(Piece::New(last)) => last.extend_from_slice(&bytes),
+            _ => self.0.push(Piece::New(bytes)),
+        }
+    }
+
+    /// Puts bytes before a byte of the file that was read, where it is kept.
+    pub(super) fn insert_at(&mut self, offset: usize, bytes: Vec<u8>) {
+        let stands = |piece: &Piece| matches!(piece, Piece::Kept(range) if range.contains(&offset));
+        let Some(at) = self.0.iter().position(stands) else {
+            return;
+        };
+        if let Piece::Kept(range) = self.0[at].clone() {
+            let split = [range.start..offset, offset..range.end].map(Piece::Kept);
+            let [front, back] = split;
+            let pieces = [front, Piece::New(bytes), back];
+            let is_something = |it: &Piece| !matches!(it, Piece::Kept(range) if range.is_empty());
+            self.0.splice(at..=at, pieces.into_iter().filter(is_something));
+        }
+    }
+
+    /// The bytes, run by run.
+    pub(super) fn runs<'a>(&'a self, read: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+        self.0.iter().map(|piece| match piece {
+            Piece::Kept(range) => read.get(range.clone()).unwrap_or_default(),
+            Piece::New(bytes) => bytes,
+        })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        let len = |piece: &Piece| match piece {
+            Piece::Kept(range) => range.len(),
+            Piece::New(bytes) => bytes.len(),
+        };
+        self.0.iter().map(len).sum()
+    }
+
+    /// Where the bytes of the file that was read stand in this one, sorted by where they were.
+    fn kept(&self) -> Vec<(Range<usize>, usize)> {
+        let (mut found, mut at) = (Vec::new(), 0);
+        for piece in &self.0 {
+            at += match piece {
+                Piece::Kept(range) => {
+                    found.push((range.clone(), at));
+                    range.len()
+                }
+                Piece::New(bytes) => bytes.len(),
+            };
+        }
+        found.sort_unstable_by_key(|(range, _)| range.start);
+        found
+    }
+
+    /// How this file is made of another, where both are made of the file that was read.
+    pub(super) fn made_of(&self, other: &Self, read: &[u8]) -> Patch {
+        let (kept, mut patch) = (other.kept(), Patch::default());
+        for piece in &self.0 {
+            match piece {
+                Piece::New(bytes) => patch.0.add(bytes.clone()),
+                Piece::Kept(range) => {
+                    let mut at = range.start;
+                    let next = kept.partition_point(|(it, _)| it.end <= at);
+                    for (it, stands) in kept.iter().skip(next) {
+                        if it.start >= range.end {
+                            break;
+                        }
+                        let (start, end) = (it.start.max(at), it.end.min(range.end));
+                        if start >= end {
+                            continue;
+                        }
+                        patch.0.add(read.get(at..start).unwrap_or_default().to_vec());
+                        patch.0.keep(stands + start - it.start..stands + end - it.start);
+                        at = end;
+                    }
+                    patch.0.add(read.get(at..range.end).unwrap_or_default().to_vec());
+                }
+            }
+        }
+        patch
+    }
+}
+
+/// How a file is made of another.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Patch(Pieces);
+
+const MAGIC: &[u8] = b"vector patch 1\n";
+
+impl Patch {
+    /// The other file.
+    ///
+    /// # Errors
+    /// It is a patch of something else.
+    pub fn apply(&self, file: &[u8]) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        for piece in &self.0.0 {
+            match piece {
+                Piece::Kept(range) => bytes.extend_from_slice(file.get(range.clone())?),
+                Piece::New(new) => bytes.extend_from_slice(new),
+            }
+        }
+        Some(bytes)
+    }
+
+    /// The patch as bytes: a first line, then for each piece a byte that says which it is and two
+    /// numbers of 64 bits (start and end), or one (length) with the new bytes behind it.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        for piece in &self.0.0 {
+            match piece {
+                Piece::Kept(range) => {
+                    bytes.push(0);
+                    bytes.extend_from_slice(&(range.start as u64).to_le_bytes());
+                    bytes.extend_from_slice(&(range.end as u64).to_le_bytes());
+                }
+                Piece::New(new) => {
+                    bytes.push(1);
+                    bytes.extend_from_slice(&(new.len() as u64).to_le_bytes());
+                    bytes.extend_from_slice(new);
+                }
+            }
+        }
+        bytes
+    }
+
+    /// Reads what [`Patch::to_bytes`] wrote; none where it did not.
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        fn number(rest: &mut &[u8]) -> Option<usize> {
+            let (eight, behind) = rest.split_first_chunk::<8>()?;
+            *rest = behind;
+            usize::try_from(u64::from_le_bytes(*eight)).ok()
+        }
+        let (mut rest, mut pieces) = (bytes.strip_prefix(MAGIC)?, Pieces::default());
+        while let Some((kind, behind)) = rest.split_first() {
+            rest = behind;
+            let first = number(&mut rest)?;
+            if *kind == 0 {
+                pieces.keep(first..number(&mut rest)?);
+            } else {
+                let (new, behind) = rest.split_at_checked(first)?;
+                pieces.add(new.to_vec());
+                rest = behind;
+            }
+        }
+        Some(Self(pieces))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pieces(list: &[Piece]) -> Pieces {
+        let mut pieces = Pieces::default();
+        for piece in list {
+            match piece.clone() {
+                Piece::Kept(range) => pieces.keep(range),
+                Piece::New(bytes) => pieces.add(bytes),
+            }
+        }
+        pieces
+    }
+
+    #[test]
+    fn a_file_is_found_again_in_what_was_made_of_it() {
+        use Piece::{Kept, New};
+        let read = b"abcdefghij";
+        let new = |text: &str| New(text.as_bytes().to_vec());
+        let files = [
+            Pieces::whole(10),
+            pieces(&[Kept(0..3), new("XY"), Kept(5..10)]),
+            pieces(&[Kept(6..9), new("-"), Kept(0..4)]),
+            pieces(&[new("nothing of it")]),
+            pieces(&[]),
+        ];
+        let bytes = |file: &Pieces| file.runs(read).collect::<Vec<_>>().concat();
+        for a in &files {
+            assert_eq!(bytes(a).len(), a.len());
+            for b in &files {
+                let patch = a.made_of(b, read);
+                assert_eq!(patch.apply(&bytes(b)).unwrap(), bytes(a));
+                assert_eq!(Patch::read(&patch.to_bytes()), Some(patch));
+            }
+        }
+        assert_eq!(Patch::read(b"something else"), None);
+        let patch = Pieces::whole(10).made_of(&files[1], read);
+        assert_eq!(patch.apply(b"short"), None);
+        for end in 0..patch.to_bytes().len() {
+            let _ = Patch::read(&patch.to_bytes()[..end]);
+        }
+    }
+}

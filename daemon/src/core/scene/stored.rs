@@ -1,0 +1,170 @@
+//! From what a file has under a name to what scripts call a property, for one class or instance.
+//!
+//! Files have properties under old names, in older types, or replaced by others since; the rules
+//! are those of the rbx crates, except that nothing is refused: a value of a type that nobody
+//! expects is shown as it is.
+
+use rbx_dom_weak::{Ustr, UstrMap, ustr};
+use rbx_reflection::PropertyMigration;
+use rbx_types::{
+    Attributes, BrickColor, Color3uint8, Content, ContentId, ContentType, Enum, MaterialColors,
+    NetAssetRef, Tags, Variant, VariantType,
+};
+
+use super::reflection::{self, Known};
+
+/// Before the names of what a file has and no edit can name: it is kept, and copied with the rest.
+pub(super) const HIDDEN: char = '\u{1}';
+
+/// Where the value of a property stands in a file, and what makes it of what stands there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Source {
+    /// Which of the things that the file has for the class or instance.
+    pub(super) at: u32,
+    /// The type that it should have; none where nobody knows.
+    pub(super) want: Option<VariantType>,
+    /// How an older property is translated.
+    pub(super) migration: Option<&'static PropertyMigration<'static>>,
+}
+
+impl Source {
+    /// The property's value, of what stands in the file.
+    pub(super) fn value(&self, stored: Variant) -> Option<Variant> {
+        let value = match self.want {
+            Some(want) => convert(stored, want),
+            None => stored,
+        };
+        match self.migration {
+            Some(migration) => migration.perform(&value).ok(),
+            None => Some(value),
+        }
+    }
+}
+
+/// The properties of a class or an instance, and where they stand.
+#[derive(Debug, Default)]
+pub(super) struct Layout {
+    sources: UstrMap<Source>,
+    /// The properties in the order of the file.
+    order: Vec<Ustr>,
+}
+
+impl Layout {
+    /// Takes the names that a file has, in its order.
+    pub(super) fn of<'a>(class: &str, names: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut layout = Self::default();
+        let names: Vec<&str> = names.into_iter().collect();
+        for (at, name) in (0..).zip(&names) {
+            match reflection::known(class, name) {
+                Known::Shown(name, want) => {
+                    let source = Source { at, want: Some(want), migration: None };
+                    layout.direct(ustr(name), source, &names);
+                }
+                Known::Unknown => {
+                    let source = Source { at, want: None, migration: None };
+                    layout.direct(ustr(name), source, &names);
+                }
+                Known::Replaced(want, migration) => {
+                    let source = Source { at, want: Some(want), migration: Some(migration) };
+                    layout.replaced(name, source, migration.new_property_names());
+                }
+                Known::Hidden => layout.hide(name, at),
+            }
+        }
+        layout
+    }
+
+    /// Of two that mean the same property, the later one counts.
+    fn direct(&mut self, name: Ustr, source: Source, names: &[&str]) {
+        match self.sources.insert(name, source) {
+            None => self.order.push(name),
+            Some(before) => {
+                self.hide(names.get(before.at as usize).copied().unwrap_or_default(), before.at);
+            }
+        }
+    }
+
+    /// A property of the past counts for those that stand for it now and are not there.
+    fn replaced(&mut self, old: &str, source: Source, names: &[&str]) {
+        let mut counts = false;
+        for name in names {
+            let name = ustr(name);
+            if let std::collections::hash_map::Entry::Vacant(e) = self.sources.entry(name) {
+                e.insert(source);
+                self.order.push(name);
+                counts = true;
+            }
+        }
+        if !counts {
+            self.hide(old, source.at);
+        }
+    }
+
+    fn hide(&mut self, name: &str, at: u32) {
+        let name = ustr(&format!("{HIDDEN}{name}"));
+        self.sources.insert(name, Source { at, want: None, migration: None });
+        self.order.push(name);
+    }
+
+    pub(super) fn get(&self, name: Ustr) -> Option<&Source> {
+        self.sources.get(&name)
+    }
+
+    /// The properties, hidden ones too.
+    pub(super) fn names(&self) -> &[Ustr] {
+        &self.order
+    }
+
+    /// The properties that something in the file stands for.
+    pub(super) fn standing_on(&self, at: u32) -> impl Iterator<Item = Ustr> {
+        self.order
+            .iter()
+            .copied()
+            .filter(move |name| self.sources.get(name).is_some_and(|source| source.at == at))
+    }
+}
+
+/// A stored value as a type; as it is where there is no way.
+pub(super) fn convert(value: Variant, want: VariantType) -> Variant {
+    let converted = match (&value, want) {
+        (Variant::BinaryString(bytes), want) => from_bytes(bytes.as_ref(), want),
+        (Variant::SharedString(shared), VariantType::NetAssetRef) => {
+            Some(NetAssetRef::from(shared.clone()).into())
+        }
+        (Variant::SharedString(shared), VariantType::Tags) => from_bytes(shared.data(), want),
+        (Variant::Int32(number), VariantType::Int64) => Some(i64::from(*number).into()),
+        (Variant::Float32(number), VariantType::Float64) => Some(f64::from(*number).into()),
+        (Variant::Int32(number), VariantType::BrickColor) => {
+            u16::try_from(*number).ok().and_then(BrickColor::from_number).map(Into::into)
+        }
+        (Variant::Color3(colour), VariantType::Color3uint8) => {
+            Some(Color3uint8::from(*colour).into())
+        }
+        (Variant::EnumItem(item), VariantType::Enum) => Some(Enum::from_u32(item.value).into()),
+        (Variant::Content(content), VariantType::ContentId) => match content.value() {
+            ContentType::None => Some(ContentId::new().into()),
+            ContentType::Uri(uri) => Some(ContentId::from(uri.as_str()).into()),
+            _ => None,
+        },
+        (Variant::ContentId(id), VariantType::Content) => Some(content(id.as_str())),
+        _ => None,
+    };
+    converted.unwrap_or(value)
+}
+
+fn content(uri: &str) -> Variant {
+    if uri.is_empty() { Content::none() } else { Content::from_uri(uri.to_owned()) }.into()
+}
+
+fn from_bytes(bytes: &[u8], want: VariantType) -> Option<Variant> {
+    let text = || String::from_utf8_lossy(bytes).into_owned();
+    match want {
+        VariantType::String => Some(text().into()),
+        VariantType::ContentId => Some(ContentId::from(text()).into()),
+        VariantType::Content => Some(content(&text())),
+        VariantType::Tags => Tags::decode(bytes).ok().map(Into::into),
+        VariantType::Attributes => Attributes::from_reader(bytes).ok().map(Into::into),
+        VariantType::MaterialColors => MaterialColors::decode(bytes).ok().map(Into::into),
+        _ => None,
+    }
+}

@@ -1,0 +1,390 @@
+//! The tree: who is whose child, of which class and by which name, in arrays of numbers.
+//!
+//! What was read stays as it was read; what changes is laid over it, so that opening a file costs a
+//! few arrays and nothing per instance. It knows nothing of properties or files.
+
+use std::cell::RefCell;
+
+use rustc_hash::FxHashMap;
+
+use super::interner::Interner;
+use super::siblings::{Iter, Siblings};
+
+/// Nobody.
+pub(super) const NONE: u32 = u32::MAX;
+/// `game`.
+pub(super) const ROOT: u32 = 0;
+
+/// Parents with fewer children are searched child by child.
+const FEW: usize = 8;
+
+/// Instances by their numbers; 0 is `game`, and those that were read come first.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    parents: Vec<u32>,
+    classes: Vec<u32>,
+    names: Vec<u32>,
+    /// Where the children of each instance that was read begin in `children`; one more at the end.
+    first: Vec<u32>,
+    children: Vec<u32>,
+    /// The children of instances where they differ from what was read, or may.
+    changed: FxHashMap<u32, Siblings>,
+    pub(super) class_names: Interner,
+    pub(super) name_texts: Interner,
+    named: RefCell<FxHashMap<u32, FxHashMap<u32, Siblings>>>,
+}
+
+/// A tree that is being read: all its instances, then who is whose child.
+#[derive(Debug)]
+pub(super) struct Builder {
+    tree: Tree,
+    /// Child and parent, siblings in their order.
+    pairs: Vec<(u32, u32)>,
+}
+
+impl Builder {
+    /// A tree of `game` alone, with room for a number of instances that a file was seen to have.
+    pub(super) fn new(instances: usize) -> Self {
+        let mut tree = Tree::default();
+        tree.parents.reserve(instances + 1);
+        tree.classes.reserve(instances + 1);
+        tree.names.reserve(instances + 1);
+        let mut builder = Self { tree, pairs: Vec::new() };
+        let (class, name) = (builder.class("DataModel"), builder.name("DataModel"));
+        builder.add(class, name);
+        builder
+    }
+
+    pub(super) fn class(&mut self, name: &str) -> u32 {
+        self.tree.class_names.intern(name)
+    }
+
+    pub(super) fn name(&mut self, name: &str) -> u32 {
+        self.tree.name_texts.intern(name)
+    }
+
+    /// Adds an instance, and says its number.
+    pub(super) fn add(&mut self, class: u32, name: u32) -> u32 {
+        let number = self.tree.parents.len() as u32;
+        self.tree.parents.push(NONE);
+        self.tree.classes.push(class);
+        self.tree.names.push(name);
+        number
+    }
+
+    pub(super) fn rename(&mut self, node: u32, name: u32) {
+        if let Some(slot) = self.tree.names.get_mut(node as usize) {
+            *slot = name;
+        }
+    }
+
+    /// Room for a number of links that a file was seen to have.
+    pub(super) fn reserve_links(&mut self, links: usize) {
+        self.pairs.reserve_exact(links);
+    }
+
+    /// Makes an instance the last child of another.
+    pub(super) fn link(&mut self, child: u32, parent: u32) {
+        self.pairs.push((child, parent));
+    }
+
+    /// The tree; none where an instance has two parents. What does not hang together with `game` has
+    /// no parent, and is not part of the place.
+    pub(super) fn finish(self) -> Option<Tree> {
+        let Self { mut tree, pairs } = self;
+        let len = tree.parents.len();
+        tree.first = vec![0; len + 1];
+        for (child, parent) in &pairs {
+            let slot = tree.parents.get_mut(*child as usize)?;
+            if *slot != NONE || *child == ROOT {
+                return None;
+            }
+            *slot = *parent;
+            *tree.first.get_mut(*parent as usize + 1)? += 1;
+        }
+        for at in 0..len {
+            tree.first[at + 1] += tree.first[at];
+        }
+        tree.children = vec![0; pairs.len()];
+        let mut next = tree.first.clone();
+        for (child, parent) in pairs {
+            let at = &mut next[parent as usize];
+            tree.children[*at as usize] = child;
+            *at += 1;
+        }
+        tree.drop_what_hangs_loose();
+        Some(tree)
+    }
+}
+
+impl Tree {
+    fn drop_what_hangs_loose(&mut self) {
+        let linked = self.parents.iter().filter(|parent| **parent != NONE).count();
+        let mut reached = vec![false; self.parents.len()];
+        let (mut stack, mut count) = (vec![ROOT], 0);
+        while let Some(node) = stack.pop() {
+            reached[node as usize] = true;
+            let children = self.children(node);
+            count += children.len();
+            stack.extend(children);
+        }
+        if count == linked {
+            return;
+        }
+        for (parent, reached) in self.parents.iter_mut().zip(reached) {
+            if !reached {
+                *parent = NONE;
+            }
+        }
+    }
+
+    /// How many numbers are taken, those of deleted instances too.
+    pub(super) fn len(&self) -> u32 {
+        self.parents.len() as u32
+    }
+
+    pub(super) fn contains(&self, node: u32) -> bool {
+        (node as usize) < self.parents.len()
+    }
+
+    /// How many instances were read, with `game`.
+    pub(super) fn read_len(&self) -> u32 {
+        self.first.len().saturating_sub(1) as u32
+    }
+
+    pub(super) fn parent(&self, node: u32) -> Option<u32> {
+        self.parents.get(node as usize).copied().filter(|parent| *parent != NONE)
+    }
+
+    pub(super) fn class(&self, node: u32) -> u32 {
+        self.classes.get(node as usize).copied().unwrap_or(0)
+    }
+
+    pub(super) fn class_name(&self, node: u32) -> &str {
+        self.class_names.get(self.class(node))
+    }
+
+    pub(super) fn name(&self, node: u32) -> u32 {
+        self.names.get(node as usize).copied().unwrap_or(0)
+    }
+
+    pub(super) fn name_text(&self, node: u32) -> &str {
+        self.name_texts.get(self.name(node))
+    }
+
+    /// The children that an instance was read with.
+    pub(super) fn read_children(&self, node: u32) -> &[u32] {
+        let at = |n: usize| self.first.get(n).map(|at| *at as usize);
+        let range = at(node as usize).zip(at(node as usize + 1));
+        range.and_then(|(start, end)| self.children.get(start..end)).unwrap_or_default()
+    }
+
+    pub(super) fn children(&self, node: u32) -> Iter<'_> {
+        match self.changed.get(&node) {
+            Some(siblings) => siblings.iter(),
+            None => Iter::of(self.read_children(node)),
+        }
+    }
+
+    /// The instances that were read and whose children are not what was read.
+    pub(super) fn changed(&self) -> impl Iterator<Item = u32> {
+        let differs =
+            |node: &u32| !self.children(*node).eq(self.read_children(*node).iter().copied());
+        self.changed.keys().copied().filter(move |node| *node < self.read_len() && differs(node))
+    }
+
+    /// Where an instance stands among its siblings, from 0.
+    pub(super) fn position(&self, node: u32) -> Option<usize> {
+        let parent = self.parent(node)?;
+        match self.changed.get(&parent) {
+            Some(siblings) => siblings.position(node),
+            None => self.read_children(parent).iter().position(|it| *it == node),
+        }
+    }
+
+    fn siblings(&mut self, parent: u32) -> &mut Siblings {
+        if !self.changed.contains_key(&parent) {
+            let read = self.read_children(parent).iter().copied().collect();
+            self.changed.insert(parent, read);
+        }
+        self.changed.entry(parent).or_default()
+    }
+
+    /// Adds an instance without a parent, and says its number.
+    pub(super) fn add(&mut self, class: &str, name: &str) -> u32 {
+        let (class, name) = (self.class_names.intern(class), self.name_texts.intern(name));
+        self.parents.push(NONE);
+        self.classes.push(class);
+        self.names.push(name);
+        self.len() - 1
+    }
+
+    /// Forgets the instances from a number on, which nobody is linked to any more.
+    pub(super) fn truncate(&mut self, len: u32) {
+        for node in len..self.len() {
+            self.changed.remove(&node);
+            self.named.get_mut().remove(&node);
+        }
+        self.parents.truncate(len as usize);
+        self.classes.truncate(len as usize);
+        self.names.truncate(len as usize);
+    }
+
+    /// Takes an instance off its parent.
+    pub(super) fn unlink(&mut self, node: u32) {
+        let Some(parent) = self.parent(node) else {
+            return;
+        };
+        self.siblings(parent).remove(node);
+        let name = self.name(node);
+        self.leave_group(parent, name, node);
+        self.parents[node as usize] = NONE;
+    }
+
+    fn leave_group(&mut self, parent: u32, name: u32, node: u32) {
+        if let Some(groups) = self.named.get_mut().get_mut(&parent)
+            && let Some(group) = groups.get_mut(&name)
+        {
+            group.remove(node);
+            if group.len() == 0 {
+                groups.remove(&name);
+            }
+        }
+    }
+
+    /// Puts an instance without a parent below one, at a place among its children or behind them.
+    pub(super) fn link(&mut self, node: u32, parent: u32, at: Option<usize>) {
+        let siblings = self.siblings(parent);
+        let len = siblings.len();
+        siblings.insert(at.unwrap_or(len), node);
+        self.parents[node as usize] = parent;
+        let is_last = at.is_none_or(|at| at >= len);
+        self.enter_group(parent, node, is_last);
+    }
+
+    /// Enters a child into the group of its name, where its parent's children have been grouped.
+    fn enter_group(&mut self, parent: u32, node: u32, is_last: bool) {
+        let name = self.name(node);
+        let Some(mut groups) = self.named.get_mut().remove(&parent) else {
+            return;
+        };
+        let group = groups.entry(name).or_default();
+        if is_last || group.len() == 0 {
+            group.push(node);
+        } else {
+            // Found by halving: the group is in the siblings' order.
+            let siblings = self.siblings(parent);
+            let place = |node| siblings.position(node);
+            let here = place(node);
+            let (mut low, mut high) = (0, group.len());
+            while low < high {
+                let middle = usize::midpoint(low, high);
+                if group.nth(middle).and_then(place) < here {
+                    low = middle + 1;
+                } else {
+                    high = middle;
+                }
+            }
+            group.insert(low, node);
+        }
+        self.named.get_mut().insert(parent, groups);
+    }
+
+    pub(super) fn rename(&mut self, node: u32, name: &str) {
+        let (before, name) = (self.name(node), self.name_texts.intern(name));
+        let parent = self.parent(node);
+        if let Some(parent) = parent {
+            self.leave_group(parent, before, node);
+        }
+        self.names[node as usize] = name;
+        if let Some(parent) = parent {
+            self.enter_group(parent, node, false);
+        }
+    }
+
+    /// Asks a question of the children of one name, which must not ask another.
+    fn group<T>(&self, parent: u32, name: u32, ask: impl FnOnce(&Siblings) -> T) -> T {
+        let none = Siblings::default();
+        let children = self.children(parent);
+        if children.len() < FEW {
+            let group: Siblings = children.filter(|child| self.name(*child) == name).collect();
+            return ask(&group);
+        }
+        let mut named = self.named.borrow_mut();
+        let groups = named.entry(parent).or_insert_with(|| {
+            let mut groups: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+            for child in children {
+                groups.entry(self.name(child)).or_default().push(child);
+            }
+            groups.into_iter().map(|(name, group)| (name, group.into_iter().collect())).collect()
+        });
+        ask(groups.get(&name).unwrap_or(&none))
+    }
+
+    /// How many children have a name.
+    pub(super) fn count_named(&self, parent: u32, name: &str) -> usize {
+        let Some(name) = self.name_texts.find(name) else {
+            return 0;
+        };
+        self.group(parent, name, super::siblings::Siblings::len)
+    }
+
+    /// The nth child of a name, from 0.
+    pub(super) fn nth_named(&self, parent: u32, name: &str, n: usize) -> Option<u32> {
+        let name = self.name_texts.find(name)?;
+        self.group(parent, name, |group| group.nth(n))
+    }
+
+    /// Which of its siblings of the same name an instance is, from 1; none where it is the only one.
+    pub(super) fn ordinal(&self, node: u32) -> Option<u32> {
+        let parent = self.parent(node)?;
+        self.group(parent, self.name(node), |group| match group.len() {
+            0 | 1 => None,
+            _ => group.position(node).map(|at| at as u32 + 1),
+        })
+    }
+
+    /// An instance and all below it, depth first, in order.
+    pub(super) fn subtree(&self, node: u32) -> Walk<'_> {
+        Walk { tree: self, stack: vec![node] }
+    }
+
+    /// Whether `node` is `ancestor` or below it.
+    pub(super) fn is_within(&self, node: u32, ancestor: u32) -> bool {
+        std::iter::successors(Some(node), |at| self.parent(*at)).any(|at| at == ancestor)
+    }
+
+    /// An instance's children and all below them, children before their parents, in order.
+    pub(super) fn post_order(&self, root: u32) -> impl Iterator<Item = u32> {
+        let mut stack = vec![self.children(root)];
+        let mut path: Vec<u32> = Vec::new();
+        std::iter::from_fn(move || {
+            loop {
+                if let Some(child) = stack.last_mut()?.next() {
+                    path.push(child);
+                    stack.push(self.children(child));
+                } else {
+                    stack.pop();
+                    return path.pop();
+                }
+            }
+        })
+    }
+}
+
+/// A walk over a subtree.
+#[derive(Debug, Clone)]
+pub(super) struct Walk<'a> {
+    tree: &'a Tree,
+    stack: Vec<u32>,
+}
+
+impl Iterator for Walk<'_> {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        let node = self.stack.pop()?;
+        self.stack.extend(self.tree.children(node).rev());
+        Some(node)
+    }
+}

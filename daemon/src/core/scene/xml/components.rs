@@ -1,0 +1,56 @@
+//! Values of a few numbers in elements of their own, which are most of what a place stores.
+//!
+//! Only the plain form is read, and everything else left to rbx_xml, which is a hundred times as
+//! slow. What is read here is what rbx_xml reads.
+
+use rbx_types::{CFrame, Color3, Matrix3, Variant, Vector2, Vector3};
+
+use super::lexer::is_space;
+
+/// Reads a value of one of these types; none where it is another one, or not in the plain form.
+pub(super) fn read(tag: &str, inside: &[u8]) -> Option<Variant> {
+    match tag {
+        "CoordinateFrame" => cframe(inside).map(Variant::CFrame),
+        "Vector3" => numbers(inside, ["X", "Y", "Z"]).map(|[x, y, z]| Vector3::new(x, y, z).into()),
+        "Vector2" => numbers(inside, ["X", "Y"]).map(|[x, y]| Vector2::new(x, y).into()),
+        "Color3" => numbers(inside, ["R", "G", "B"]).map(|[r, g, b]| Color3::new(r, g, b).into()),
+        _ => None,
+    }
+}
+
+const CFRAME: [&str; 12] =
+    ["X", "Y", "Z", "R00", "R01", "R02", "R10", "R11", "R12", "R20", "R21", "R22"];
+
+fn cframe(inside: &[u8]) -> Option<CFrame> {
+    let all = numbers(inside, CFRAME)?;
+    let row = |n: usize| Vector3::new(all[n], all[n + 1], all[n + 2]);
+    Some(CFrame::new(row(0), Matrix3::new(row(3), row(6), row(9))))
+}
+
+/// The numbers in elements with these names, in this order, with nothing else around them.
+fn numbers<const N: usize>(inside: &[u8], names: [&str; N]) -> Option<[f32; N]> {
+    let (mut numbers, mut rest) = ([0.0; N], inside);
+    for (number, name) in numbers.iter_mut().zip(names) {
+        rest = trim_start(rest).strip_prefix(b"<")?;
+        rest = rest.strip_prefix(name.as_bytes())?.strip_prefix(b">")?;
+        let (text, behind) = rest.split_at(memchr::memchr(b'<', rest)?);
+        *number = float(std::str::from_utf8(text).ok()?)?;
+        rest = behind.strip_prefix(b"</")?.strip_prefix(name.as_bytes())?.strip_prefix(b">")?;
+    }
+    trim_start(rest).is_empty().then_some(numbers)
+}
+
+fn trim_start(text: &[u8]) -> &[u8] {
+    let blank = text.iter().take_while(|byte| is_space(**byte)).count();
+    &text[blank..]
+}
+
+/// A number as the format has it: with names of its own for what is no finite number.
+pub(super) fn float<T: std::str::FromStr>(text: &str) -> Option<T> {
+    match text {
+        "INF" => "inf".parse().ok(),
+        "-INF" => "-inf".parse().ok(),
+        "NAN" => "nan".parse().ok(),
+        text => text.parse().ok(),
+    }
+}

@@ -1,0 +1,309 @@
+//! The markup of an XML text, piece by piece, over bytes that need not be UTF-8.
+//!
+//! Contents of elements are walked by this and not by quick-xml: that one checks every text and
+//! stops at the first byte that is not UTF-8, while old places have such bytes in their strings.
+//! Names are not checked against the rules for names, and entities are left to [`super::text`].
+
+use std::ops::Range;
+
+use memchr::{memchr, memmem};
+
+use super::Broken;
+
+pub(super) const CDATA: &[u8] = b"<![CDATA[";
+/// How far is looked for the next markup byte by byte.
+const NEAR: usize = 8;
+
+pub(super) const CDATA_END: &[u8] = b"]]>";
+
+/// What a piece of markup is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A start tag, or a whole element where `is_empty`.
+    Open {
+        name: Range<usize>,
+        attributes: Range<usize>,
+        is_empty: bool,
+    },
+    /// An end tag.
+    Close {
+        name: Range<usize>,
+    },
+    /// A CDATA section, with the range of its text.
+    Literal(Range<usize>),
+    Comment,
+    Instruction,
+}
+
+/// A piece of markup, from its `<` to behind its `>`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Markup {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) kind: Kind,
+}
+
+/// What a piece of markup does to the elements that are open.
+enum Step {
+    Opened(Range<usize>),
+    Closed,
+    Other,
+}
+
+/// Walks over the markup in some bytes.
+#[derive(Debug)]
+pub(super) struct Lexer<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    /// The names of elements that are open, as start and length; kept for its memory.
+    open: Vec<(u32, u32)>,
+}
+
+impl<'a> Lexer<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0, open: Vec::new() }
+    }
+
+    /// Where the next piece is looked for.
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    pub(super) fn set(&mut self, at: usize) {
+        self.at = at;
+    }
+
+    /// The next piece of markup; none where only text is left.
+    #[inline]
+    pub(super) fn next(&mut self) -> Result<Option<Markup>, Broken> {
+        let Some(start) = self.markup_start() else {
+            self.at = self.bytes.len();
+            return Ok(None);
+        };
+        let (end, kind) = self.piece(start)?;
+        self.at = end;
+        Ok(Some(Markup { start, end, kind }))
+    }
+
+    /// Where the next `<` is. It is near nearly always, and then a search costs more to begin.
+    #[inline]
+    fn markup_start(&self) -> Option<usize> {
+        let rest = self.bytes.get(self.at..)?;
+        let near = rest.iter().take(NEAR).position(|byte| *byte == b'<');
+        near.or_else(|| memchr(b'<', rest)).map(|n| self.at + n)
+    }
+
+    #[inline]
+    fn piece(&self, start: usize) -> Result<(usize, Kind), Broken> {
+        match self.bytes.get(start + 1) {
+            Some(b'/') => self.close_tag(start),
+            Some(b'!') => self.declaration(start),
+            Some(b'?') => Ok((self.behind(start, 2, b"?>")?, Kind::Instruction)),
+            Some(byte) if is_space(*byte) || matches!(byte, b'<' | b'>' | b'=' | b'&') => {
+                Err(Broken { offset: start, why: "a `<` begins no tag" })
+            }
+            Some(_) => self.open_tag(start),
+            None => Err(cut_off(start)),
+        }
+    }
+
+    /// Behind the mark that ends what began at `start`.
+    fn behind(&self, start: usize, skipped: usize, mark: &[u8]) -> Result<usize, Broken> {
+        let from = start + skipped;
+        let found = self.bytes.get(from..).and_then(|rest| memmem::find(rest, mark));
+        found.map(|n| from + n + mark.len()).ok_or(cut_off(start))
+    }
+
+    fn declaration(&self, start: usize) -> Result<(usize, Kind), Broken> {
+        let rest = &self.bytes[start..];
+        if rest.starts_with(CDATA) {
+            let end = self.behind(start, CDATA.len(), CDATA_END)?;
+            return Ok((end, Kind::Literal(start + CDATA.len()..end - CDATA_END.len())));
+        }
+        if rest.starts_with(b"<!--") {
+            return Ok((self.behind(start, 4, b"-->")?, Kind::Comment));
+        }
+        Err(Broken { offset: start, why: "a `<!` begins neither a comment nor a CDATA section" })
+    }
+
+    fn close_tag(&self, start: usize) -> Result<(usize, Kind), Broken> {
+        let from = start + 2;
+        let rest = &self.bytes[from..];
+        let length = rest.iter().position(|byte| matches!(byte, b'>' | b'<'));
+        match length {
+            Some(length) if rest[length] == b'>' => {
+                let name = from..from + rest[..length].trim_ascii_end().len();
+                Ok((from + length + 1, Kind::Close { name }))
+            }
+            Some(_) => Err(Broken { offset: start, why: "an end tag has no `>`" }),
+            None => Err(cut_off(start)),
+        }
+    }
+
+    #[inline]
+    fn open_tag(&self, start: usize) -> Result<(usize, Kind), Broken> {
+        let name = self.name(start)?;
+        let end = self.tag_end(start, name.end)?;
+        let is_empty = self.bytes[end - 2] == b'/';
+        let attributes = name.end..end - 1 - usize::from(is_empty);
+        Ok((end, Kind::Open { name, attributes, is_empty }))
+    }
+
+    /// The name in a start tag.
+    #[inline]
+    fn name(&self, start: usize) -> Result<Range<usize>, Broken> {
+        let from = start + 1;
+        let length = self.bytes[from..].iter().position(|byte| ENDS_NAME[usize::from(*byte)]);
+        length.map(|length| from..from + length).ok_or(cut_off(start))
+    }
+
+    /// Behind the `>` of a start tag; one in quotes does not count.
+    #[inline]
+    fn tag_end(&self, start: usize, mut at: usize) -> Result<usize, Broken> {
+        loop {
+            match self.bytes.get(at) {
+                Some(b'>') => return Ok(at + 1),
+                Some(quote @ (b'"' | b'\'')) => {
+                    let value = &self.bytes[at + 1..];
+                    at += memchr(*quote, value).ok_or(cut_off(start))? + 2;
+                }
+                Some(b'<') => return Err(Broken { offset: start, why: "a start tag has no `>`" }),
+                Some(_) => at += 1,
+                None => return Err(cut_off(start)),
+            }
+        }
+    }
+
+    /// Goes on to behind the end of the element that was just opened; gives its end tag.
+    pub(super) fn close(&mut self, name: Range<usize>) -> Result<Range<usize>, Broken> {
+        let opened = name.start;
+        self.open.clear();
+        let mut innermost = name;
+        while let Some(start) = self.markup_start() {
+            match self.step(start, &innermost)? {
+                Step::Opened(name) => {
+                    self.open.push((innermost.start as u32, innermost.len() as u32));
+                    innermost = name;
+                }
+                Step::Closed => match self.open.pop() {
+                    Some((from, length)) => innermost = from as usize..(from + length) as usize,
+                    None => return Ok(start..self.at),
+                },
+                Step::Other => {}
+            }
+        }
+        Err(Broken { offset: opened.saturating_sub(1), why: "an element is never closed" })
+    }
+
+    /// Goes behind the markup at `start`, within an element. The plain forms that nearly every tag
+    /// has are looked for first.
+    #[inline]
+    fn step(&mut self, start: usize, innermost: &Range<usize>) -> Result<Step, Broken> {
+        if self.is_plain_end(start, innermost) {
+            self.at = start + 3 + innermost.len();
+            return Ok(Step::Closed);
+        }
+        if let Some(name) = self.plain_start(start)? {
+            self.at = name.end + 1;
+            return Ok(Step::Opened(name));
+        }
+        let (end, kind) = self.piece(start)?;
+        self.at = end;
+        match kind {
+            Kind::Open { name, is_empty: false, .. } => Ok(Step::Opened(name)),
+            Kind::Close { name } if self.bytes[name.clone()] == self.bytes[innermost.clone()] => {
+                Ok(Step::Closed)
+            }
+            Kind::Close { .. } => Err(Broken {
+                offset: start,
+                why: "an end tag closes another element than the one that is open",
+            }),
+            _ => Ok(Step::Other),
+        }
+    }
+
+    /// Whether this is the end tag of an element, without whitespace: nearly every one is.
+    #[inline]
+    fn is_plain_end(&self, start: usize, name: &Range<usize>) -> bool {
+        let tag = &self.bytes[start + 1..];
+        tag.len() > name.len() + 1
+            && tag[0] == b'/'
+            && tag[1..=name.len()] == self.bytes[name.clone()]
+            && tag[name.len() + 1] == b'>'
+    }
+
+    /// The name in a start tag without attributes; none for anything else.
+    #[inline]
+    fn plain_start(&self, start: usize) -> Result<Option<Range<usize>>, Broken> {
+        if !self.bytes.get(start + 1).is_some_and(u8::is_ascii_alphabetic) {
+            return Ok(None);
+        }
+        let name = self.name(start)?;
+        Ok((self.bytes[name.end] == b'>').then_some(name))
+    }
+
+    /// Goes on to the end tag of the element whose content begins here; gives where it stands.
+    pub(super) fn skip_content(&mut self) -> Result<usize, Broken> {
+        let from = self.at;
+        while let Some(markup) = self.next()? {
+            match markup.kind {
+                Kind::Open { name, is_empty: false, .. } => {
+                    self.close(name)?;
+                }
+                Kind::Close { .. } => return Ok(markup.start),
+                _ => {}
+            }
+        }
+        Err(cut_off(from))
+    }
+}
+
+/// The bytes that end the name in a start tag.
+const ENDS_NAME: [bool; 256] = {
+    let (mut table, ends) = ([false; 256], b"></ \t\n\r");
+    let mut n = 0;
+    while n < ends.len() {
+        table[ends[n] as usize] = true;
+        n += 1;
+    }
+    table
+};
+
+fn cut_off(offset: usize) -> Broken {
+    Broken { offset, why: "the file ends in the middle of what begins here" }
+}
+
+/// Whether XML takes the byte for whitespace.
+pub(super) fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
+/// Where the raw value of an attribute stands, of those in a tag.
+pub(super) fn attribute(attributes: &[u8], wanted: &[u8]) -> Option<Range<usize>> {
+    // Nearly always it is the first.
+    let plain = attributes.strip_prefix(b" ").and_then(|rest| rest.strip_prefix(wanted));
+    if let Some(rest) = plain.and_then(|rest| rest.strip_prefix(b"=\"")) {
+        let from = attributes.len() - rest.len();
+        return memchr(b'"', rest).map(|length| from..from + length);
+    }
+    let mut at = 0;
+    loop {
+        at += attributes[at..].iter().position(|byte| !is_space(*byte))?;
+        let rest = &attributes[at..];
+        let key = rest.iter().position(|byte| *byte == b'=' || is_space(*byte))?;
+        let equals = key + rest[key..].iter().position(|byte| !is_space(*byte))?;
+        if rest[equals] != b'=' {
+            return None;
+        }
+        let quote = equals + 1 + rest[equals + 1..].iter().position(|byte| !is_space(*byte))?;
+        if !matches!(rest[quote], b'"' | b'\'') {
+            return None;
+        }
+        let from = at + quote + 1;
+        let length = memchr(rest[quote], &attributes[from..])?;
+        if &rest[..key] == wanted {
+            return Some(from..from + length);
+        }
+        at = from + length + 1;
+    }
+}

@@ -1,0 +1,387 @@
+//! An XML file as it stands: where its items are, in bytes, and properties that are read when
+//! somebody asks for them.
+//!
+//! What was read is never changed here; [`write`] makes a new file of it and of what was edited, so
+//! every byte that nothing touches stays as it is.
+
+mod base64;
+mod components;
+mod lexer;
+mod props;
+mod scan;
+mod shared;
+mod text;
+mod value;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::cell::{OnceCell, RefCell};
+use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use hashbrown::HashTable;
+use rbx_dom_weak::Ustr;
+use rbx_types::{Ref, Variant};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+
+use self::props::Element;
+use self::scan::{Document, Found};
+use super::codec::CodecError;
+use super::reference_to;
+use super::stored::{HIDDEN, Layout};
+use super::tree::{Builder, ROOT, Tree};
+
+pub(super) use self::text::can_hold;
+
+/// A place in a file that is no XML, or that is not closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{why} (at byte {offset})")]
+pub(super) struct Broken {
+    /// Counted from the start of the bytes that were given.
+    pub(super) offset: usize,
+    /// What is wrong, as a sentence without its stop.
+    pub(super) why: &'static str,
+}
+
+/// A file without instances.
+pub(super) const EMPTY: &str = "<roblox version=\"4\">\n</roblox>\n";
+
+/// The property element that says what an item is called.
+const NAME: &str = "Name";
+
+/// An XML file.
+#[derive(Debug)]
+pub(super) struct Xml {
+    file: Arc<[u8]>,
+    document: Document,
+    /// Where each instance stands; `game` is the root element.
+    spans: Vec<Span>,
+    ids: OnceCell<Ids>,
+    shared: OnceCell<FxHashMap<String, Range<usize>>>,
+    layouts: RefCell<FxHashMap<u64, Rc<Layout>>>,
+}
+
+/// Where an item stands, in bytes of the file.
+#[derive(Debug, Clone, Copy, Default)]
+struct Span {
+    start: u32,
+    /// Behind its start tag.
+    open_end: u32,
+    /// Between the tags of its properties; nothing at 0 where it has none.
+    props: (u32, u32),
+    /// Those tags, and what stands between them.
+    whole: (u32, u32),
+    /// Where its end tag begins; the same as `end` where it has none.
+    close: u32,
+    end: u32,
+    /// The value of its referent attribute.
+    referent: (u32, u32),
+}
+
+/// Items by their referents.
+#[derive(Debug, Default)]
+struct Ids {
+    table: HashTable<u32>,
+    /// The items whose referent another one has as well.
+    doubled: FxHashSet<u32>,
+    /// The highest number among referents that are numbers.
+    highest: Option<u32>,
+    /// Whether all referents are plain numbers.
+    is_plain: bool,
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    BuildHasherDefault::<FxHasher>::default().hash_one(bytes)
+}
+
+fn wide((start, end): (u32, u32)) -> Range<usize> {
+    start as usize..end as usize
+}
+
+impl Xml {
+    /// Reads the file's index.
+    ///
+    /// # Errors
+    /// It is not well formed, or one of the kinds that nobody reads.
+    pub(super) fn open(file: Arc<[u8]>) -> Result<(Self, Tree), CodecError> {
+        let mut builder = Builder::new(0);
+        let mut spans = vec![Span::default()];
+        let document = scan::scan(&file, &mut |found| match found {
+            Found::Item(item) => {
+                let (class, name) = (builder.class(&item.class), builder.name(&item.class));
+                let node = builder.add(class, name);
+                builder.link(node, item.parent.map_or(ROOT, |parent| parent + 1));
+                let referent = item.referent.map_or((0, 0), |range| (range.start, range.end));
+                let (start, open_end) = (item.start, item.open_end);
+                spans.push(Span { start, open_end, referent, ..Span::default() });
+            }
+            Found::Properties(properties) => {
+                let node = properties.item + 1;
+                if let Some(name) = properties.name {
+                    let name = builder.name(&name);
+                    builder.rename(node, name);
+                }
+                if let Some(span) = spans.get_mut(node as usize) {
+                    span.whole = (properties.whole.start, properties.whole.end);
+                    span.props = properties.content.map_or((0, 0), |it| (it.start, it.end));
+                }
+            }
+            Found::End { item, close, end } => {
+                if let Some(span) = spans.get_mut(item as usize + 1) {
+                    (span.close, span.end) = (close, end);
+                }
+            }
+        })
+        .map_err(|error| CodecError::Read(error.to_string()))?;
+        spans[0].open_end = document.open_end;
+        (spans[0].close, spans[0].end) = (document.close, document.close);
+        let xml = Self {
+            file,
+            document,
+            spans,
+            ids: OnceCell::new(),
+            shared: OnceCell::new(),
+            layouts: RefCell::default(),
+        };
+        let tree = builder.finish().ok_or(CodecError::Damaged)?;
+        Ok((xml, tree))
+    }
+
+    /// The file's bytes.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.file
+    }
+
+    fn span(&self, node: u32) -> Span {
+        self.spans.get(node as usize).copied().unwrap_or_default()
+    }
+
+    fn slice(&self, range: Range<usize>) -> &[u8] {
+        self.file.get(range).unwrap_or_default()
+    }
+
+    /// What stands between the tags of an item's properties.
+    fn content(&self, node: u32) -> &[u8] {
+        self.slice(wide(self.span(node).props))
+    }
+
+    fn class(&self, node: u32) -> Cow<'_, str> {
+        let span = self.span(node);
+        let tag = self.slice(span.start as usize..span.open_end as usize);
+        let attributes = tag.strip_prefix(b"<Item").unwrap_or_default();
+        let class = lexer::attribute(attributes, b"class").map(|range| &attributes[range]);
+        text::attribute_value(class.unwrap_or_default())
+    }
+
+    /// An item's properties, and which property each of them stands for.
+    fn properties(&self, node: u32) -> (Vec<Element<'_>>, Rc<Layout>) {
+        let elements: Vec<_> = props::elements(self.content(node)).map_while(Result::ok).collect();
+        // Items of a class mostly have the same properties in the same order.
+        let class = self.class(node);
+        let mut hasher = FxHasher::default();
+        class.hash(&mut hasher);
+        for element in &elements {
+            element.name.hash(&mut hasher);
+        }
+        let key = hasher.finish();
+        let known = self.layouts.borrow().get(&key).cloned();
+        let layout = known.unwrap_or_else(|| {
+            let layout = Rc::new(Layout::of(&class, elements.iter().map(|it| it.name.as_ref())));
+            self.layouts.borrow_mut().insert(key, Rc::clone(&layout));
+            layout
+        });
+        (elements, layout)
+    }
+
+    fn read(&self, node: u32, element: &Element<'_>) -> Option<Variant> {
+        let element = self.content(node).get(element.whole.clone())?;
+        value::read(element, &|key| self.shared_string(key), &|id| self.instance(id))
+    }
+
+    fn instance(&self, id: &str) -> Ref {
+        self.node(id).map_or_else(Ref::none, reference_to)
+    }
+
+    fn shared_strings(&self) -> &FxHashMap<String, Range<usize>> {
+        self.shared.get_or_init(|| {
+            let range = self.document.shared.clone().unwrap_or_default();
+            let (start, content) =
+                (range.start as usize, self.slice(range.start as usize..range.end as usize));
+            let entry = |entry: shared::Entry<'_>| {
+                let text = start + entry.text.start..start + entry.text.end;
+                (entry.key.into_owned(), text)
+            };
+            shared::read_shared(content).map(entry).collect()
+        })
+    }
+
+    fn shared_string(&self, key: &str) -> Option<Vec<u8>> {
+        shared::decode_shared(self.slice(self.shared_strings().get(key)?.clone()))
+    }
+
+    /// The properties that the file has for an instance, hidden ones too.
+    pub(super) fn keys(&self, node: u32) -> Vec<Ustr> {
+        let (elements, layout) = self.properties(node);
+        let is_known = |key: &Ustr| {
+            let element = layout.get(*key).and_then(|source| elements.get(source.at as usize));
+            element.is_some_and(|element| self.read(node, element).is_some())
+        };
+        let is_name = |key: &Ustr| key.as_str() == NAME;
+        layout.names().iter().copied().filter(|key| !is_name(key) && is_known(key)).collect()
+    }
+
+    /// What the file has for a property of an instance.
+    pub(super) fn value(&self, node: u32, key: Ustr) -> Option<Variant> {
+        let (elements, layout) = self.properties(node);
+        let source = layout.get(key).filter(|_| key.as_str() != NAME)?;
+        source.value(self.read(node, elements.get(source.at as usize)?)?)
+    }
+
+    /// Visits what the file has for all properties of an instance that can be shown.
+    pub(super) fn each(&self, node: u32, visit: &mut dyn FnMut(Ustr, Variant)) {
+        let (elements, layout) = self.properties(node);
+        for key in layout.names().iter().filter(|key| key.as_str() != NAME) {
+            let source = layout.get(*key);
+            let value = source.and_then(|source| {
+                source.value(self.read(node, elements.get(source.at as usize)?)?)
+            });
+            if let Some(value) = value.filter(|_| !key.starts_with(HIDDEN)) {
+                visit(*key, value);
+            }
+        }
+    }
+
+    /// What the file has for a property that is a text.
+    pub(super) fn text(&self, node: u32, key: Ustr) -> Option<Cow<'_, str>> {
+        let (elements, layout) = self.properties(node);
+        let element = elements.get(layout.get(key)?.at as usize)?;
+        let is_text = matches!(element.tag, "string" | "ProtectedString");
+        is_text.then(|| text::decode(&self.content(node)[element.inside.clone()]))
+    }
+
+    /// The properties of an instance that can point to another.
+    pub(super) fn pointing(&self, node: u32) -> Vec<Ustr> {
+        let (elements, layout) = self.properties(node);
+        let can_point = |element: &Element<'_>| matches!(element.tag, "Ref" | "Content");
+        let pointing = (0..).zip(&elements).filter(|(_, element)| can_point(element));
+        pointing.flat_map(|(at, _)| layout.standing_on(at).collect::<Vec<_>>()).collect()
+    }
+
+    /// The items in whose properties a reference stands.
+    fn holders(&self) -> Vec<u32> {
+        let mut found = Vec::new();
+        for at in memchr::memmem::find_iter(&self.file, b"<Ref") {
+            // The properties of an item stand before its children, so the last to begin is the one.
+            let behind = self.spans.partition_point(|span| (span.start as usize) < at);
+            let node = behind.saturating_sub(1) as u32;
+            if wide(self.span(node).props).contains(&at) && found.last() != Some(&node) {
+                found.push(node);
+            }
+        }
+        found
+    }
+
+    /// The references that the file has: who points, by which property, to whom.
+    pub(super) fn references(&self) -> Vec<(u32, Ustr, u32)> {
+        let mut found = Vec::new();
+        for node in self.holders() {
+            for key in self.pointing(node) {
+                let to = self.value(node, key).as_ref().and_then(super::change::pointed);
+                found.extend(to.map(|to| (node, key, to)));
+            }
+        }
+        found
+    }
+
+    fn referent(&self, node: u32) -> &[u8] {
+        self.slice(wide(self.span(node).referent))
+    }
+
+    fn ids(&self) -> &Ids {
+        self.ids.get_or_init(|| {
+            let mut ids = Ids { is_plain: true, ..Ids::default() };
+            for node in 1..self.spans.len() as u32 {
+                let referent = self.referent(node);
+                if referent.is_empty() {
+                    continue;
+                }
+                let number = number(referent);
+                ids.highest = ids.highest.max(number.map(|(number, _)| number));
+                ids.is_plain &= number.is_some_and(|(_, is_plain)| is_plain);
+                let entry = ids.table.entry(
+                    hash(referent),
+                    |other| self.referent(*other) == referent,
+                    |other| hash(self.referent(*other)),
+                );
+                let first = *entry.or_insert(node).get();
+                if first != node {
+                    ids.doubled.extend([first, node]);
+                }
+            }
+            ids
+        })
+    }
+
+    /// What the file calls an instance; none where it does not tell it from others.
+    pub(super) fn id(&self, node: u32) -> Option<Cow<'_, str>> {
+        let referent = self.referent(node);
+        let is_one = !referent.is_empty() && !self.ids().doubled.contains(&node);
+        is_one.then(|| text::attribute_value(referent))
+    }
+
+    /// The instance that the file calls by a name. Of several with one name, references mean the
+    /// first.
+    pub(super) fn node(&self, id: &str) -> Option<u32> {
+        let found = |raw: &[u8]| {
+            let is_it = |node: &u32| self.referent(*node) == raw;
+            self.ids().table.find(hash(raw), is_it).copied()
+        };
+        found(id.as_bytes()).or_else(|| {
+            let mut raw = Vec::new();
+            text::escape_attribute(id, &mut raw);
+            found(&raw)
+        })
+    }
+
+    /// The number from which on instances that were not read are numbered.
+    pub(super) fn next_number(&self) -> u32 {
+        self.ids().highest.map_or(0, |highest| highest.saturating_add(1))
+    }
+
+    /// What the file calls an instance of a number.
+    pub(super) fn called(&self, number: u32) -> String {
+        if self.ids().is_plain { number.to_string() } else { format!("RBX{number:032X}") }
+    }
+
+    /// What the file has and nobody here understands, in a person's words.
+    pub(super) fn not_understood(&self) -> Vec<String> {
+        let mut found: Vec<String> = Vec::new();
+        for node in 1..self.spans.len() as u32 {
+            for element in props::elements(self.content(node)).map_while(Result::ok) {
+                if self.read(node, &element).is_none() {
+                    let class = self.class(node);
+                    let said = format!("{class}.{}: a value of type {}", element.name, element.tag);
+                    if !found.contains(&said) {
+                        found.push(said);
+                    }
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The number that a referent is, as [`Xml::called`] makes them, and whether it is a plain one.
+fn number(referent: &[u8]) -> Option<(u32, bool)> {
+    let text = std::str::from_utf8(referent).ok()?;
+    if let Ok(number) = text.parse() {
+        return Some((number, true));
+    }
+    let hex = text.strip_prefix("RBX").filter(|hex| hex.len() == 32)?;
+    u128::from_str_radix(hex, 16).ok().and_then(|it| u32::try_from(it).ok()).map(|it| (it, false))
+}

@@ -1,0 +1,357 @@
+//! The index of a file: where each item and its properties stand, found in one pass.
+//!
+//! It copies nothing and keeps just the items that are open, so that the caller can fill compact
+//! arrays of its own from a file of any size and depth. quick-xml reads the structure; contents of
+//! elements that are no items are walked by our own lexer, which minds neither bytes that are not
+//! UTF-8 nor what types of properties there are. Values are not looked at, but for the name.
+
+use std::borrow::Cow;
+use std::io::BufRead;
+use std::ops::Range;
+
+use quick_xml::Reader;
+use quick_xml::events::{BytesDecl, Event};
+
+use super::lexer::{self, Lexer};
+use super::props::Elements;
+use super::{Broken, text};
+
+/// Why a file cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum XmlError {
+    /// Offsets are 32 bits wide.
+    #[error("it has 4 GB or more; an XML file that large cannot be edited")]
+    TooLarge,
+    /// Only UTF-8 is read.
+    #[error("its encoding is {0}; save it as UTF-8")]
+    Encoding(String),
+    /// A place in the file that is wrong.
+    #[error("{why} (byte {offset}, line {line})")]
+    At {
+        /// What is wrong there.
+        why: String,
+        /// Counted from the start of the file, from 0.
+        offset: usize,
+        /// Counted from 1.
+        line: usize,
+    },
+}
+
+/// What is found on the way, in the order of the file. Items are numbered by their start tags,
+/// from 0.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Found<'a> {
+    /// The start of an item. Its number is one more than that of the one before.
+    Item(Item<'a>),
+    /// The first properties of an item that is open.
+    Properties(Properties<'a>),
+    /// The end of an item that is open.
+    End {
+        /// The item's number.
+        item: u32,
+        /// Where its end tag begins; behind the item where it has none.
+        close: u32,
+        /// Behind the item.
+        end: u32,
+    },
+}
+
+/// The start of an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Item<'a> {
+    /// The number of the item around it.
+    pub(super) parent: Option<u32>,
+    /// Its class, without escapes.
+    pub(super) class: Cow<'a, str>,
+    /// Where the raw value of its referent attribute stands.
+    pub(super) referent: Option<Range<u32>>,
+    /// Where its start tag begins.
+    pub(super) start: u32,
+    /// Behind its start tag.
+    pub(super) open_end: u32,
+    /// Whether its start tag is all there is.
+    pub(super) self_closing: bool,
+}
+
+/// The properties of an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Properties<'a> {
+    /// The item's number.
+    pub(super) item: u32,
+    /// Between the tags; none for `<Properties/>`.
+    pub(super) content: Option<Range<u32>>,
+    /// From the start tag to behind the end tag.
+    pub(super) whole: Range<u32>,
+    /// The text of the first property that is called `Name`, of whatever type.
+    pub(super) name: Option<Cow<'a, str>>,
+}
+
+/// What is known of a file apart from its items.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Document {
+    /// How many items it has.
+    pub(super) items: u32,
+    /// Behind the start tag of the root.
+    pub(super) open_end: u32,
+    /// Where the end tag of the root begins.
+    pub(super) close: u32,
+    /// The content of the first `<SharedStrings>`; none for `<SharedStrings/>`.
+    pub(super) shared: Option<Range<u32>>,
+    /// The root's attribute `version`; `4` is the only one that is taken.
+    pub(super) version: String,
+}
+
+/// Goes through a file once and tells what it finds.
+///
+/// # Errors
+/// It is too large, in another encoding, or not well formed.
+pub(super) fn scan<'a>(
+    file: &'a [u8],
+    visit: &mut impl FnMut(Found<'a>),
+) -> Result<Document, XmlError> {
+    if u32::try_from(file.len()).is_err() {
+        return Err(XmlError::TooLarge);
+    }
+    let base = check_mark(file)?;
+    let reader = Reader::from_reader(&file[base..]);
+    let scanner = Scanner { file, base, reader, open: Vec::new(), root: None, visit };
+    scanner.run()
+}
+
+/// How long the mark of the byte order is that the file begins with.
+fn check_mark(file: &[u8]) -> Result<usize, XmlError> {
+    match file {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [b'<', 0, ..] | [0, b'<', ..] => {
+            Err(XmlError::Encoding("UTF-16".to_owned()))
+        }
+        [0xef, 0xbb, 0xbf, ..] => Ok(3),
+        _ => Ok(0),
+    }
+}
+
+/// An item that is not closed yet.
+struct Open {
+    item: u32,
+    has_properties: bool,
+}
+
+/// A tag: where it stands, and where its attributes do.
+struct Tag {
+    start: usize,
+    end: usize,
+    attributes: Range<usize>,
+    is_empty: bool,
+}
+
+struct Scanner<'a, 'v, V> {
+    file: &'a [u8],
+    /// Where the reader began.
+    base: usize,
+    reader: Reader<&'a [u8]>,
+    open: Vec<Open>,
+    root: Option<Document>,
+    visit: &'v mut V,
+}
+
+impl<'a, V: FnMut(Found<'a>)> Scanner<'a, '_, V> {
+    fn run(mut self) -> Result<Document, XmlError> {
+        loop {
+            let start = self.position();
+            let event = self.event()?;
+            match event {
+                Event::Start(tag) => self.enter(start, tag.name().0, false)?,
+                Event::Empty(tag) => self.enter(start, tag.name().0, true)?,
+                Event::End(_) => {
+                    if let Some(document) = self.leave(start) {
+                        return Ok(document);
+                    }
+                }
+                Event::Decl(declaration) => check_encoding(&declaration)?,
+                Event::DocType(text) if text.contains('[') => {
+                    return Err(self.wrong("it declares entities of its own", start));
+                }
+                Event::Eof => return Err(self.cut_off(start)),
+                _ => {}
+            }
+        }
+    }
+
+    fn event(&mut self) -> Result<Event<'a>, XmlError> {
+        self.reader.read_event().map_err(|error| {
+            let offset = self.base + self.reader.error_position() as usize;
+            // Where a text is not UTF-8, the reader does not say where.
+            let offset = if offset == self.base { self.position() } else { offset };
+            at(self.file, &error.to_string(), offset)
+        })
+    }
+
+    fn position(&self) -> usize {
+        self.base + self.reader.buffer_position() as usize
+    }
+
+    fn wrong(&self, why: &str, offset: usize) -> XmlError {
+        at(self.file, why, offset)
+    }
+
+    fn broken(&self, broken: Broken) -> XmlError {
+        at(self.file, broken.why, broken.offset)
+    }
+
+    fn cut_off(&self, offset: usize) -> XmlError {
+        let why = match (&self.root, self.open.last()) {
+            (None, _) => "it has no `<roblox`",
+            (Some(_), None) => "the file ends before `</roblox>`",
+            (Some(_), Some(_)) => "the file ends before an `</Item>`",
+        };
+        self.wrong(why, offset)
+    }
+
+    fn enter(&mut self, start: usize, name: &str, is_empty: bool) -> Result<(), XmlError> {
+        let end = self.position();
+        let attributes = start + 1 + name.len()..end - 1 - usize::from(is_empty);
+        let tag = Tag { start, end, attributes, is_empty };
+        if self.root.is_none() {
+            return self.root(name, &tag);
+        }
+        let lacks_properties = self.open.last().is_some_and(|item| !item.has_properties);
+        match name {
+            "Item" => self.item(&tag),
+            "Properties" if lacks_properties => self.properties(&tag),
+            "SharedStrings" if self.open.is_empty() => self.shared(&tag),
+            _ => self.skip(&tag).map(|_| ()),
+        }
+    }
+
+    fn attribute(&self, tag: &Tag, name: &str) -> Option<Range<usize>> {
+        let found = lexer::attribute(&self.file[tag.attributes.clone()], name.as_bytes())?;
+        Some(tag.attributes.start + found.start..tag.attributes.start + found.end)
+    }
+
+    fn root(&mut self, name: &str, tag: &Tag) -> Result<(), XmlError> {
+        if name != "roblox" {
+            let why = format!("its root is `<{name}>`, and not `<roblox>`");
+            return Err(self.wrong(&why, tag.start));
+        }
+        let version = self.attribute(tag, "version").map(|range| &self.file[range]);
+        match version.map(text::attribute_value) {
+            Some(version) if version == "4" && !tag.is_empty => {
+                let (open_end, version) = (tag.end as u32, version.into_owned());
+                self.root = Some(Document { items: 0, open_end, close: 0, shared: None, version });
+                Ok(())
+            }
+            Some(version) if version == "4" => {
+                Err(self.wrong("its root has no `</roblox>`", tag.start))
+            }
+            Some(version) => {
+                let why = format!("its version is {version:?}; only version 4 can be read");
+                Err(self.wrong(&why, tag.start))
+            }
+            None => Err(self.wrong("its root does not tell the version", tag.start)),
+        }
+    }
+
+    fn item(&mut self, tag: &Tag) -> Result<(), XmlError> {
+        let Some(class) = self.attribute(tag, "class") else {
+            return Err(self.wrong("an item does not tell its class", tag.start));
+        };
+        let number = self.root.as_ref().map_or(0, |root| root.items);
+        let referent = self.attribute(tag, "referent").map(narrow);
+        (self.visit)(Found::Item(Item {
+            parent: self.open.last().map(|open| open.item),
+            class: text::attribute_value(&self.file[class]),
+            referent,
+            start: tag.start as u32,
+            open_end: tag.end as u32,
+            self_closing: tag.is_empty,
+        }));
+        if let Some(root) = &mut self.root {
+            root.items += 1;
+        }
+        if tag.is_empty {
+            let end = tag.end as u32;
+            (self.visit)(Found::End { item: number, close: end, end });
+        } else {
+            self.open.push(Open { item: number, has_properties: false });
+        }
+        Ok(())
+    }
+
+    fn properties(&mut self, tag: &Tag) -> Result<(), XmlError> {
+        let (mut name, mut content) = (None, None);
+        if !tag.is_empty {
+            let mut elements = Elements::starting_at(self.file, tag.end);
+            for element in &mut elements {
+                let element = element.map_err(|broken| self.broken(broken))?;
+                if name.is_none() && element.name == "Name" {
+                    name = Some(text::decode(&self.file[element.inside]));
+                }
+            }
+            content = Some(narrow(tag.end..elements.at()));
+            self.jump(tag, elements.at())?;
+        }
+        let whole = narrow(tag.start..self.position());
+        if let Some(open) = self.open.last_mut() {
+            open.has_properties = true;
+            (self.visit)(Found::Properties(Properties { item: open.item, content, whole, name }));
+        }
+        Ok(())
+    }
+
+    fn shared(&mut self, tag: &Tag) -> Result<(), XmlError> {
+        let content = self.skip(tag)?.map(narrow);
+        if let Some(root) = &mut self.root {
+            root.shared = root.shared.take().or(content);
+        }
+        Ok(())
+    }
+
+    /// Goes behind an element that was just opened; gives its content.
+    fn skip(&mut self, tag: &Tag) -> Result<Option<Range<usize>>, XmlError> {
+        if tag.is_empty {
+            return Ok(None);
+        }
+        let mut lexer = Lexer::new(self.file);
+        lexer.set(tag.end);
+        let end = lexer.skip_content().map_err(|broken| self.broken(broken))?;
+        self.jump(tag, end)?;
+        Ok(Some(tag.end..end))
+    }
+
+    /// Lets the reader go on at an end tag, which it compares with the start tag.
+    fn jump(&mut self, tag: &Tag, to: usize) -> Result<(), XmlError> {
+        self.reader.stream().consume(to - tag.end);
+        match self.event()? {
+            Event::End(_) => Ok(()),
+            _ => Err(self.wrong("an element is never closed", tag.start)),
+        }
+    }
+
+    /// Closes an item, or the root: then everything is known.
+    fn leave(&mut self, start: usize) -> Option<Document> {
+        let end = self.position() as u32;
+        if let Some(open) = self.open.pop() {
+            (self.visit)(Found::End { item: open.item, close: start as u32, end });
+            return None;
+        }
+        self.root.take().map(|root| Document { close: start as u32, ..root })
+    }
+}
+
+fn check_encoding(declaration: &BytesDecl<'_>) -> Result<(), XmlError> {
+    match declaration.encoding() {
+        Some(Ok(name)) if !name.eq_ignore_ascii_case("utf-8") => {
+            Err(XmlError::Encoding(name.into_owned()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn narrow(range: Range<usize>) -> Range<u32> {
+    range.start as u32..range.end as u32
+}
+
+fn at(file: &[u8], why: &str, offset: usize) -> XmlError {
+    let offset = offset.min(file.len());
+    let line = 1 + memchr::memchr_iter(b'\n', &file[..offset]).count();
+    XmlError::At { why: why.to_owned(), offset, line }
+}

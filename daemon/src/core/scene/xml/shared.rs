@@ -1,0 +1,64 @@
+//! The table of shared strings: large contents that several properties point to by a key.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use rbx_types::SharedString;
+
+use super::base64;
+use super::lexer::{self, Kind, Lexer};
+use super::text;
+
+/// An entry of the table. Ranges count from the start of the content that was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry<'a> {
+    /// The key, as properties write it.
+    pub(super) key: Cow<'a, str>,
+    /// The whole element.
+    pub(super) whole: Range<usize>,
+    /// Its text, in base64.
+    pub(super) text: Range<usize>,
+}
+
+/// The entries in the content of a `<SharedStrings>`, up to the first place that is broken.
+pub(super) fn read_shared(content: &[u8]) -> impl Iterator<Item = Entry<'_>> {
+    let mut lexer = Lexer::new(content);
+    std::iter::from_fn(move || {
+        while let Ok(Some(markup)) = lexer.next() {
+            let Kind::Open { name, attributes, is_empty } = markup.kind else {
+                continue;
+            };
+            let close = if is_empty { markup.end..markup.end } else { lexer.close(name).ok()? };
+            let attributes = &content[attributes];
+            if let Some(key) = lexer::attribute(attributes, b"md5") {
+                let key = text::attribute_value(&attributes[key]);
+                let whole = markup.start..close.end;
+                return Some(Entry { key, whole, text: markup.end..close.start });
+            }
+        }
+        None
+    })
+}
+
+/// What an entry's text stands for; none where it is no base64.
+pub(super) fn decode_shared(text: &[u8]) -> Option<Vec<u8>> {
+    if memchr::memchr2(b'<', b'&', text).is_none() {
+        return base64::decode(text);
+    }
+    base64::decode(text::decode(text).as_bytes())
+}
+
+/// The key that rbx_xml gives to a content.
+pub(super) fn key_of(shared: &SharedString) -> String {
+    base64::encode(&shared.hash().as_bytes()[..16])
+}
+
+/// An entry of the table, as it is written.
+pub(super) fn entry(key: &str, data: &[u8]) -> Vec<u8> {
+    let mut out = b"<SharedString md5=\"".to_vec();
+    text::escape_attribute(key, &mut out);
+    out.extend_from_slice(b"\">");
+    out.extend_from_slice(base64::encode(data).as_bytes());
+    out.extend_from_slice(b"</SharedString>");
+    out
+}

@@ -1,0 +1,249 @@
+//! Property elements as values, and back.
+//!
+//! rbx_xml does the work, on a document that has one item with one property: whatever it reads and
+//! writes is what a whole file would give. Done here is what it cannot do on its own: references
+//! to other items and to the table of shared strings, the two forms of text, and plain numbers,
+//! because they are most of a file.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use rbx_dom_weak::{InstanceBuilder, WeakDom, ustr};
+use rbx_types::{Content, ContentType, Enum, NetAssetRef, Ref, SharedString, Variant};
+use rbx_xml::{DecodeOptions, DecodePropertyBehavior, EncodeOptions, EncodePropertyBehavior};
+
+use super::components;
+use super::lexer::{Kind, Lexer};
+use super::props::{self, Element};
+use super::text::{self, Style};
+
+/// What the names in elements stand for that point to something else.
+pub(super) type Shared<'a> = &'a dyn Fn(&str) -> Option<Vec<u8>>;
+
+/// The instance that a referent names; none where there is no such item.
+pub(super) type Instances<'a> = &'a dyn Fn(&str) -> Ref;
+
+/// What a written value points to.
+pub(super) trait Links {
+    /// The referent of an instance. Not asked for no instance at all.
+    fn referent(&mut self, to: Ref) -> String;
+    /// The key of a content, which the caller enters into the table of shared strings.
+    fn shared(&mut self, content: &SharedString) -> String;
+}
+
+/// The element that holds a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TextTag {
+    /// `<string>`.
+    String,
+    /// `<ProtectedString>`, which Studio writes for the sources of scripts.
+    Protected,
+}
+
+/// The value of a property, from its whole element. None where its type is unknown or its content
+/// cannot be read.
+pub(super) fn read(element: &[u8], shared: Shared<'_>, instance: Instances<'_>) -> Option<Variant> {
+    let found = props::elements(element).next()?.ok()?;
+    let inside = &element[found.inside.clone()];
+    match found.tag {
+        "string" | "ProtectedString" => Some(Variant::String(plain(inside)?.into_owned())),
+        "bool" => match &*plain(inside)? {
+            "true" => Some(Variant::Bool(true)),
+            "false" => Some(Variant::Bool(false)),
+            _ => None,
+        },
+        "int" => plain(inside)?.parse().ok().map(Variant::Int32),
+        "int64" => plain(inside)?.parse().ok().map(Variant::Int64),
+        "float" => components::float(&plain(inside)?).map(Variant::Float32),
+        "double" => components::float(&plain(inside)?).map(Variant::Float64),
+        "token" => plain(inside)?.parse().ok().map(|n| Variant::Enum(Enum::from_u32(n))),
+        "Ref" => Some(Variant::Ref(link(&plain(inside)?, instance))),
+        "SharedString" => Some(SharedString::new(shared(&plain(inside)?)?).into()),
+        "NetAssetRef" => {
+            Some(NetAssetRef::from(SharedString::new(shared(&plain(inside)?)?)).into())
+        }
+        "Content" => content(inside, instance).or_else(|| through_rbx_xml(&found, inside)),
+        tag => components::read(tag, inside).or_else(|| through_rbx_xml(&found, inside)),
+    }
+}
+
+/// The text of an element that has nothing but text.
+fn plain(inside: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
+    let mut lexer = Lexer::new(inside);
+    while let Some(markup) = lexer.next().ok()? {
+        if !matches!(markup.kind, Kind::Literal(_) | Kind::Comment) {
+            return None;
+        }
+    }
+    Some(text::decode(inside))
+}
+
+fn link(referent: &str, instance: Instances<'_>) -> Ref {
+    if referent == "null" { Ref::none() } else { instance(referent) }
+}
+
+/// A content that points to an instance.
+fn content(inside: &[u8], instance: Instances<'_>) -> Option<Variant> {
+    let object = props::elements(inside).next()?.ok().filter(|element| element.tag == "Ref")?;
+    let to = link(&plain(&inside[object.inside])?, instance);
+    Some(Variant::Content(Content::from_referent(to)))
+}
+
+const PROPERTY: &str = "value";
+
+/// Reads a value with rbx_xml, as the one property of a document.
+fn through_rbx_xml(element: &Element<'_>, inside: &[u8]) -> Option<Variant> {
+    let tag = element.tag;
+    let start = format!(
+        "<roblox version=\"4\"><Item class=\"Folder\"><Properties><{tag} name=\"{PROPERTY}\">"
+    );
+    let end = format!("</{tag}></Properties></Item></roblox>");
+    let document = [start.as_bytes(), inside, end.as_bytes()].concat();
+    // A reader that panics leaves nothing behind: it works on its own tree.
+    catch_unwind(AssertUnwindSafe(|| decode(&document))).ok().flatten()
+}
+
+fn decode(document: &[u8]) -> Option<Variant> {
+    let options = DecodeOptions::new().property_behavior(DecodePropertyBehavior::NoReflection);
+    let mut dom = rbx_xml::from_reader(document, options).ok()?;
+    let item = *dom.root().children().first()?;
+    dom.get_by_ref_mut(item)?.properties.remove(&ustr(PROPERTY))
+}
+
+/// Writes a property as a whole element, without a line feed behind it.
+///
+/// # Errors
+/// A sentence that says why the value cannot be written.
+pub(super) fn write(
+    name: &str,
+    value: &Variant,
+    links: &mut impl Links,
+) -> Result<Vec<u8>, String> {
+    let to_referent = |to: Ref, links: &mut _| match to {
+        to if to.is_none() => "null".to_owned(),
+        to => Links::referent(links, to),
+    };
+    match value {
+        Variant::String(text) => write_text(name, TextTag::String, text, style_for(text)),
+        Variant::Ref(to) => around("Ref", name, &escaped(&to_referent(*to, links))?),
+        Variant::SharedString(content) => {
+            around("SharedString", name, &escaped(&links.shared(content))?)
+        }
+        Variant::NetAssetRef(content) => {
+            let content = SharedString::from(content.clone());
+            around("NetAssetRef", name, &escaped(&links.shared(&content))?)
+        }
+        Variant::Content(content) => match content.value() {
+            ContentType::Object(to) => {
+                let inner = escaped(&to_referent(*to, links))?;
+                around("Content", name, &[b"<Ref>", &inner[..], b"</Ref>"].concat())
+            }
+            ContentType::None | ContentType::Uri(_) => by_rbx_xml(name, value),
+            other => Err(format!("A content of the kind {other:?} cannot be written to XML.")),
+        },
+        value => by_rbx_xml(name, value),
+    }
+}
+
+/// Writes a text as a whole element.
+///
+/// # Errors
+/// A sentence that says why the text cannot be written.
+pub(super) fn write_text(
+    name: &str,
+    tag: TextTag,
+    text: &str,
+    style: Style,
+) -> Result<Vec<u8>, String> {
+    text::check(text)?;
+    let mut inside = Vec::with_capacity(text.len() + 16);
+    text::encode(text, style, &mut inside);
+    let tag = match tag {
+        TextTag::String => "string",
+        TextTag::Protected => "ProtectedString",
+    };
+    around(tag, name, &inside)
+}
+
+/// As rbx_xml does it: a section for whitespace at the edges, which some readers would drop.
+fn style_for(text: &str) -> Style {
+    if text.trim().len() == text.len() { Style::Escaped } else { Style::CData }
+}
+
+fn escaped(text: &str) -> Result<Vec<u8>, String> {
+    text::check(text)?;
+    let mut inside = Vec::new();
+    text::encode(text, Style::Escaped, &mut inside);
+    Ok(inside)
+}
+
+fn around(tag: &str, name: &str, inside: &[u8]) -> Result<Vec<u8>, String> {
+    if let Some(c) = name.chars().find(|c| !text::can_hold(*c)) {
+        return Err(format!(
+            "The property's name has the character U+{:04X}, which an XML file cannot hold.",
+            c as u32
+        ));
+    }
+    let mut out = Vec::with_capacity(inside.len() + name.len() + 2 * tag.len() + 16);
+    out.extend_from_slice(format!("<{tag} name=\"").as_bytes());
+    text::escape_attribute(name, &mut out);
+    out.extend_from_slice(b"\">");
+    out.extend_from_slice(inside);
+    out.extend_from_slice(format!("</{tag}>").as_bytes());
+    Ok(out)
+}
+
+/// Writes a value with rbx_xml. What comes out is read once more, because it writes some values
+/// that it refuses to read, such as a sequence without keypoints.
+fn by_rbx_xml(name: &str, value: &Variant) -> Result<Vec<u8>, String> {
+    let cannot = |why: &str| format!("A value of type {:?} cannot be written: {why}.", value.ty());
+    // It writes empty attributes in another way under this name.
+    let property = if name == "PropertiesSerialize" { name } else { PROPERTY };
+    let document = catch_unwind(AssertUnwindSafe(|| encode(property, value)))
+        .map_err(|_| cannot("the writer of XML gave up"))?
+        .map_err(|why| cannot(&why))?;
+    let (tag, inside) = cut_out(&document, property).ok_or(cannot("its XML is damaged"))?;
+    if !std::str::from_utf8(&inside).is_ok_and(|text| text.chars().all(text::can_hold))
+        || inside.contains(&b'\r')
+    {
+        return Err(cannot("it has a character that an XML file cannot hold"));
+    }
+    let element = around(tag, name, &inside)?;
+    match read(&element, &|_| None, &|_| Ref::none()) {
+        Some(_) => Ok(element),
+        None => Err(cannot("no reader would take it")),
+    }
+}
+
+fn encode(property: &str, value: &Variant) -> Result<Vec<u8>, String> {
+    let builder = InstanceBuilder::new("Folder").with_property(property, value.clone());
+    let dom = WeakDom::new(builder);
+    let options = EncodeOptions::new().property_behavior(EncodePropertyBehavior::NoReflection);
+    let mut document = Vec::new();
+    rbx_xml::to_writer(&mut document, &dom, &[dom.root_ref()], options)
+        .map_err(|error| error.to_string())?;
+    Ok(document)
+}
+
+/// The type of a property in a document of one item, and its inside without the indentation.
+fn cut_out<'a>(document: &'a [u8], property: &str) -> Option<(&'a str, Vec<u8>)> {
+    let from = memchr::memmem::find(document, b"<Properties>")? + b"<Properties>".len();
+    let content = &document[from..];
+    let element = props::find(content, property)?;
+    Some((element.tag, without_indents(&content[element.inside])))
+}
+
+/// Leaves out the whitespace between tags where an element has elements within.
+fn without_indents(inside: &[u8]) -> Vec<u8> {
+    let (mut out, mut from) = (Vec::with_capacity(inside.len()), 0);
+    let mut lexer = Lexer::new(inside);
+    while let Ok(Some(markup)) = lexer.next() {
+        let gap = &inside[from..markup.start];
+        if !gap.trim_ascii().is_empty() {
+            out.extend_from_slice(gap);
+        }
+        out.extend_from_slice(&inside[markup.start..markup.end]);
+        from = markup.end;
+    }
+    out.extend_from_slice(&inside[from..]);
+    if from == 0 { inside.to_vec() } else { out.trim_ascii_end().to_vec() }
+}
