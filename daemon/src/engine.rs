@@ -15,12 +15,12 @@ use crate::core::Refusal;
 use crate::core::prompt::Call;
 use crate::core::proposal::{Blobs, Draft, attempt, relocated, witness};
 use crate::core::refusal::refuse;
-use crate::core::scene::{Mark, Scene};
+use crate::core::scene::{Mark, Patch, Scene};
 use crate::core::tools::{self, Plan};
 use crate::core::workflow::{CALLS, Input, State, Status, Want, Workflow, decide};
 use crate::ledger::{Append, Lease, Ledger, LedgerError};
 use crate::providers::{Provider, ProviderError};
-use crate::targets::place::{PlaceError, PlaceFile};
+use crate::targets::place::{PlaceError, PlaceFile, WayBack};
 
 pub use self::recover::recover;
 
@@ -372,11 +372,13 @@ impl<'a> Engine<'a> {
             .iter()
             .filter_map(|seq| workflow.proposal(*seq).map(|it| (*seq, it.call, &it.proposal)))
             .collect();
+        let back = way_back(self.ledger, self.file.hash(), &approved)?;
         let start = self.scene.mark();
-        let prepared = match self.file.prepare(&mut self.scene, &approved, &self.blobs) {
-            Ok(prepared) => prepared,
-            Err(error) => return self.failed(proposals.to_vec(), error),
-        };
+        let prepared =
+            match self.file.prepare(&mut self.scene, &approved, &self.blobs, back.as_ref()) {
+                Ok(prepared) => prepared,
+                Err(error) => return self.failed(proposals.to_vec(), error),
+            };
         for (seq, reason) in prepared.refused {
             self.input(Input::Failed { proposals: vec![seq], reason })?;
         }
@@ -508,6 +510,57 @@ fn for_person(refusal: &str) -> String {
         )
         .replace("; ask for the change again so that you see what it touches", "")
         .replace("; ask for the change again", "")
+}
+
+/// What leads back to the bytes that a file had, where these proposals take back all that has made
+/// the file what it is since; nothing otherwise.
+fn way_back(
+    ledger: &Ledger,
+    file: &Fingerprint,
+    proposals: &[(Seq, Seq, &Proposal)],
+) -> Result<Option<WayBack>, EngineError> {
+    let mut back = WayBack { patches: Vec::new(), hash: file.clone() };
+    let mut left: Vec<Option<Seq>> = proposals.iter().map(|(.., it)| it.from).collect();
+    while let Some(first) = left.first().copied() {
+        let Some(Ok((_, ack))) = first.map(|seq| applied(ledger, seq)).transpose()? else {
+            return Ok(None);
+        };
+        let Some(bytes) = ack.bytes.as_ref().filter(|_| back.hash == ack.after) else {
+            return Ok(None);
+        };
+        let Some(patch) = ledger.blob(&bytes.patch)?.as_deref().and_then(Patch::read) else {
+            return Ok(None);
+        };
+        let together = applied_together(ledger, first.unwrap_or(Seq(0)), &ack)?;
+        if !together.iter().all(|seq| left.contains(&Some(*seq))) {
+            return Ok(None);
+        }
+        left.retain(|seq| seq.is_none_or(|seq| !together.contains(&seq)));
+        back.patches.push(patch);
+        back.hash = bytes.hash.clone();
+    }
+    Ok(Some(back))
+}
+
+/// The proposals that were applied in one step with another.
+fn applied_together(
+    ledger: &Ledger,
+    seq: Seq,
+    ack: &scene_schemas::proposal::Ack,
+) -> Result<Vec<Seq>, EngineError> {
+    let Some(record) = ledger.record(seq)? else {
+        return Ok(Vec::new());
+    };
+    let mut state = State::default();
+    for record in ledger.workflow(record.workflow)? {
+        state.apply(&record);
+    }
+    let is_together = |status: &Status| match status {
+        Status::Applied(other) => (&other.after, &other.bytes) == (&ack.after, &ack.bytes),
+        _ => false,
+    };
+    let proposals = state.workflow(record.workflow).into_iter().flat_map(Workflow::proposals);
+    Ok(proposals.filter(|(_, it)| is_together(&it.status)).map(|(seq, _)| seq).collect())
 }
 
 /// The blobs that commands need.

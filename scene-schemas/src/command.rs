@@ -62,18 +62,36 @@ pub struct Fingerprint(pub String);
 impl Fingerprint {
     /// The fingerprint of these bytes.
     pub fn of(bytes: &[u8]) -> Self {
-        use sha2::{Digest, Sha256};
-        let hash = Sha256::digest(bytes);
-        Self(hash.iter().fold(String::with_capacity(64), |mut hex, byte| {
-            use fmt::Write;
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        }))
+        let mut hashing = Hashing::default();
+        hashing.add(bytes);
+        hashing.finish()
     }
 
     /// The first twelve digits, for people.
     pub fn short(&self) -> &str {
         self.0.get(..12).unwrap_or(&self.0)
+    }
+}
+
+/// A fingerprint in the making, of bytes that come in runs.
+#[derive(Debug, Default)]
+pub struct Hashing(sha2::Sha256);
+
+impl Hashing {
+    /// Takes the next bytes.
+    pub fn add(&mut self, bytes: &[u8]) {
+        sha2::Digest::update(&mut self.0, bytes);
+    }
+
+    /// The fingerprint of all of them.
+    #[must_use]
+    pub fn finish(self) -> Fingerprint {
+        let hash = sha2::Digest::finalize(self.0);
+        Fingerprint(hash.iter().fold(String::with_capacity(64), |mut hex, byte| {
+            use fmt::Write;
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        }))
     }
 }
 

@@ -13,6 +13,6 @@ pub mod text;
 pub mod value;
 
 pub use bounded::Bounded;
-pub use command::{Command, Fingerprint, InstanceId, Target};
+pub use command::{Command, Fingerprint, Hashing, InstanceId, Target};
 pub use path::InstancePath;
 pub use value::Value;

@@ -232,6 +232,20 @@ pub struct Ack {
     /// what the command itself expects is not enough to know it by.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub witnesses: Vec<Option<Fingerprint>>,
+    /// How the very bytes come back that the proposal was performed on. Proposals that were applied
+    /// together have the same, and go back together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Bytes>,
+}
+
+/// How the bytes of a file come back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bytes {
+    /// The blob by which they are made of the file that was written.
+    pub patch: Fingerprint,
+    /// Their hash.
+    pub hash: Fingerprint,
 }
 
 /// What became of one command.

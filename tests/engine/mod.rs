@@ -1,5 +1,6 @@
 //! The engine on real files: calls become proposals, proposals become bytes, and the way back.
 
+mod bytes;
 mod recover;
 mod untouched;
 mod way_back;
@@ -167,11 +168,14 @@ fn there_and_back(bytes: &[u8], name: &str, calls: &Json) {
     let file = bench.file(bytes);
     let applied = bench.edit(&file, as_one(calls));
     let after = load(&file).unwrap();
+    let edited = std::fs::read(&file).unwrap();
     assert!(!diff(&Scene::decode(bytes).unwrap(), &after).is_empty(), "{name} changed nothing");
     let back = bench.revert(&file, applied[0]);
     same(&Scene::decode(bytes).unwrap(), &load(&file).unwrap(), &format!("{name}, taken back"));
+    assert!(std::fs::read(&file).unwrap() == bytes, "{name}: other bytes when taken back");
     bench.revert(&file, back[0]);
     same(&after, &load(&file).unwrap(), &format!("{name}, taken back twice"));
+    assert!(std::fs::read(&file).unwrap() == edited, "{name}: other bytes when done again");
 }
 
 #[test]

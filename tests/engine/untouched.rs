@@ -9,6 +9,7 @@ use rbx_types::{Ref, Variant};
 use serde_json::{Value as Json, json};
 use vector_daemon::core::scene::{Format, Node, Scene, reflection};
 
+use super::bytes::assert_touched;
 use super::{Bench, as_one, place, same};
 
 fn read(bytes: &[u8]) -> WeakDom {
@@ -129,8 +130,12 @@ fn check(bytes: &[u8], name: &str) {
     for (edit, calls, touched) in simple_edits(&scene) {
         let bench = Bench::new();
         let file = bench.file(bytes);
-        bench.edit(&file, as_one(&calls));
-        hold(bytes, &std::fs::read(&file).unwrap(), touched, &format!("{name}: {edit}"));
+        let applied = bench.edit(&file, as_one(&calls));
+        let after = std::fs::read(&file).unwrap();
+        hold(bytes, &after, touched, &format!("{name}: {edit}"));
+        assert_touched(bytes, &after, touched.1, &format!("{name}: {edit}"));
+        bench.revert(&file, applied[0]);
+        assert!(std::fs::read(&file).unwrap() == bytes, "{name}: {edit}: other bytes, taken back");
     }
     for (edit, calls) in deep_edits(&scene) {
         let bench = Bench::new();
@@ -139,7 +144,7 @@ fn check(bytes: &[u8], name: &str) {
         bench.revert(&file, applied[0]);
         let after = Scene::decode(&std::fs::read(&file).unwrap()).unwrap();
         same(&scene, &after, &format!("{name}: {edit} {calls}, taken back"));
-        hold(bytes, &std::fs::read(&file).unwrap(), (0, ""), &format!("{name}: {edit} {calls}"));
+        assert!(std::fs::read(&file).unwrap() == bytes, "{name}: {edit} {calls}: other bytes");
     }
 }
 

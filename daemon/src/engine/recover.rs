@@ -84,7 +84,7 @@ fn to_replace(workflow: &Workflow) -> Option<Fingerprint> {
 impl Engine<'_> {
     /// Notes what had been done when the process stopped: the file is what it was to become.
     fn settle_replaced(&mut self) -> Result<Vec<String>, EngineError> {
-        let now = place::read(self.file.output()).ok().map(|(_, hash)| hash);
+        let now = place::hash(self.file.output()).ok();
         let done: Vec<Seq> = self.pending(|status| match status {
             Status::Applying(ack) => Some(&ack.after) == now.as_ref(),
             _ => false,

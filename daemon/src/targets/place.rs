@@ -5,17 +5,18 @@
 //! the new one, and a crash leaves one of them. Links stay links, permissions stay.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use scene_schemas::entry::{Place, Seq};
-use scene_schemas::proposal::{Ack, Outcome, Proposal};
-use scene_schemas::{Command, Fingerprint};
+use scene_schemas::proposal::{Ack, Bytes, Outcome, Proposal};
+use scene_schemas::{Command, Fingerprint, Hashing};
 use tempfile::NamedTempFile;
 
 use crate::core::Refusal;
 use crate::core::proposal::{Back, Blobs, Inverse, inverse, perform, relocated};
-use crate::core::scene::{CodecError, Node, Scene};
+use crate::core::scene::{CodecError, Node, Patch, Scene};
 
 /// What can go wrong with a place file.
 #[derive(Debug, thiserror::Error)]
@@ -99,17 +100,46 @@ pub struct PlaceFile {
     by_path: bool,
 }
 
-/// Reads a file and its hash.
-pub fn read(file: &Path) -> Result<(Vec<u8>, Fingerprint), PlaceError> {
-    let bytes = fs::read(file).map_err(|why| PlaceError::Read { file: show(file), why })?;
-    let hash = Fingerprint::of(&bytes);
-    Ok((bytes, hash))
+/// Reads a file, once: a large one is not copied.
+fn read(file: &Path) -> Result<Arc<[u8]>, PlaceError> {
+    let whole = || {
+        let mut input = File::open(file)?;
+        let len = usize::try_from(input.metadata()?.len()).unwrap_or(0);
+        let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, len).collect();
+        if let Some(room) = Arc::get_mut(&mut bytes) {
+            input.read_exact(room)?;
+        }
+        // What has no length of its own, such as a pipe, or grows while it is read.
+        let mut rest = Vec::new();
+        input.read_to_end(&mut rest)?;
+        Ok(if rest.is_empty() { bytes } else { [&bytes[..], &rest].concat().into() })
+    };
+    whole().map_err(|why| PlaceError::Read { file: show(file), why })
+}
+
+/// The hash of a file.
+///
+/// # Errors
+/// It cannot be read.
+pub fn hash(file: &Path) -> Result<Fingerprint, PlaceError> {
+    let hash = || {
+        let (mut input, mut block) = (File::open(file)?, vec![0; 1 << 16]);
+        let mut hashing = Hashing::default();
+        loop {
+            match input.read(&mut block) {
+                Ok(0) => return Ok(hashing.finish()),
+                Ok(count) => hashing.add(&block[..count]),
+                Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
+                Err(why) => return Err(why),
+            }
+        }
+    };
+    hash().map_err(|why| PlaceError::Read { file: show(file), why })
 }
 
 /// Reads a place, to look at it.
 pub fn load(file: &Path) -> Result<Scene, PlaceError> {
-    let (bytes, _) = read(file)?;
-    Scene::decode(&bytes).map_err(|why| PlaceError::Open { file: show(file), why })
+    Scene::open(read(file)?).map_err(|why| PlaceError::Open { file: show(file), why })
 }
 
 fn show(file: &Path) -> String {
@@ -146,9 +176,10 @@ impl PlaceFile {
     /// # Errors
     /// It cannot be read, is not a place, or could not be written.
     pub fn open(input: &Path, out: Option<&Path>) -> Result<(Self, Scene), PlaceError> {
-        let (bytes, hash) = read(input)?;
+        let bytes = read(input)?;
+        let hash = Fingerprint::of(&bytes);
         let scene =
-            Scene::decode(&bytes).map_err(|why| PlaceError::Open { file: show(input), why })?;
+            Scene::open(bytes).map_err(|why| PlaceError::Open { file: show(input), why })?;
         let input = real(input)?;
         let output = match out {
             None => input.clone(),
@@ -165,7 +196,7 @@ impl PlaceFile {
                 return Err(PlaceError::NoFile { file: show(&output) });
             }
             Ok(_) if output == input => Some(hash.clone()),
-            Ok(_) => Some(read(&output)?.1),
+            Ok(_) => Some(self::hash(&output)?),
             // A link to nothing would be replaced by a file, and stay no link.
             Err(_) if output.is_symlink() => {
                 return Err(PlaceError::NoFile { file: show(&output) });
@@ -209,7 +240,8 @@ impl PlaceFile {
 
     /// Performs proposals on the scene, which stands for the file, and stores the result in a synced
     /// temporary file. Where a proposal cannot be performed it is left out, and so are those that
-    /// stand on it.
+    /// stand on it. Where all of them take back what the file was made by, `back` leads to the bytes
+    /// that it was made of.
     ///
     /// # Errors
     /// Nothing was stored, and the scene is as it was.
@@ -218,11 +250,13 @@ impl PlaceFile {
         scene: &mut Scene,
         proposals: &[(Seq, Seq, &Proposal)],
         blobs: &Blobs,
+        back: Option<&WayBack>,
     ) -> Result<Prepared, PlaceError> {
         self.check_unchanged()?;
         let start = scene.mark();
         let Performed { done, refused } = self.perform_all(scene, proposals, blobs);
-        let stored = (!done.is_empty()).then(|| self.store(scene, done)).transpose();
+        let back = back.filter(|_| refused.is_empty());
+        let stored = (!done.is_empty()).then(|| self.store(scene, done, back)).transpose();
         let prepared = stored.map(|stored| Prepared { stored, refused });
         if prepared.is_err() {
             scene.rollback(start);
@@ -280,15 +314,29 @@ impl PlaceFile {
         Ok((nodes, backs))
     }
 
-    fn store(&self, scene: &mut Scene, done: Vec<DoneOne>) -> Result<Stored, PlaceError> {
+    fn store(
+        &self,
+        scene: &mut Scene,
+        done: Vec<DoneOne>,
+        back: Option<&WayBack>,
+    ) -> Result<Stored, PlaceError> {
         let file = show(&self.output);
-        let bytes = scene.encode().map_err(|why| PlaceError::Encode { file: file.clone(), why })?;
-        let after = Fingerprint::of(&bytes);
+        scene.make().map_err(|why| PlaceError::Encode { file: file.clone(), why })?;
+        let mut after = hash_of(scene);
+        if let Some(back) = back.filter(|back| back.hash != after) {
+            scene.go_back(&back.patches);
+            after = hash_of(scene);
+            if after != back.hash {
+                return Err(PlaceError::Encode { file, why: CodecError::Damaged });
+            }
+        }
+        let way_back = scene.way_back().to_bytes();
+        let bytes = Bytes { patch: Fingerprint::of(&way_back), hash: self.hash.clone() };
         let mut stored = Stored {
-            temporary: self.write_beside(&bytes)?,
+            temporary: self.write_beside(scene.runs())?,
             after,
             acks: Vec::new(),
-            blobs: Vec::new(),
+            blobs: vec![way_back],
         };
         for DoneOne { seq, call, nodes, backs } in done {
             // What the proposal made is called as the proposal calls it.
@@ -307,6 +355,7 @@ impl PlaceFile {
                 outcomes,
                 inverse: commands,
                 witnesses,
+                bytes: Some(bytes.clone()),
             };
             stored.acks.push((seq, ack));
         }
@@ -314,7 +363,10 @@ impl PlaceFile {
     }
 
     /// Writes a new file beside the target, with the target's permissions, down to the disk.
-    fn write_beside(&self, bytes: &[u8]) -> Result<NamedTempFile, PlaceError> {
+    fn write_beside<'a>(
+        &self,
+        runs: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<NamedTempFile, PlaceError> {
         let folder = self.output.parent().unwrap_or(Path::new("."));
         let write = || {
             let permissions = fs::metadata(&self.output).map(|it| it.permissions()).ok();
@@ -322,7 +374,9 @@ impl PlaceFile {
             builder.prefix(".vector-").suffix(".tmp");
             readable_as_others(&mut builder);
             let mut file = builder.tempfile_in(folder)?;
-            file.write_all(bytes)?;
+            for run in runs {
+                file.write_all(run)?;
+            }
             if let Some(permissions) = permissions {
                 file.as_file().set_permissions(permissions)?;
             }
@@ -347,8 +401,8 @@ impl PlaceFile {
 
     /// Whether the files still are what was read.
     fn check_unchanged(&self) -> Result<(), PlaceError> {
-        let now = match read(&self.output) {
-            Ok((_, hash)) => Some(hash),
+        let now = match hash(&self.output) {
+            Ok(hash) => Some(hash),
             Err(PlaceError::Read { why, .. }) if why.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
@@ -364,12 +418,12 @@ impl PlaceFile {
     /// # Errors
     /// What was there is as it was.
     pub fn copy(&self) -> Result<(), PlaceError> {
-        let (bytes, hash) = read(&self.input)?;
-        if hash != self.hash {
+        let bytes = read(&self.input)?;
+        if Fingerprint::of(&bytes) != self.hash {
             return Err(PlaceError::Changed { file: show(&self.input) });
         }
         self.check_unchanged()?;
-        self.replace(self.write_beside(&bytes)?)
+        self.replace(self.write_beside([&*bytes])?)
     }
 
     fn replace(&self, temporary: NamedTempFile) -> Result<(), PlaceError> {
@@ -390,6 +444,23 @@ impl PlaceFile {
         self.replaces = Some(stored.after);
         Ok(())
     }
+}
+
+fn hash_of(scene: &Scene) -> Fingerprint {
+    let mut hashing = Hashing::default();
+    for run in scene.runs() {
+        hashing.add(run);
+    }
+    hashing.finish()
+}
+
+/// What leads back to the bytes that a file had.
+#[derive(Debug)]
+pub struct WayBack {
+    /// One after the other.
+    pub patches: Vec<Patch>,
+    /// The hash of what they lead to.
+    pub hash: Fingerprint,
 }
 
 /// A new file is readable as the user's other files are; a temporary one would be private. Elsewhere

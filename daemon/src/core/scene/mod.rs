@@ -168,6 +168,12 @@ impl Scene {
         self.stands.made_of(&self.made, self.file.bytes())
     }
 
+    /// Makes the file as it was, of the one that stands, in the place of the one that was made: for
+    /// changes that take back all that has happened since.
+    pub fn go_back(&mut self, patches: &[Patch]) {
+        self.made = patches.iter().fold(self.stands.clone(), |stands, patch| patch.over(&stands));
+    }
+
     /// Writes the scene down, in the format that it was read in.
     ///
     /// # Errors

@@ -73,6 +73,24 @@ impl Pieces {
         self.0.iter().map(len).sum()
     }
 
+    /// Some of its bytes, added to another.
+    fn part(&self, part: Range<usize>, to: &mut Self) {
+        let mut at = 0;
+        for piece in &self.0 {
+            let len = match piece {
+                Piece::Kept(range) => range.len(),
+                Piece::New(bytes) => bytes.len(),
+            };
+            let (from, end) =
+                (part.start.clamp(at, at + len) - at, part.end.clamp(at, at + len) - at);
+            match piece {
+                Piece::Kept(range) => to.keep(range.start + from..range.start + end),
+                Piece::New(bytes) => to.add(bytes.get(from..end).unwrap_or_default().to_vec()),
+            }
+            at += len;
+        }
+    }
+
     /// Where the bytes of the file that was read stand in this one, sorted by where they were.
     fn kept(&self) -> Vec<(Range<usize>, usize)> {
         let (mut found, mut at) = (Vec::new(), 0);
@@ -138,6 +156,19 @@ impl Patch {
             }
         }
         Some(bytes)
+    }
+
+    /// The file that it leads to, of the one that was read, where what it is applied to is made of
+    /// that as well.
+    pub(super) fn over(&self, file: &Pieces) -> Pieces {
+        let mut made = Pieces::default();
+        for piece in &self.0.0 {
+            match piece {
+                Piece::New(bytes) => made.add(bytes.clone()),
+                Piece::Kept(range) => file.part(range.clone(), &mut made),
+            }
+        }
+        made
     }
 
     /// The patch as bytes: a first line, then for each piece a byte that says which it is and two
@@ -217,6 +248,7 @@ mod tests {
             for b in &files {
                 let patch = a.made_of(b, read);
                 assert_eq!(patch.apply(&bytes(b)).unwrap(), bytes(a));
+                assert_eq!(bytes(&patch.over(b)), bytes(a));
                 assert_eq!(Patch::read(&patch.to_bytes()), Some(patch));
             }
         }

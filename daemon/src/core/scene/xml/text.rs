@@ -219,7 +219,8 @@ pub(super) fn encode(text: &str, style: Style, out: &mut Vec<u8>) {
 /// The same, with line feeds written as `newline`.
 fn encode_lines(text: &str, style: Style, newline: &str, out: &mut Vec<u8>) {
     let blank = !text.is_empty() && is_blank(text.as_bytes());
-    if style == Style::CData || (blank && !text.contains('\r')) {
+    // A carriage return has to be escaped, and no section has escapes.
+    if !text.contains('\r') && (style == Style::CData || blank) {
         out.extend_from_slice(CDATA);
         literal(text, newline, out);
         out.extend_from_slice(CDATA_END);

@@ -1,0 +1,167 @@
+//! Which bytes of a file an edit touches: chunks of a binary file, lines of an XML one. All others
+//! stay as they are, and so does the whole file where nothing is edited.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use vector_daemon::core::scene::{Format, Scene};
+
+use super::{Bench, as_one, place};
+
+/// The chunks of a binary file as they stand in it: by kind, and for a property by class and name.
+fn chunks(file: &[u8]) -> BTreeMap<String, Vec<u8>> {
+    let number = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap()) as usize;
+    let (mut found, mut classes) = (BTreeMap::new(), BTreeMap::new());
+    found.insert("head".to_owned(), file[..32].to_vec());
+    let mut at = 32;
+    while at < file.len() {
+        let (packed, size) = (number(at + 4), number(at + 8));
+        let end = at + 16 + if packed == 0 { size } else { packed };
+        let body = &file[at + 16..end];
+        let content = match packed {
+            0 => body.to_vec(),
+            _ => lz4_flex::block::decompress(body, size).unwrap(),
+        };
+        let text = |at: usize| {
+            let len = u32::from_le_bytes(content[at..at + 4].try_into().unwrap()) as usize;
+            String::from_utf8_lossy(&content[at + 4..at + 4 + len]).into_owned()
+        };
+        let id = content.get(..4).map(<[u8]>::to_vec);
+        let name = match &file[at..at + 4] {
+            b"INST" => {
+                classes.insert(id, text(4));
+                format!("INST {}", text(4))
+            }
+            b"PROP" => format!("PROP {}.{}", classes[&id], text(4)),
+            other => String::from_utf8_lossy(other).into_owned(),
+        };
+        assert!(found.insert(name, file[at..end].to_vec()).is_none(), "two of a name");
+        at = end;
+    }
+    found
+}
+
+/// The chunks of a binary file that are not as they were, those that came and went among them.
+fn touched(before: &[u8], after: &[u8]) -> Vec<String> {
+    let (before, after) = (chunks(before), chunks(after));
+    let names = before.keys().chain(after.keys());
+    let mut touched: Vec<String> =
+        names.filter(|name| before.get(*name) != after.get(*name)).cloned().collect();
+    touched.sort();
+    touched.dedup();
+    touched
+}
+
+/// An edit of one property of one instance touched nothing but that.
+#[track_caller]
+pub(super) fn assert_touched(before: &[u8], after: &[u8], property: &str, what: &str) {
+    if before.starts_with(b"<roblox!") {
+        let touched = touched(before, after);
+        assert!(
+            touched.len() == 1 && touched[0].ends_with(&format!(".{property}")),
+            "{what}: {touched:?}"
+        );
+        return;
+    }
+    let same = |a: &[u8], b: &[u8]| a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    let front = same(before, after);
+    let back = before[front..].iter().rev().zip(after[front..].iter().rev());
+    let back = back.take_while(|(a, b)| a == b).count();
+    let (gone, came) = (before.len() - front - back, after.len() - front - back);
+    // The value itself, and the tags of an element where it is new.
+    let value = if property == "Source" { 30_000 } else { 100 };
+    assert!(gone <= value && came <= 200, "{what}: {gone} bytes became {came}");
+}
+
+#[test]
+fn a_file_that_nobody_edits_stays_as_it_is() {
+    for format in [Format::Binary, Format::Xml] {
+        let bytes = place(format);
+        assert!(Scene::decode(&bytes).unwrap().encode().unwrap() == bytes);
+    }
+}
+
+#[test]
+fn a_binary_edit_touches_its_chunks() {
+    let wall = "game.Workspace.Wall[3]";
+    for (calls, wanted) in [
+        (json!([["rename_instance", { "path": wall, "newName": "Gate" }]]), "PROP Part.Name"),
+        (
+            json!([["set_properties", { "path": wall, "props": { "Anchored": true } }]]),
+            "PROP Part.Anchored",
+        ),
+        (
+            json!([["move_instance", { "path": wall, "parentPath": "game.Workspace.House" }]]),
+            "PRNT",
+        ),
+        (
+            json!([["write_script", { "path": "game.ServerScriptService.Main", "source": "return 1\n" }]]),
+            "PROP Script.Source",
+        ),
+        (
+            json!([["create_instance", { "className": "Folder", "parentPath": "game.Workspace" }]]),
+            "INST Folder, PRNT, PROP Folder.Name, head",
+        ),
+        (
+            json!([["create_instance", { "className": "Model", "parentPath": "game.Workspace" }]]),
+            "INST Model, PRNT, PROP Model.Name, head",
+        ),
+        (
+            // The last of its class, and a reference to it.
+            json!([["delete_instance", { "path": "game.Workspace.House.Hinge" }]]),
+            "INST ObjectValue, PRNT, PROP ObjectValue.Name, PROP ObjectValue.Value, head",
+        ),
+        (
+            json!([["delete_instance", { "path": "game.ServerScriptService.Main" }]]),
+            "INST Script, PRNT, PROP Script.Name, PROP Script.Source, head",
+        ),
+    ] {
+        let (bench, before) = (Bench::new(), place(Format::Binary));
+        let file = bench.file(&before);
+        bench.edit(&file, as_one(&calls));
+        let after = std::fs::read(&file).unwrap();
+        assert_eq!(touched(&before, &after).join(", "), wanted, "{calls}");
+    }
+}
+
+/// What the edit below says to somebody who reads its diff.
+const CHANGES: &str = "\
++\t\t\t\t<bool name=\"Anchored\">true</bool>
+-\t\t\t\t<string name=\"Name\">Wall</string>
++\t\t\t\t<string name=\"Name\">Gate</string>
+-\t\t\t<Item class=\"Part\" referent=\"23\">
+-\t\t\t\t<Properties>
+-\t\t\t\t\t<string name=\"Name\">Door</string>
+-\t\t\t\t\t<BinaryString name=\"Tags\">T3BlbmFibGU=</BinaryString>
+-\t\t\t\t</Properties>
+-\t\t\t</Item>
+-\t\t\t\t<Ref name=\"Value\">23</Ref>
++\t\t\t\t<Ref name=\"Value\">null</Ref>
+-\t\t\t\t<string name=\"Source\">local speed = 10&#13;
++\t\t\t\t<string name=\"Source\">local speed = 20&#13;
++\t\t\t<Item class=\"Folder\" referent=\"27\">
++\t\t\t\t<Properties>
++\t\t\t\t\t<string name=\"Name\">Folder</string>
++\t\t\t\t</Properties>
++\t\t\t</Item>
+";
+
+#[test]
+fn an_xml_edit_touches_its_lines() {
+    let (bench, before) = (Bench::new(), place(Format::Xml));
+    let file = bench.file(&before);
+    let calls = json!([
+        ["set_properties", { "path": "game.Workspace.Wall[3]", "props": { "Anchored": true } }],
+        ["rename_instance", { "path": "game.Workspace.Wall[20]", "newName": "Gate" }],
+        ["delete_instance", { "path": "game.Workspace.House.Door" }],
+        ["create_instance", { "className": "Folder", "parentPath": "game.ServerScriptService.Main" }],
+        ["replace_text", { "path": "game.ServerScriptService.Main", "search": "10", "replace": "20" }],
+    ]);
+    bench.edit(&file, as_one(&calls));
+    let after = std::fs::read_to_string(&file).unwrap();
+    let before = String::from_utf8(before).unwrap();
+    let diff = similar::TextDiff::from_lines(&before, &after);
+    let changes = diff.iter_all_changes().filter(|it| it.tag() != similar::ChangeTag::Equal);
+    let changes: String = changes.map(|it| format!("{}{}", it.tag(), it.value())).collect();
+    assert_eq!(changes, CHANGES, "\n{changes}");
+}
