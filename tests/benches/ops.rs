@@ -11,18 +11,19 @@
     reason = "a measurement that fails has nothing to return"
 )]
 
+mod measure;
+
 use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::process::{Command, ExitCode};
 
 use vector_tests::binary::Home;
 use vector_tests::generated::generated;
 use vector_tests::operations::operations;
 use vector_tests::places::{Format, decode, encode};
+
+use self::measure::{Median, machine, measure, option};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -64,11 +65,6 @@ fn main() -> ExitCode {
     if complete { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn option<'a>(args: &'a [String], name: &str) -> Option<&'a str> {
-    let at = args.iter().position(|arg| arg == name)?;
-    args.get(at + 1).map(String::as_str)
-}
-
 /// Measures one format and prints its lines; false where one of the sides failed.
 fn compare(format: Format, bytes: &[u8], ops: &str, runs: usize) -> bool {
     let home = Home::new();
@@ -98,13 +94,17 @@ fn compare(format: Format, bytes: &[u8], ops: &str, runs: usize) -> bool {
         println!("  no ratio, for one of the two failed\n");
         return false;
     };
-    let memory = match (bare.peak, edit.peak) {
-        (Some(bare), Some(edit)) => format!("{:.2}", edit as f64 / bare as f64),
-        _ => "unknown".to_owned(),
-    };
-    let time = edit.wall.as_secs_f64() / bare.wall.as_secs_f64();
+    let (time, memory) = edit.times(&bare);
+    let memory = memory.map_or_else(|| "unknown".to_owned(), |it| format!("{it:.2}"));
     println!("  ratio: time {time:.2}, memory {memory}\n");
     true
+}
+
+fn print(name: &str, run: Option<Median>) {
+    match run {
+        Some(run) => println!("  {name}: {run}"),
+        None => println!("  {name}: failed"),
+    }
 }
 
 fn bare_command(place: &Path, out: &Path) -> Command {
@@ -117,92 +117,4 @@ fn edit_command(home: &Home, place: &Path, ops: &Path, out: &Path) -> Command {
     let paths = [place, ops, out].map(|path| path.to_string_lossy().into_owned());
     let [place, ops, out] = paths.each_ref().map(String::as_str);
     home.command(&["edit", place, "--ops", ops, "--yes", "--out", out])
-}
-
-/// One run: its time, and the most memory that it held at once (where the system tells).
-#[derive(Clone, Copy)]
-struct Run {
-    wall: Duration,
-    peak: Option<u64>,
-}
-
-/// Runs a command to its end; none, with what it said, where it fails or writes nothing.
-fn measure(mut command: Command, out: &Path) -> Option<Run> {
-    // What an earlier run left behind would count as this one's.
-    let _ = fs::remove_file(out);
-    let log = tempfile::NamedTempFile::new().expect("a temporary file can be made");
-    let stderr = log.reopen().expect("a temporary file can be opened");
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
-    let start = Instant::now();
-    let mut child = command.spawn().expect("the command starts");
-    let (status, peak) = wait(&mut child);
-    let wall = start.elapsed();
-    if status && out.is_file() {
-        return Some(Run { wall, peak });
-    }
-    let said = fs::read_to_string(log.path()).unwrap_or_default();
-    println!("  failed: {}", said.lines().next().unwrap_or("no output file"));
-    None
-}
-
-/// Waits for a child, and meanwhile reads its high-water mark again and again. The mark only
-/// rises, so nothing is missed but the child's last millisecond.
-fn wait(child: &mut Child) -> (bool, Option<u64>) {
-    let status = PathBuf::from(format!("/proc/{}/status", child.id()));
-    let (ended, peak) = (AtomicBool::new(false), AtomicU64::new(0));
-    let success = thread::scope(|scope| {
-        scope.spawn(|| {
-            while !ended.load(Ordering::Relaxed) {
-                let text = fs::read_to_string(&status).unwrap_or_default();
-                peak.fetch_max(high_water(&text).unwrap_or(0), Ordering::Relaxed);
-                thread::sleep(Duration::from_millis(1));
-            }
-        });
-        let status = child.wait().expect("the child can be waited for");
-        ended.store(true, Ordering::Relaxed);
-        status.success()
-    });
-    let peak = peak.into_inner();
-    (success, (peak > 0).then_some(peak))
-}
-
-/// Bytes, from a line such as `VmHWM:     1234 kB`.
-fn high_water(status: &str) -> Option<u64> {
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(kilobytes * 1024)
-}
-
-struct Median;
-
-impl Median {
-    /// Of time and memory each for themselves; none without runs.
-    fn of(runs: &[Run]) -> Option<Run> {
-        let mut walls: Vec<_> = runs.iter().map(|run| run.wall).collect();
-        let mut peaks: Vec<_> = runs.iter().filter_map(|run| run.peak).collect();
-        walls.sort_unstable();
-        peaks.sort_unstable();
-        Some(Run { wall: *walls.get(walls.len() / 2)?, peak: peaks.get(peaks.len() / 2).copied() })
-    }
-}
-
-fn print(name: &str, run: Option<Run>) {
-    let Some(run) = run else {
-        return println!("  {name}: failed");
-    };
-    let peak = run
-        .peak
-        .map_or_else(|| "unknown".to_owned(), |bytes| format!("{:.0} MB", bytes as f64 / 1e6));
-    println!("  {name}: {:.3} s, {peak} at most", run.wall.as_secs_f64());
-}
-
-/// The cores and the processor's name.
-fn machine() -> String {
-    let cores = thread::available_parallelism().map_or(0, usize::from);
-    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = info
-        .lines()
-        .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
-        .map_or("an unnamed processor", |(_, model)| model);
-    format!("{cores} cores, {model}, {}", env::consts::OS)
 }

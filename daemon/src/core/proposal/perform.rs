@@ -4,7 +4,7 @@
 //! it. What is stale, or would break the tree, is refused before anything is changed.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use scene_schemas::command::Props;
 use scene_schemas::text::TextEdit;
@@ -53,6 +53,7 @@ fn performed(
         Command::Create { parent, class, name, props, expect, .. } => {
             let parent = located(scene, parent, expect.as_ref(), [])?;
             reflection::creatable(class)?;
+            check_rows(scene, class)?;
             check_parent(scene, parent, class)?;
             let node = create(scene, parent, class, name, props)?;
             Ok(Done { node, back: keep.then(|| Back::made(scene, node)) })
@@ -63,6 +64,7 @@ fn performed(
             check_movable(scene, source, "cloned")?;
             check_parent(scene, parent, scene.class(source))?;
             check_count(scene, source, *count)?;
+            check_all_rows(scene, source)?;
             scene.check_text(name)?;
             let node = scene.copy(source, parent, name);
             Ok(Done { node, back: keep.then(|| Back::made(scene, node)) })
@@ -85,6 +87,7 @@ fn performed(
             let node = located(scene, target, expect.as_ref(), [])?;
             check_movable(scene, node, "deleted")?;
             check_count(scene, node, *count)?;
+            check_all_rows(scene, node)?;
             let back = keep.then(|| Back::before_delete(scene, node));
             scene.delete(node);
             Ok(Done { node, back: back.map(|back| back.after_delete(scene)) })
@@ -137,6 +140,23 @@ fn check_count(scene: &Scene, node: Node, planned: u32) -> Result<(), Refusal> {
          for the change again.",
         scene.path(node)
     )
+}
+
+/// Whether instances of a class may come and go: a binary file has each property for the whole class.
+fn check_rows(scene: &Scene, class: &str) -> Result<(), Refusal> {
+    match scene.fixed(class) {
+        None => Ok(()),
+        Some(why) => refuse!(
+            "No {class} of this file can be created, copied or deleted, because {why}. Open it in \
+             Studio and save it anew."
+        ),
+    }
+}
+
+fn check_all_rows(scene: &Scene, root: Node) -> Result<(), Refusal> {
+    let mut seen = BTreeSet::new();
+    let mut classes = scene.subtree(root).map(|node| scene.class(node));
+    classes.try_for_each(|class| if seen.insert(class) { check_rows(scene, class) } else { Ok(()) })
 }
 
 /// Whether an instance of a class may be a child of `parent`.

@@ -23,26 +23,56 @@ pub(super) type Slot = u32;
 const UNTOUCHED: Slot = u32::MAX;
 const REMOVED: Slot = u32::MAX - 1;
 
-/// A property of a class, for all instances for which it was set.
+/// How many instances stand on a page.
+const PAGE: usize = 64;
+
+/// A property of a class, for all instances for which it was set. Edits mostly come in runs, so
+/// the slots of instances with neighbouring numbers stand together.
 #[derive(Debug)]
 pub(super) struct EditColumn {
     pub(super) key: Ustr,
-    rows: FxHashMap<u32, Slot>,
+    pages: FxHashMap<u32, Box<[Slot; PAGE]>>,
+    len: usize,
 }
 
 impl EditColumn {
+    fn new(key: Ustr) -> Self {
+        Self { key, pages: FxHashMap::default(), len: 0 }
+    }
+
     /// The instances for which something was set, in no order.
     pub(super) fn nodes(&self) -> impl Iterator<Item = u32> {
-        self.rows.keys().copied()
+        self.pages.iter().flat_map(|(page, slots)| {
+            let is_set = |(_, slot): &(u32, &Slot)| **slot != UNTOUCHED;
+            (page * PAGE as u32..).zip(slots.iter()).filter(is_set).map(|(node, _)| node)
+        })
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.len == 0
     }
 
     /// The number of the value that was set; equal numbers are equal values.
     pub(super) fn slot(&self, node: u32) -> Slot {
-        self.rows.get(&node).copied().unwrap_or(UNTOUCHED)
+        let page = self.pages.get(&(node / PAGE as u32));
+        page.map_or(UNTOUCHED, |slots| slots[node as usize % PAGE])
+    }
+
+    /// Whether something was set for an instance.
+    pub(super) fn is_set(&self, node: u32) -> bool {
+        self.slot(node) != UNTOUCHED
+    }
+
+    fn put(&mut self, node: u32, slot: Slot) -> Slot {
+        let page = node / PAGE as u32;
+        if slot == UNTOUCHED && !self.pages.contains_key(&page) {
+            return UNTOUCHED;
+        }
+        let slots = self.pages.entry(page).or_insert_with(|| Box::new([UNTOUCHED; PAGE]));
+        let before = std::mem::replace(&mut slots[node as usize % PAGE], slot);
+        self.len += usize::from(slot != UNTOUCHED);
+        self.len -= usize::from(before != UNTOUCHED);
+        before
     }
 }
 
@@ -60,7 +90,7 @@ impl Edits {
         let new = self.columns.len() as u32;
         let column = *self.by_key.entry((class, key)).or_insert(new);
         if column == new {
-            self.columns.push(EditColumn { key, rows: FxHashMap::default() });
+            self.columns.push(EditColumn::new(key));
             self.by_class.entry(class).or_default().push(new);
         }
         column
@@ -81,21 +111,15 @@ impl Edits {
     }
 
     pub(super) fn put_slot(&mut self, column: u32, node: u32, slot: Slot) -> Slot {
-        let Some(column) = self.columns.get_mut(column as usize) else {
-            return UNTOUCHED;
-        };
-        let before = match slot {
-            UNTOUCHED => column.rows.remove(&node),
-            slot => column.rows.insert(node, slot),
-        };
-        before.unwrap_or(UNTOUCHED)
+        let column = self.columns.get_mut(column as usize);
+        column.map_or(UNTOUCHED, |column| column.put(node, slot))
     }
 
     /// Forgets all that was set for an instance.
     pub(super) fn forget(&mut self, class: u32, node: u32) {
         for column in self.by_class.get(&class).into_iter().flatten() {
             if let Some(column) = self.columns.get_mut(*column as usize) {
-                column.rows.remove(&node);
+                column.put(node, UNTOUCHED);
             }
         }
     }
@@ -103,18 +127,21 @@ impl Edits {
     /// Sets for one instance what was set for another of the same class.
     pub(super) fn copy(&mut self, class: u32, from: u32, to: u32) {
         for column in self.by_class.get(&class).into_iter().flatten() {
-            if let Some(column) = self.columns.get_mut(*column as usize)
-                && let Some(slot) = column.rows.get(&from).copied()
-            {
-                column.rows.insert(to, slot);
+            if let Some(column) = self.columns.get_mut(*column as usize) {
+                column.put(to, column.slot(from));
             }
         }
     }
 
     /// What was set for a property of an instance.
     pub(super) fn get(&self, class: u32, key: Ustr, node: u32) -> Edit<'_> {
+        self.value(self.slot(class, key, node))
+    }
+
+    /// The number of the value that was set for a property of an instance.
+    pub(super) fn slot(&self, class: u32, key: Ustr, node: u32) -> Slot {
         let column = self.by_key.get(&(class, key)).and_then(|at| self.columns.get(*at as usize));
-        column.map_or(Edit::None, |column| self.of(column, node))
+        column.map_or(UNTOUCHED, |column| column.slot(node))
     }
 
     /// What was set in a column for an instance.

@@ -26,6 +26,7 @@ mod tree;
 mod xml;
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -100,6 +101,8 @@ pub struct Scene {
     /// The proposal that ids without one belong to.
     scope: Seq,
     journal: Journal,
+    /// Whether the classes hold a text, by their numbers, as far as somebody asked.
+    scripts: RefCell<Vec<Option<bool>>>,
     /// The file as it was last put in its place, and as it was last made, of the one that was read.
     stands: Pieces,
     made: Pieces,
@@ -141,6 +144,7 @@ impl Scene {
             created_by_id: BTreeMap::new(),
             scope: Seq(0),
             journal: Journal::default(),
+            scripts: RefCell::default(),
             made: stands.clone(),
             stands,
         }
@@ -326,9 +330,20 @@ impl Scene {
             .collect()
     }
 
+    /// Whether the instance is a script.
+    pub fn is_script(&self, node: Node) -> bool {
+        let class = self.tree.class(node.0);
+        let mut scripts = self.scripts.borrow_mut();
+        if scripts.len() <= class as usize {
+            scripts.resize(class as usize + 1, None);
+        }
+        let is_script = || reflection::is_script(self.tree.class_names.get(class));
+        *scripts[class as usize].get_or_insert_with(is_script)
+    }
+
     /// A script's text.
     pub fn source(&self, node: Node) -> Option<Cow<'_, str>> {
-        if !reflection::is_script(self.class(node)) {
+        if !self.is_script(node) {
             return None;
         }
         let key = ustr("Source");

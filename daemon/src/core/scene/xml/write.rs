@@ -10,12 +10,13 @@ use std::ops::Range;
 
 use rbx_dom_weak::ustr;
 use rbx_types::{Ref, SharedString};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::value::Links;
 use super::{NAME, Xml, shared, text};
 use crate::core::scene::changes::Changes;
 use crate::core::scene::codec::CodecError;
+use crate::core::scene::edits::Slot;
 use crate::core::scene::ids::Ids;
 use crate::core::scene::node_of;
 use crate::core::scene::pieces::Pieces;
@@ -42,6 +43,7 @@ impl Xml {
             reordered: changes.tree.changed().collect(),
             dirty,
             pieces: Pieces::default(),
+            written: FxHashMap::default(),
             new_shared: Vec::new(),
             style: Indentation::of(self),
         };
@@ -132,6 +134,8 @@ struct Output<'a> {
     dirty: FxHashSet<u32>,
     reordered: FxHashSet<u32>,
     pieces: Pieces,
+    /// Elements that were written, by the number of their value and the name of what they replace.
+    written: FxHashMap<(Slot, String), Vec<u8>>,
     /// New entries of the table of shared strings.
     new_shared: Vec<(String, SharedString)>,
     style: Indentation,

@@ -262,8 +262,7 @@ impl<'a> Output<'a> {
         for row in &rows.kept {
             let node = group.first + row;
             let at = *row as usize;
-            let slot = plan.edits.map(|edits| edits.slot(node));
-            let is_set = slot.is_some_and(|slot| self.changes.edits.value(slot) != Edit::None);
+            let is_set = plan.edits.is_some_and(|edits| edits.is_set(node));
             let is_kept = !is_set && plan.column.is_some_and(|column| !self.points(column, at));
             if is_kept && run.end == at && !run.is_empty() {
                 run.end = at + 1;

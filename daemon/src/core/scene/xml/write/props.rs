@@ -7,7 +7,7 @@ use rbx_types::{Ref, SharedString, Variant};
 use super::Output;
 use crate::core::scene::change::pointed;
 use crate::core::scene::codec::CodecError;
-use crate::core::scene::edits::Edit;
+use crate::core::scene::edits::{Edit, Slot};
 use crate::core::scene::reflection;
 use crate::core::scene::stored::{self, HIDDEN, Layout};
 use crate::core::scene::xml::props::Element;
@@ -75,6 +75,10 @@ impl Output<'_> {
             .collect();
         keys.sort_unstable_by_key(Ustr::as_str);
         keys
+    }
+
+    fn slot(&self, node: u32, key: Ustr) -> Slot {
+        self.changes.edits.slot(self.changes.tree.class(node), key, node)
     }
 
     fn edit(&self, node: u32, key: Ustr) -> Edit<'_> {
@@ -196,10 +200,18 @@ impl Output<'_> {
                 with_text(content, element, &text).map(Some)
             }
             Edit::Set(value) => {
+                // Many instances have the same value and the same element.
+                let stands = format!("{} {}", element.tag, element.name);
+                let written = (self.slot(node, key), stands);
+                if let Some(written) = self.written.get(&written) {
+                    return Ok(Some(written.clone()));
+                }
                 let class = self.changes.tree.class_name(node).to_owned();
                 let stored = self.xml.read(base, element).map(|stored| stored.ty());
                 let (name, value) = as_stored(&class, key, value, &element.name, stored);
-                self.element(&name, &value).map(Some)
+                let new = self.element(&name, &value)?;
+                self.written.insert(written, new.clone());
+                Ok(Some(new))
             }
         }
     }

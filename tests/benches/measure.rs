@@ -1,0 +1,117 @@
+//! Whole processes measured: their time, and the most memory that they held at once.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The value behind an option.
+pub(crate) fn option<'a>(args: &'a [String], name: &str) -> Option<&'a str> {
+    let at = args.iter().position(|arg| arg == name)?;
+    args.get(at + 1).map(String::as_str)
+}
+
+/// One run: its time, and the most memory that it held at once (where the system tells).
+#[derive(Clone, Copy)]
+pub(crate) struct Run {
+    wall: Duration,
+    peak: Option<u64>,
+}
+
+/// Runs a command to its end; none, with what it said, where it fails or writes nothing.
+pub(crate) fn measure(mut command: Command, out: &Path) -> Option<Run> {
+    // What an earlier run left behind would count as this one's.
+    let _ = fs::remove_file(out);
+    let log = tempfile::NamedTempFile::new().expect("a temporary file can be made");
+    let stderr = log.reopen().expect("a temporary file can be opened");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
+    let start = Instant::now();
+    let mut child = command.spawn().expect("the command starts");
+    let (status, peak) = wait(&mut child);
+    let wall = start.elapsed();
+    if status && out.is_file() {
+        return Some(Run { wall, peak });
+    }
+    let said = fs::read_to_string(log.path()).unwrap_or_default();
+    println!("  failed: {}", said.lines().next().unwrap_or("no output file"));
+    None
+}
+
+/// Waits for a child, and meanwhile reads its high-water mark again and again. The mark only
+/// rises, so nothing is missed but the child's last millisecond.
+fn wait(child: &mut Child) -> (bool, Option<u64>) {
+    let status = PathBuf::from(format!("/proc/{}/status", child.id()));
+    let (ended, peak) = (AtomicBool::new(false), AtomicU64::new(0));
+    let success = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                let text = fs::read_to_string(&status).unwrap_or_default();
+                peak.fetch_max(high_water(&text).unwrap_or(0), Ordering::Relaxed);
+                thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let status = child.wait().expect("the child can be waited for");
+        ended.store(true, Ordering::Relaxed);
+        status.success()
+    });
+    let peak = peak.into_inner();
+    (success, (peak > 0).then_some(peak))
+}
+
+/// Bytes, from a line such as `VmHWM:     1234 kB`.
+fn high_water(status: &str) -> Option<u64> {
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+/// The middle of several runs, of time and memory each for themselves.
+#[derive(Clone, Copy)]
+pub(crate) struct Median {
+    wall: Duration,
+    peak: Option<u64>,
+}
+
+impl Median {
+    /// None without runs.
+    pub(crate) fn of(runs: &[Run]) -> Option<Self> {
+        let mut walls: Vec<_> = runs.iter().map(|run| run.wall).collect();
+        let mut peaks: Vec<_> = runs.iter().filter_map(|run| run.peak).collect();
+        walls.sort_unstable();
+        peaks.sort_unstable();
+        Some(Self { wall: *walls.get(walls.len() / 2)?, peak: peaks.get(peaks.len() / 2).copied() })
+    }
+
+    /// How many times the other's time and memory it takes.
+    pub(crate) fn times(&self, other: &Self) -> (f64, Option<f64>) {
+        let peaks = self.peak.zip(other.peak);
+        let time = self.wall.as_secs_f64() / other.wall.as_secs_f64();
+        (time, peaks.map(|(own, other)| own as f64 / other as f64))
+    }
+}
+
+impl fmt::Display for Median {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let peak = self.peak.map_or_else(|| "unknown".to_owned(), megabytes);
+        write!(f, "{:.3} s, {peak} at most", self.wall.as_secs_f64())
+    }
+}
+
+/// A number of bytes, for a person.
+pub(crate) fn megabytes(bytes: u64) -> String {
+    format!("{:.0} MB", bytes as f64 / 1e6)
+}
+
+/// The cores and the processor's name.
+pub(crate) fn machine() -> String {
+    let cores = thread::available_parallelism().map_or(0, usize::from);
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
+        .map_or("an unnamed processor", |(_, model)| model);
+    format!("{cores} cores, {model}, {}", std::env::consts::OS)
+}
