@@ -4,6 +4,7 @@
 mod asked;
 mod bad_input;
 mod killed;
+mod merge;
 
 use std::fs;
 use std::path::PathBuf;

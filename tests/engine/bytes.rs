@@ -162,6 +162,7 @@ fn an_xml_edit_touches_its_lines() {
     let before = String::from_utf8(before).unwrap();
     let diff = similar::TextDiff::from_lines(&before, &after);
     let changes = diff.iter_all_changes().filter(|it| it.tag() != similar::ChangeTag::Equal);
-    let changes: String = changes.map(|it| format!("{}{}", it.tag(), it.value())).collect();
+    let changes: Vec<String> = changes.map(|it| format!("{}{}", it.tag(), it.value())).collect();
+    let changes = changes.concat();
     assert_eq!(changes, CHANGES, "\n{changes}");
 }

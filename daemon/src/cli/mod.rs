@@ -4,12 +4,15 @@
 
 mod ask;
 mod card;
+mod convert;
 mod diff;
 mod edit;
 mod editor;
+mod git;
 mod help;
 mod hunks;
 mod log;
+mod merge;
 mod reason;
 mod revert;
 mod show;
@@ -65,6 +68,12 @@ enum Command {
     Source(source::Source),
     /// Compare two places: instances, properties, scripts
     Diff(diff::Diff),
+    /// Merge two places that come from one
+    Merge(merge::Merge),
+    /// Write a place in the other format
+    Convert(convert::Convert),
+    /// Let Git merge and compare places with Vector
+    Git(git::Git),
     /// List what was asked, proposed, decided and done
     Log(log::Log),
     /// Take an applied proposal, or all of a run, back
@@ -157,6 +166,9 @@ pub fn main() -> ExitCode {
         Command::Show(args) => show::run(&args),
         Command::Source(args) => source::run(&args),
         Command::Diff(args) => Ok(diff::run(&args)),
+        Command::Merge(args) => Ok(merge::run(&args)),
+        Command::Convert(args) => convert::run(&args),
+        Command::Git(args) => git::run(&args),
         Command::Tools(args) => tools::run(&args),
         Command::Help(args) => help::run(&args, <Cli as clap::CommandFactory>::command()),
     };

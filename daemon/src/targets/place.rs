@@ -321,13 +321,13 @@ impl PlaceFile {
         back: Option<&WayBack>,
     ) -> Result<Stored, PlaceError> {
         let file = show(&self.output);
-        scene.make().map_err(|why| PlaceError::Encode { file: file.clone(), why })?;
+        scene.make().map_err(|why| self.not_encoded(why))?;
         let mut after = hash_of(scene);
         if let Some(back) = back.filter(|back| back.hash != after) {
             scene.go_back(&back.patches);
             after = hash_of(scene);
             if after != back.hash {
-                return Err(PlaceError::Encode { file, why: CodecError::Damaged });
+                return Err(self.not_encoded(CodecError::Damaged));
             }
         }
         let way_back = scene.way_back().to_bytes();
@@ -424,6 +424,23 @@ impl PlaceFile {
         }
         self.check_unchanged()?;
         self.replace(self.write_beside([&*bytes])?)
+    }
+
+    /// Writes a scene that a person's own command made, in one step as an edit does.
+    ///
+    /// # Errors
+    /// What was there is as it was.
+    pub fn write(&self, scene: &mut Scene) -> Result<(), PlaceError> {
+        self.check_unchanged()?;
+        scene.make().map_err(|why| self.not_encoded(why))?;
+        let temporary = self.write_beside(scene.runs())?;
+        self.check_unchanged()?;
+        self.replace(temporary)
+    }
+
+    /// The error for a scene that cannot be written down.
+    pub fn not_encoded(&self, why: CodecError) -> PlaceError {
+        PlaceError::Encode { file: show(&self.output), why }
     }
 
     fn replace(&self, temporary: NamedTempFile) -> Result<(), PlaceError> {

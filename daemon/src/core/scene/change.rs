@@ -360,7 +360,7 @@ impl Scene {
         self.store(node, ustr("Source"), Some(Variant::String(text)));
     }
 
-    fn store(&mut self, node: Node, key: Ustr, value: Option<Variant>) {
+    pub(super) fn store(&mut self, node: Node, key: Ustr, value: Option<Variant>) {
         if let Some(to) = value.as_ref().and_then(pointed)
             && let Some(pointers) = &mut self.journal.pointers
         {

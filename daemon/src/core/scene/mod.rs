@@ -16,6 +16,7 @@ mod fingerprint;
 mod flat;
 mod ids;
 mod interner;
+pub mod merge;
 mod pieces;
 mod read;
 pub mod reflection;

@@ -17,7 +17,7 @@ use rbx_types::{Attributes, Ref, Variant};
 use scene_schemas::{InstancePath, Value};
 
 use self::bytes::{Bytes, Point};
-use self::pair::{Defaults, Side};
+use self::pair::{Defaults, NONE, Side};
 use super::Scene;
 use super::change::pointed;
 use super::flat::Flat;
@@ -109,6 +109,63 @@ pub fn diff(a: &Scene, b: &Scene) -> Vec<Difference> {
         comparison.visit(at);
     }
     comparison.found
+}
+
+/// Which instance of one scene is which of another.
+pub(super) struct Counterparts {
+    /// For each instance of the first scene, that of the second; [`NONE`] where there is none.
+    pub(super) there: Vec<u32>,
+    /// The other way.
+    pub(super) back: Vec<u32>,
+    /// Whether an instance of the first scene has a counterpart that is the same, with all below.
+    pub(super) same: Vec<bool>,
+}
+
+/// Which instance of `a` is which of `b`.
+pub(super) fn counterparts(a: &Scene, b: &Scene) -> Counterparts {
+    let mut defaults = Defaults::default();
+    let mut first = Side::new(Flat::of(a, a.root()), &mut defaults);
+    let mut second = Side::new(Flat::of(b, b.root()), &mut defaults);
+    pair::pair(&mut first, &mut second);
+    let mut found = Counterparts {
+        there: vec![NONE; a.tree.len() as usize],
+        back: vec![NONE; b.tree.len() as usize],
+        same: vec![false; a.tree.len() as usize],
+    };
+    for at in 0..first.flat.len() {
+        if let Some(other) = first.pair(at) {
+            let (node, twin) = (first.flat.node(at).0, second.flat.node(other).0);
+            found.there[node as usize] = twin;
+            found.back[twin as usize] = node;
+            found.same[node as usize] = first.is_same(at, &second, other);
+        }
+    }
+    found
+}
+
+/// Values of properties as bytes: equal bytes where they say the same, none for the default.
+#[derive(Default)]
+pub(super) struct Canonical(Defaults);
+
+impl Canonical {
+    /// The bytes of what an instance stores; `point` says what a reference counts as.
+    pub(super) fn value(
+        &mut self,
+        scene: &Scene,
+        node: u32,
+        key: Ustr,
+        point: Point<'_>,
+    ) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        if let Some(value) = scene.variant(node, key) {
+            write(Some(&value), &mut bytes, point);
+            let class = scene.tree.class_name(node).into();
+            if self.0.of(class).means(key, &value, &bytes) {
+                bytes.clear();
+            }
+        }
+        bytes
+    }
 }
 
 /// For each instance without a counterpart whose parent has one, how many hang together there; 0 for
@@ -263,7 +320,7 @@ impl Comparison<'_> {
     }
 }
 
-fn is_id(key: Ustr) -> bool {
+pub(super) fn is_id(key: Ustr) -> bool {
     matches!(key.as_str(), UNIQUE_ID | HISTORY_ID)
 }
 

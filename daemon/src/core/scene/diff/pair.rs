@@ -119,6 +119,11 @@ impl<'a> Side<'a> {
         (other != NONE).then_some(other as usize)
     }
 
+    /// Whether an instance is the same as one of another scene, with all below it.
+    pub(super) fn is_same(&self, at: usize, other: &Self, there: usize) -> bool {
+        self.subtrees[at] == other.subtrees[there]
+    }
+
     /// The children of an instance that have no counterpart yet.
     fn single(&self, at: usize) -> Vec<usize> {
         let children = self.flat.children(at);

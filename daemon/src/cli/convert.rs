@@ -1,0 +1,57 @@
+//! `vector convert`: the same place in the other format.
+
+use std::path::PathBuf;
+
+use anyhow::bail;
+use clap::Args;
+
+use super::Exit;
+use super::terminal::{Terminal, say};
+use crate::core::scene::Format;
+use crate::targets::place;
+
+/// Write a place or model in the format that the new file's name asks for.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  vector convert place.rbxl place.rbxlx     # to keep it under version control
+  vector convert model.rbxmx model.rbxm
+
+What this version does not understand is named, and is not in the new file. A file that is there
+already is only replaced with --force.")]
+pub(super) struct Convert {
+    /// The place or model
+    input: PathBuf,
+    /// The new file: .rbxl or .rbxm for binary, .rbxlx or .rbxmx for XML
+    output: PathBuf,
+    /// Replace the new file where it is there already
+    #[arg(long)]
+    force: bool,
+}
+
+pub(super) fn run(args: &Convert) -> anyhow::Result<Exit> {
+    let extension = args.output.extension().and_then(|it| it.to_str()).unwrap_or_default();
+    let format = match extension.to_ascii_lowercase().as_str() {
+        "rbxl" | "rbxm" => Format::Binary,
+        "rbxlx" | "rbxmx" => Format::Xml,
+        _ => bail!(
+            "{} ends neither in .rbxl or .rbxm (binary) nor in .rbxlx or .rbxmx (XML), so its format \
+             is not known",
+            args.output.display()
+        ),
+    };
+    if args.output.exists() && !args.force {
+        bail!("{} is there already; --force replaces it", args.output.display());
+    }
+    let terminal = Terminal::of(false);
+    let left_out = terminal.busy("Converting", || {
+        let (file, scene) = place::PlaceFile::open(&args.input, Some(&args.output))?;
+        let mut converted = scene.converted(format).map_err(|error| file.not_encoded(error))?;
+        file.write(&mut converted)?;
+        anyhow::Ok(scene.not_understood())
+    })?;
+    for what in left_out {
+        say(&format!("note: left out, because it is not understood: {what}"));
+    }
+    Ok(Exit::Done)
+}

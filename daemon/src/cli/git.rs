@@ -1,0 +1,135 @@
+//! `vector git`: what lets Git merge and compare places.
+//!
+//! Git asks for two programs: a merge driver, which is `vector merge`, and a text form to compare,
+//! which is made here.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, bail};
+use clap::{Args, Subcommand};
+
+use super::Exit;
+use super::style::safe;
+use super::terminal::{print, say};
+use crate::core::scene::{Node, Scene};
+use crate::targets::place;
+
+/// Let Git merge and compare places with Vector.
+#[derive(Debug, Args)]
+pub(super) struct Git {
+    #[command(subcommand)]
+    command: GitCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum GitCommand {
+    /// Set this repository up: a merge driver, a text form for `git diff`, and `.gitattributes`
+    Install,
+    /// Print a place as text, as `git diff` compares it
+    Textconv {
+        /// The place or model
+        place: PathBuf,
+    },
+}
+
+/// The files that Git shall treat in this way. XML is text as it is.
+const ATTRIBUTES: [&str; 4] = [
+    "*.rbxl merge=vector diff=vector",
+    "*.rbxm merge=vector diff=vector",
+    "*.rbxlx merge=vector",
+    "*.rbxmx merge=vector",
+];
+
+pub(super) fn run(args: &Git) -> anyhow::Result<Exit> {
+    match &args.command {
+        GitCommand::Install => install(),
+        GitCommand::Textconv { place } => {
+            let scene = place::load(place)?;
+            print(&text(&scene))?;
+            Ok(Exit::Done)
+        }
+    }
+}
+
+fn git(args: &[&str]) -> anyhow::Result<String> {
+    let output = Command::new("git").args(args).output().context("git cannot be started")?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("git {} failed: {}", args.join(" "), said.trim());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+fn install() -> anyhow::Result<Exit> {
+    let folder = git(&["rev-parse", "--show-toplevel"])
+        .context("this is no Git repository; go into one and run it again")?;
+    // Git hands the line to a shell.
+    let program = std::env::current_exe().context("the program's own file is not known")?;
+    let program = format!("'{}'", program.display().to_string().replace('\'', "'\\''"));
+    git(&["config", "merge.vector.name", "Roblox places, merged by Vector"])?;
+    git(&["config", "merge.vector.driver", &format!("{program} merge %O %A %B")])?;
+    git(&["config", "diff.vector.textconv", &format!("{program} git textconv")])?;
+    let attributes = Path::new(&folder).join(".gitattributes");
+    let added = add_lines(&attributes)?;
+    say(&format!(
+        "Git merges and compares the places of this repository with Vector{}",
+        if added { "; commit .gitattributes so that it does for others too." } else { "." }
+    ));
+    Ok(Exit::Done)
+}
+
+/// Adds the lines that the file does not have; says whether there were any.
+fn add_lines(file: &Path) -> anyhow::Result<bool> {
+    let mut text = match fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(error).context(format!("{} cannot be read", file.display())),
+    };
+    let missing: Vec<&str> =
+        ATTRIBUTES.into_iter().filter(|line| !text.lines().any(|it| it.trim() == *line)).collect();
+    if missing.is_empty() {
+        return Ok(false);
+    }
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    for line in missing {
+        text.push_str(line);
+        text.push('\n');
+    }
+    fs::write(file, text).with_context(|| format!("{} cannot be written", file.display()))?;
+    Ok(true)
+}
+
+/// A place as text: each instance with its properties, a line each, and the lines of its script.
+fn text(scene: &Scene) -> String {
+    let mut text = String::new();
+    for node in scene.descendants(scene.root()) {
+        let _ = writeln!(text, "{} ({})", names(scene, node), scene.class(node));
+        for name in scene.stored_names(node) {
+            if name == "Source" && scene.is_script(node) {
+                continue;
+            }
+            if let Some(value) = scene.stored(node, name) {
+                let _ = writeln!(text, "  {name} = {}", safe(&value.brief()));
+            }
+        }
+        for line in scene.source(node).unwrap_or_default().lines() {
+            let _ = writeln!(text, "  | {line}");
+        }
+    }
+    text
+}
+
+/// The names on the way to an instance. Which of several siblings it is would change with each that
+/// comes or goes.
+fn names(scene: &Scene, node: Node) -> String {
+    let mut path = scene.path(node);
+    for segment in &mut path.segments {
+        segment.index = None;
+    }
+    safe(&path.to_string()).into_owned()
+}

@@ -1,0 +1,190 @@
+//! Merging and converting places on the command line, and from within Git.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value as Json;
+use vector_daemon::core::scene::diff::diff;
+use vector_daemon::core::scene::{Format as Kind, Scene};
+use vector_tests::binary::{Home, vector};
+use vector_tests::places::{self, Format};
+
+use super::{ended, text};
+
+/// A place in which a script and a part differ from the sample.
+fn changed(home: &Home, name: &str, format: Format, ops: &str) -> PathBuf {
+    let file = home.path().join(format!("{name}.{}", format.extension()));
+    fs::write(&file, places::sample(format)).unwrap();
+    ended(&home.run(&["edit", &text(&file), "--ops", "-", "--yes"], ops), 0);
+    file
+}
+
+fn set(class: &str, property: &str, value: &str) -> String {
+    let (selector, props) = (class, format!("{{\"{property}\": {value}}}"));
+    format!(
+        "{{\"tool\": \"set_properties\", \"args\": {{\"selector\": \"{selector}\", \"props\": {props}}}}}\n"
+    )
+}
+
+#[test]
+fn changes_of_both_sides_come_together_or_are_told() {
+    for format in Format::ALL {
+        let home = Home::new();
+        let base = home.path().join(format!("base.{}", format.extension()));
+        fs::write(&base, places::sample(format)).unwrap();
+        let ours = changed(&home, "ours", format, &set("Part", "CastShadow", "false"));
+        let theirs = changed(&home, "theirs", format, &set("Part", "Transparency", "0.25"));
+        let both = set("Part", "CastShadow", "false") + &set("Part", "Transparency", "0.25");
+        let wanted = changed(&home, "wanted", format, &both);
+        let before = fs::read(&ours).unwrap();
+        let (out, paths) = (home.path().join("merged"), [&base, &ours, &theirs].map(|it| text(it)));
+        let [base, own, theirs] = paths.each_ref().map(String::as_str);
+        ended(&home.run(&["merge", base, own, theirs, "--out", &text(&out)], ""), 0);
+        ended(&home.run(&["diff", &text(&out), &text(&wanted)], ""), 0);
+        assert!(fs::read(&ours).unwrap() == before, "ours was to stay as it is");
+
+        let other = changed(&home, "other", format, &set("Part", "CastShadow", "false"));
+        let run = home.run(&["merge", &text(&wanted), own, &text(&other)], "");
+        ended(&run, 0);
+        let run = home.run(&["merge", base, own, "nothing.rbxl"], "");
+        ended(&run, 2);
+        assert!(run.stderr.contains("nothing.rbxl cannot be read"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn conflicts_are_json_and_ours_stays() {
+    let (home, format) = (Home::new(), Format::Rbxl);
+    let base = home.path().join("base.rbxl");
+    fs::write(&base, places::sample(format)).unwrap();
+    let ours = changed(&home, "ours", format, &set("Part", "Transparency", "0.5"));
+    let theirs = changed(&home, "theirs", format, &set("Part", "Transparency", "0.25"));
+    let run = home.run(&["merge", &text(&base), &text(&ours), &text(&theirs)], "");
+    ended(&run, 1);
+    let conflicts: Vec<Json> =
+        run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(!conflicts.is_empty());
+    for conflict in conflicts {
+        assert_eq!(conflict["conflict"], "property");
+        assert_eq!(conflict["property"], "Transparency");
+        let values = [&conflict["ours"]["value"], &conflict["theirs"]["value"]];
+        assert_eq!(values, [&Json::from(0.5), &Json::from(0.25)]);
+    }
+}
+
+#[test]
+fn a_place_is_converted_and_back() {
+    for (from, to) in [(Format::Rbxl, Format::Rbxlx), (Format::Rbxmx, Format::Rbxm)] {
+        let home = Home::new();
+        let file =
+            |name: &str, format: Format| home.path().join(format!("{name}.{}", format.extension()));
+        let (first, second, third) = (file("a", from), file("b", to), file("c", from));
+        fs::write(&first, places::sample(from)).unwrap();
+        ended(&home.run(&["convert", &text(&first), &text(&second)], ""), 0);
+        ended(&home.run(&["convert", &text(&second), &text(&third)], ""), 0);
+        ended(&home.run(&["diff", &text(&first), &text(&second)], ""), 0);
+        ended(&home.run(&["diff", &text(&first), &text(&third)], ""), 0);
+        let again = home.run(&["convert", &text(&first), &text(&second)], "");
+        ended(&again, 1);
+        assert!(again.stderr.contains("--force replaces it"), "{}", again.stderr);
+        ended(&home.run(&["convert", &text(&first), "place.txt"], ""), 1);
+    }
+}
+
+#[test]
+fn real_places_say_the_same_in_the_other_format() {
+    let Some(cases) = std::env::var_os("VECTOR_CASES") else {
+        eprintln!("skipped: real places, because VECTOR_CASES is not set");
+        return;
+    };
+    for entry in fs::read_dir(Path::new(&cases).join("places")).unwrap() {
+        let file = entry.unwrap().path();
+        if !file.extension().is_some_and(|it| it.to_string_lossy().starts_with("rbx")) {
+            continue;
+        }
+        let scene = Scene::decode(&fs::read(&file).unwrap()).unwrap();
+        for format in [Kind::Binary, Kind::Xml] {
+            let other = scene.converted(format).unwrap();
+            assert_eq!(diff(&scene, &other), [], "{}", file.display());
+        }
+    }
+}
+
+/// A Git repository with Vector as its merge driver; none where there is no Git.
+struct Repository(Home);
+
+impl Repository {
+    fn new() -> Option<Self> {
+        let has_git = Command::new("git").arg("--version").output().is_ok();
+        assert!(has_git || std::env::var_os("CI").is_none(), "Git is needed where CI is set");
+        if !has_git {
+            eprintln!("skipped: Git, which is not installed");
+            return None;
+        }
+        let repository = Self(Home::new());
+        repository.git(&["init", "--quiet", "--initial-branch", "main"]);
+        repository.git(&["config", "user.name", "A"]);
+        repository.git(&["config", "user.email", "a@example.com"]);
+        Some(repository)
+    }
+
+    fn try_git(&self, args: &[&str]) -> (bool, String) {
+        let mut command = Command::new("git");
+        command.args(args).current_dir(self.0.path()).env("HOME", self.0.path());
+        let output = command.env("GIT_CONFIG_NOSYSTEM", "1").output().unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8_lossy(&said).into_owned())
+    }
+
+    #[track_caller]
+    fn git(&self, args: &[&str]) -> String {
+        let (ended_well, said) = self.try_git(args);
+        assert!(ended_well, "git {args:?}: {said}");
+        said
+    }
+
+    fn edit(&self, ops: &str) {
+        let file = self.0.path().join("place.rbxl");
+        ended(&self.0.run(&["edit", &text(&file), "--ops", "-", "--yes"], ops), 0);
+        self.git(&["commit", "--quiet", "--all", "--message", "edit"]);
+    }
+}
+
+#[test]
+fn git_merges_and_compares_places() {
+    let Some(repository) = Repository::new() else {
+        return;
+    };
+    let folder = repository.0.path();
+    for _ in 0..2 {
+        let mut command = Command::new(vector());
+        let output = command.args(["git", "install"]).current_dir(folder).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let attributes = fs::read_to_string(folder.join(".gitattributes")).unwrap();
+    assert_eq!(attributes.lines().count(), 4, "{attributes}");
+    fs::write(folder.join(".gitignore"), "/vector\n").unwrap();
+    fs::write(folder.join("place.rbxl"), places::sample(Format::Rbxl)).unwrap();
+    repository.git(&["add", "."]);
+    repository.git(&["commit", "--quiet", "--message", "start"]);
+    repository.git(&["checkout", "--quiet", "-b", "other"]);
+    repository.edit(&set("Part", "Transparency", "0.25"));
+    let shown = repository.git(&["diff", "main", "--", "place.rbxl"]);
+    assert!(shown.contains("+  Transparency = 0.25"), "{shown}");
+    repository.git(&["checkout", "--quiet", "main"]);
+    repository.edit(&set("Part", "CastShadow", "false"));
+    repository.git(&["merge", "--quiet", "other", "--message", "merge"]);
+    let merged = Scene::decode(&fs::read(folder.join("place.rbxl")).unwrap()).unwrap();
+    let parts = merged.descendants(merged.root()).filter(|node| merged.class(*node) == "Part");
+    let values =
+        |node| ["CastShadow", "Transparency"].map(|it| merged.value(node, it).unwrap().brief());
+    assert!(parts.map(values).all(|values| values == ["false", "0.25"]));
+
+    repository.git(&["checkout", "--quiet", "other"]);
+    repository.edit(&set("Part", "Reflectance", "0.5"));
+    repository.git(&["checkout", "--quiet", "main"]);
+    repository.edit(&set("Part", "Reflectance", "1"));
+    let (ended_well, said) = repository.try_git(&["merge", "other"]);
+    assert!(!ended_well && said.contains("CONFLICT"), "{said}");
+}
