@@ -8,7 +8,7 @@ use vector_daemon::core::scene::READERS;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// rbx_xml and full_moon descend by recursion: 20,000 nested items and 1,000 nested blocks fit.
+/// full_moon descends by recursion: 1,000 nested blocks fit.
 const STACK: usize = 512 << 20;
 
 fn main() -> ExitCode {

@@ -7,6 +7,7 @@ use serde_json::json;
 use vector_daemon::core::scene::{Format, Scene};
 
 use super::{Bench, as_one, place};
+use vector_daemon::engine::Due;
 
 /// The chunks of a binary file as they stand in it: by kind, and for a property by class and name.
 fn chunks(file: &[u8]) -> BTreeMap<String, Vec<u8>> {
@@ -79,6 +80,67 @@ fn a_file_that_nobody_edits_stays_as_it_is() {
         let bytes = place(format);
         assert!(Scene::decode(&bytes).unwrap().encode().unwrap() == bytes);
     }
+}
+
+/// A file with what nobody understands: a property of parts whose type is of the future, one in a type
+/// that it does not have, and a chunk of an unknown kind.
+fn from_the_future() -> Vec<u8> {
+    let file = place(Format::Binary);
+    let all = chunks(&file);
+    let content = |chunk: &[u8]| {
+        let size = u32::from_le_bytes(chunk[8..12].try_into().unwrap()) as usize;
+        match u32::from_le_bytes(chunk[4..8].try_into().unwrap()) {
+            0 => chunk[16..].to_vec(),
+            _ => lz4_flex::block::decompress(&chunk[16..], size).unwrap(),
+        }
+    };
+    let id = content(&all["INST Part"])[..4].to_vec();
+    let chunk = |name: &[u8; 4], body: &[u8]| {
+        [&name[..], &[0; 4], &(body.len() as u32).to_le_bytes(), &[0; 4], body].concat()
+    };
+    let property = |name: &str, ty: u8, payload: &[u8]| {
+        let len = (name.len() as u32).to_le_bytes();
+        chunk(b"PROP", &[&id[..], &len, name.as_bytes(), &[ty], payload].concat())
+    };
+    let added = [
+        property("Future", 0x7e, b"whatever"),
+        property("Massless", 0x03, &[0; 21 * 4]),
+        chunk(b"NEWS", b"of a later Studio"),
+    ]
+    .concat();
+    let parents = memchr::memmem::find(&file, b"PRNT").unwrap();
+    [&file[..parents], &added, &file[parents..]].concat()
+}
+
+#[test]
+fn what_nobody_understands_is_kept_and_named() {
+    let before = from_the_future();
+    assert!(rbx_binary::from_reader(&before[..]).is_err(), "the tree engine refuses it");
+    let scene = Scene::decode(&before).unwrap();
+    let named = scene.not_understood().join("\n");
+    assert!(named.contains("Part.Future: ") && named.contains("\"NEWS\""), "{named}");
+    let part = scene.resolve(&"game.Workspace.Wall[1]".parse().unwrap()).unwrap();
+    assert_eq!(scene.stored(part, "Massless").unwrap().brief(), "0");
+
+    let (bench, wall) = (Bench::new(), "game.Workspace.Wall[3]");
+    let file = bench.file(&before);
+    let calls = json!([
+        ["set_properties", { "path": wall, "props": { "Anchored": true } }],
+        ["rename_instance", { "path": wall, "newName": "Gate" }],
+        ["delete_instance", { "path": "game.Workspace.House.Hinge" }],
+    ]);
+    bench.edit(&file, as_one(&calls));
+    let touched = touched(&before, &std::fs::read(&file).unwrap());
+    assert!(!touched.iter().any(|it| it.contains("Future") || it.contains("NEWS")), "{touched:?}");
+
+    let mut engine = bench.engine(&file);
+    engine.call(as_one(&json!([["delete_instance", { "path": "game.Workspace.Gate" }]]))).unwrap();
+    assert_eq!(engine.run().unwrap(), Due::Nothing);
+    let reason = engine.workflow().unwrap().refusals().next().unwrap().1.to_owned();
+    assert!(
+        reason.contains("No Part of this file can be") && reason.contains("`Future`"),
+        "{reason}"
+    );
 }
 
 #[test]
