@@ -351,8 +351,17 @@ impl Scene {
         }
         let class = self.class(node);
         let value = value.map(|value| self.to_variant(class, property, value)).transpose()?;
-        self.store(node, ustr(property), value);
+        let key = self.key(property);
+        self.store(node, key, value);
         Ok(())
+    }
+
+    /// A property's interned name; the one of the last edit is at hand.
+    fn key(&mut self, property: &str) -> Ustr {
+        if self.last_key.as_str() != property {
+            self.last_key = ustr(property);
+        }
+        self.last_key
     }
 
     /// Replaces a script's text.

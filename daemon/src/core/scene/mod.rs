@@ -102,6 +102,7 @@ pub struct Scene {
     /// The proposal that ids without one belong to.
     scope: Seq,
     journal: Journal,
+    last_key: Ustr,
     /// Whether the classes hold a text, by their numbers, as far as somebody asked.
     scripts: RefCell<Vec<Option<bool>>>,
     /// The file as it was last put in its place, and as it was last made, of the one that was read.
@@ -145,6 +146,7 @@ impl Scene {
             created_by_id: BTreeMap::new(),
             scope: Seq(0),
             journal: Journal::default(),
+            last_key: ustr(""),
             scripts: RefCell::default(),
             made: stands.clone(),
             stands,

@@ -32,11 +32,13 @@ impl<'a> Bytes<'a> {
         &mut self,
         count: usize,
     ) -> Option<impl Iterator<Item = i32> + use<'a>> {
-        let planes = self.take(count.checked_mul(4)?)?;
+        let mut planes = Self(self.take(count.checked_mul(4)?)?);
+        let mut plane = || planes.take(count);
+        let (first, second, third, fourth) = (plane()?, plane()?, plane()?, plane()?);
         let mut last = 0_i32;
-        Some((0..count).map(move |at| {
-            let byte = |plane: usize| planes.get(plane * count + at).copied().unwrap_or(0);
-            let folded = u32::from_be_bytes([byte(0), byte(1), byte(2), byte(3)]);
+        let bytes = first.iter().zip(second).zip(third).zip(fourth);
+        Some(bytes.map(move |(((a, b), c), d)| {
+            let folded = u32::from_be_bytes([*a, *b, *c, *d]);
             last = last.wrapping_add((folded >> 1) as i32 ^ -((folded & 1) as i32));
             last
         }))

@@ -5,7 +5,6 @@
 
 use rbx_dom_weak::{Ustr, ustr};
 use rbx_types::Variant;
-use rustc_hash::FxHashMap;
 
 use super::{Output, Rows, prop};
 use crate::core::scene::binary::column::Column;
@@ -29,8 +28,8 @@ struct Plan<'a> {
     column: Option<&'a Column>,
     /// The cell of an instance without a value.
     blank: Vec<u8>,
-    /// Cells of values that were set.
-    cells: FxHashMap<Slot, Vec<u8>>,
+    /// The cell of the value that was written last: many instances in a row have the same.
+    last: (Slot, Vec<u8>),
 }
 
 impl<'a> Output<'a> {
@@ -94,8 +93,8 @@ impl<'a> Output<'a> {
         let source = if is_replaced { None } else { layout.get(key) };
         let ty = column.ty();
         let blank = self.blank(group, key, source, ty, Some(column))?;
-        let cells = FxHashMap::default();
-        let mut plan = Plan { key, name, ty, edits, column: Some(column), blank, cells };
+        let last = (Slot::MAX, Vec::new());
+        let mut plan = Plan { key, name, ty, edits, column: Some(column), blank, last };
         if let Some(payload) = self.payload(rows, &mut plan)? {
             let content = self::prop(group.type_id, &plan.name, ty, &payload);
             self.replace(chunk, &content)
@@ -189,8 +188,8 @@ impl<'a> Output<'a> {
             known.map_or_else(|| key.trim_start_matches(HIDDEN), |(name, _)| name).to_owned();
         let ty = kind.and_then(cell::type_of).ok_or_else(|| cannot(&group.name, &name))?;
         let blank = self.blank(group, key, None, ty, None)?;
-        let cells = FxHashMap::default();
-        let mut plan = Plan { key, name, ty, edits, column: None, blank, cells };
+        let last = (Slot::MAX, Vec::new());
+        let mut plan = Plan { key, name, ty, edits, column: None, blank, last };
         let payload = self.payload(rows, &mut plan)?;
         let payload = payload.ok_or_else(|| cannot(&group.name, &plan.name))?;
         let content = prop(group.type_id, &plan.name, ty, &payload);
@@ -316,14 +315,14 @@ impl<'a> Output<'a> {
         match self.changes.edits.value(slot) {
             Edit::Removed => out.extend_from_slice(&plan.blank),
             Edit::Set(value) => {
-                if let Some(cell) = plan.cells.get(&slot) {
-                    out.extend_from_slice(cell);
+                if plan.last.0 == slot {
+                    out.extend_from_slice(&plan.last.1);
                     return Ok(true);
                 }
                 if !cell::write(plan.ty, value, self, out) {
                     return Ok(false);
                 }
-                plan.cells.insert(slot, out.clone());
+                plan.last = (slot, out.clone());
             }
             Edit::None => self.stored_cell(plan, node, out)?,
         }
