@@ -6,6 +6,7 @@
 
 mod cli;
 mod engine;
+mod engines;
 #[cfg(unix)]
 mod picture;
 mod plugin_style;

@@ -10,7 +10,7 @@ use super::{Bench, as_one, place};
 use vector_daemon::engine::Due;
 
 /// The chunks of a binary file as they stand in it: by kind, and for a property by class and name.
-fn chunks(file: &[u8]) -> BTreeMap<String, Vec<u8>> {
+pub(crate) fn chunks(file: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let number = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap()) as usize;
     let (mut found, mut classes) = (BTreeMap::new(), BTreeMap::new());
     found.insert("head".to_owned(), file[..32].to_vec());
@@ -21,6 +21,9 @@ fn chunks(file: &[u8]) -> BTreeMap<String, Vec<u8>> {
         let body = &file[at + 16..end];
         let content = match packed {
             0 => body.to_vec(),
+            _ if body.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) => {
+                zstd::bulk::decompress(body, size).unwrap()
+            }
             _ => lz4_flex::block::decompress(body, size).unwrap(),
         };
         let text = |at: usize| {
@@ -36,7 +39,8 @@ fn chunks(file: &[u8]) -> BTreeMap<String, Vec<u8>> {
             b"PROP" => format!("PROP {}.{}", classes[&id], text(4)),
             other => String::from_utf8_lossy(other).into_owned(),
         };
-        assert!(found.insert(name, file[at..end].to_vec()).is_none(), "two of a name");
+        let before = found.insert(name.clone(), file[at..end].to_vec());
+        assert!(before.is_none(), "two of the name {name}");
         at = end;
     }
     found

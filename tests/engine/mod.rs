@@ -20,6 +20,8 @@ use vector_daemon::engine::{Driver, Due, Engine, REVERT};
 use vector_daemon::ledger::Ledger;
 use vector_daemon::targets::place::{PlaceFile, load};
 
+pub(crate) use self::bytes::chunks;
+
 /// A small place with one of everything that an edit can touch.
 fn place(format: Format) -> Vec<u8> {
     let mut scene = Scene::empty(format);

@@ -14,6 +14,7 @@ pub mod binary;
 pub mod cases;
 pub mod generated;
 pub mod operations;
+pub mod oracle;
 #[cfg(unix)]
 pub mod person;
 pub mod places;

@@ -76,7 +76,10 @@ impl Scene {
         };
         Value::Content(match content.value() {
             ContentType::Uri(uri) => Content::Uri(uri.clone()),
-            ContentType::Object(referent) => Content::Object(self.reference(*referent)),
+            // An object that is gone is nothing, as it will be in the file.
+            ContentType::Object(referent) => self
+                .reference(*referent)
+                .map_or(Content::None, |target| Content::Object(Some(target))),
             _ => Content::None,
         })
     }

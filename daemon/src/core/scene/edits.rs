@@ -4,7 +4,7 @@
 //! number. Nothing here knows what a file says.
 
 use rbx_dom_weak::Ustr;
-use rbx_types::Variant;
+use rbx_types::{Matrix3, Variant, VariantType, Vector3};
 use rustc_hash::FxHashMap;
 
 /// What was set for a property of an instance.
@@ -101,7 +101,7 @@ impl Edits {
         let slot = match value {
             None => REMOVED,
             Some(value) => {
-                if self.pool.last() != Some(&value) {
+                if !self.pool.last().is_some_and(|last| is_same(last, &value)) {
                     self.pool.push(value);
                 }
                 self.pool.len() as u32 - 1
@@ -168,4 +168,45 @@ impl Edits {
         let columns = self.by_class.get(&class).into_iter().flatten();
         columns.filter_map(|at| self.columns.get(*at as usize)).filter(|it| !it.is_empty())
     }
+}
+
+/// Whether two values are the same to the bit, where that is quickly said. Zeros of either sign are
+/// equal and not the same.
+fn is_same(one: &Variant, other: &Variant) -> bool {
+    let bits = |numbers: [f32; 3]| numbers.map(f32::to_bits);
+    let vector = |it: Vector3| bits([it.x, it.y, it.z]);
+    let rotation = |it: &Matrix3| [vector(it.x), vector(it.y), vector(it.z)];
+    match (one, other) {
+        (Variant::Float32(one), Variant::Float32(other)) => one.to_bits() == other.to_bits(),
+        (Variant::Float64(one), Variant::Float64(other)) => one.to_bits() == other.to_bits(),
+        (Variant::Vector3(one), Variant::Vector3(other)) => vector(*one) == vector(*other),
+        (Variant::Color3(one), Variant::Color3(other)) => {
+            bits([one.r, one.g, one.b]) == bits([other.r, other.g, other.b])
+        }
+        (Variant::CFrame(one), Variant::CFrame(other)) => {
+            vector(one.position) == vector(other.position)
+                && rotation(&one.orientation) == rotation(&other.orientation)
+        }
+        _ => has_no_fractions(one) && one == other,
+    }
+}
+
+fn has_no_fractions(value: &Variant) -> bool {
+    matches!(
+        value.ty(),
+        VariantType::BinaryString
+            | VariantType::Bool
+            | VariantType::BrickColor
+            | VariantType::Color3uint8
+            | VariantType::Content
+            | VariantType::ContentId
+            | VariantType::Enum
+            | VariantType::Font
+            | VariantType::Int32
+            | VariantType::Int64
+            | VariantType::Ref
+            | VariantType::SharedString
+            | VariantType::String
+            | VariantType::Tags
+    )
 }

@@ -10,6 +10,7 @@ use rbx_types::{
     Attributes, BrickColor, Color3uint8, Content, ContentId, ContentType, Enum, MaterialColors,
     NetAssetRef, Tags, Variant, VariantType,
 };
+use rustc_hash::FxHashSet;
 
 use super::reflection::{self, Known};
 
@@ -57,53 +58,41 @@ impl Layout {
         for (at, name) in (0..).zip(&names) {
             match reflection::known(class, name) {
                 Known::Shown(name, want) => {
-                    let source = Source { at, want: Some(want), migration: None };
-                    layout.direct(ustr(name), source, &names);
+                    layout.direct(name, Source { at, want: Some(want), migration: None });
                 }
-                Known::Unknown => {
-                    let source = Source { at, want: None, migration: None };
-                    layout.direct(ustr(name), source, &names);
-                }
+                Known::Unknown => layout.direct(name, Source { at, want: None, migration: None }),
                 Known::Replaced(want, migration) => {
                     let source = Source { at, want: Some(want), migration: Some(migration) };
-                    layout.replaced(name, source, migration.new_property_names());
+                    layout.replaced(source, migration.new_property_names());
                 }
-                Known::Hidden => layout.hide(name, at),
+                Known::Hidden => {}
             }
+        }
+        let shown: FxHashSet<u32> = layout.sources.values().map(|source| source.at).collect();
+        for (at, name) in (0..).zip(&names).filter(|(at, _)| !shown.contains(at)) {
+            let source = Source { at, want: None, migration: None };
+            layout.direct(&format!("{HIDDEN}{name}"), source);
         }
         layout
     }
 
     /// Of two that mean the same property, the later one counts.
-    fn direct(&mut self, name: Ustr, source: Source, names: &[&str]) {
-        match self.sources.insert(name, source) {
-            None => self.order.push(name),
-            Some(before) => {
-                self.hide(names.get(before.at as usize).copied().unwrap_or_default(), before.at);
-            }
+    fn direct(&mut self, name: &str, source: Source) {
+        let name = ustr(name);
+        if self.sources.insert(name, source).is_none() {
+            self.order.push(name);
         }
     }
 
     /// A property of the past counts for those that stand for it now and are not there.
-    fn replaced(&mut self, old: &str, source: Source, names: &[&str]) {
-        let mut counts = false;
+    fn replaced(&mut self, source: Source, names: &[&str]) {
         for name in names {
             let name = ustr(name);
             if let std::collections::hash_map::Entry::Vacant(e) = self.sources.entry(name) {
                 e.insert(source);
                 self.order.push(name);
-                counts = true;
             }
         }
-        if !counts {
-            self.hide(old, source.at);
-        }
-    }
-
-    fn hide(&mut self, name: &str, at: u32) {
-        let name = ustr(&format!("{HIDDEN}{name}"));
-        self.sources.insert(name, Source { at, want: None, migration: None });
-        self.order.push(name);
     }
 
     pub(super) fn get(&self, name: Ustr) -> Option<&Source> {

@@ -281,10 +281,13 @@ fn put_content(value: &Content, links: &impl Writing, out: &mut Vec<u8>) -> Opti
             out.extend_from_slice(&Kind::Uri.bytes());
             put_text(uri.as_bytes(), out)?;
         }
-        ContentType::Object(to) => {
-            out.extend_from_slice(&Kind::Object.bytes());
-            out.extend_from_slice(&links.referent(*to).to_le_bytes());
-        }
+        ContentType::Object(to) => match links.referent(*to) {
+            -1 => out.extend_from_slice(&Kind::None.bytes()),
+            to => {
+                out.extend_from_slice(&Kind::Object.bytes());
+                out.extend_from_slice(&to.to_le_bytes());
+            }
+        },
         _ => return None,
     }
     Some(())

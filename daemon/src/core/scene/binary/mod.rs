@@ -28,6 +28,7 @@ use self::bytes::Bytes;
 use self::column::Column;
 use self::container::{Chunk, ContainerError, Header};
 use self::layout::ty;
+use super::change::pointed;
 use super::codec::CodecError;
 use super::stored::Layout;
 use super::tree::{Builder, NONE, ROOT, Tree};
@@ -402,22 +403,35 @@ impl Binary {
         for group in &self.groups {
             let layout = self.layout(group);
             for (at, prop) in (0..).zip(&group.props) {
-                if self.props[*prop as usize].ty != Some(ty::REF) {
+                if !matches!(self.props[*prop as usize].ty, Some(ty::REF | ty::CONTENT)) {
                     continue;
                 }
                 let Ok(column) = self.column(*prop) else {
                     continue;
                 };
+                let rows = (0..group.rows).filter_map(|row| {
+                    Some((group.first + row, self.pointed(column, row as usize)?))
+                });
+                let rows: Vec<_> = rows.collect();
                 for key in layout.standing_on(at) {
-                    let rows = (0..group.rows).filter_map(|row| {
-                        let to = self.nodes.get(column.reference(row as usize)?)?;
-                        Some((group.first + row, key, to))
-                    });
-                    found.extend(rows);
+                    found.extend(rows.iter().map(|(node, to)| (*node, key, *to)));
                 }
             }
         }
         found
+    }
+
+    /// The instance that a row points to.
+    fn pointed(&self, column: &Column, row: usize) -> Option<u32> {
+        match column.ty() {
+            ty::REF => self.nodes.get(column.reference(row)?),
+            ty::CONTENT => {
+                let mut cell = Vec::new();
+                column.cell(row, &mut cell);
+                pointed(&cell::read(ty::CONTENT, &cell, self)?)
+            }
+            _ => None,
+        }
     }
 
     /// What the file has and nobody here understands, in a person's words.

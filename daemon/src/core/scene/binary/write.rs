@@ -75,8 +75,9 @@ struct Output<'a> {
     changes: &'a Changes<'a>,
     ids: &'a Ids,
     replaced: FxHashMap<usize, Vec<u8>>,
-    /// New chunks, by the chunk before which they stand.
-    inserted: BTreeMap<usize, Vec<u8>>,
+    /// New chunks, by the chunk before which they stand; of those, by what readers want to know
+    /// first.
+    inserted: BTreeMap<(usize, u8), Vec<u8>>,
     shared: FxHashMap<SharedString, u32>,
     new_shared: Vec<SharedString>,
     new_groups: u32,
@@ -118,8 +119,8 @@ impl<'a> Output<'a> {
         }
         let mut behind = container::HEADER;
         for (at, chunk) in binary.chunks.iter().enumerate() {
-            if let Some(new) = self.inserted.remove(&at) {
-                pieces.add(new);
+            while let Some(new) = self.inserted.first_entry().filter(|new| new.key().0 <= at) {
+                pieces.add(new.remove());
             }
             match self.replaced.remove(&at) {
                 Some(new) => pieces.add(new),
@@ -140,7 +141,14 @@ impl<'a> Output<'a> {
 
     fn insert(&mut self, before: usize, name: [u8; 4], content: &[u8]) -> Result<(), CodecError> {
         let chunk = container::pack(name, content, self.packing())?;
-        self.inserted.entry(before).or_default().extend(chunk);
+        // Properties refer to shared strings and to instances of all classes.
+        let rank = match &name {
+            b"SSTR" => 0,
+            b"INST" => 1,
+            b"PROP" => 2,
+            _ => 3,
+        };
+        self.inserted.entry((before, rank)).or_default().extend(chunk);
         Ok(())
     }
 
@@ -267,10 +275,8 @@ impl<'a> Output<'a> {
             let referents: Vec<i32> = nodes.iter().map(|node| self.number(*node)).collect();
             let markers = vec![1; if format == 1 { nodes.len() } else { 0 }];
             let content = instances(next, class, format, &referents, &markers);
-            let chunks = &self.binary.chunks;
-            let last = chunks.iter().rposition(|chunk| chunk.name == *b"INST");
-            let before = last.map_or_else(|| self.end(), |at| at + 1);
-            self.insert(before, *b"INST", &content)?;
+            let first = self.binary.chunks.iter().position(|chunk| chunk.name == *b"PROP");
+            self.insert(first.unwrap_or_else(|| self.end()), *b"INST", &content)?;
             let group = Group::new(next, class);
             self.write_new_group(&group, nodes)?;
             self.new_groups += 1;

@@ -107,7 +107,7 @@ impl Bytes<'_> {
             Variant::ContentId(v) => self.text(v.as_str().as_bytes()),
             Variant::Content(v) => match v.value() {
                 ContentType::Uri(uri) => self.text(uri.as_bytes()),
-                ContentType::Object(to) => self.reference(*to),
+                ContentType::Object(to) if self.point_of(*to) != 0 => self.reference(*to),
                 _ => self.text(b""),
             },
             Variant::Ref(v) => self.reference(*v),
@@ -153,8 +153,11 @@ impl Bytes<'_> {
 
     fn reference(&mut self, to: Ref) {
         self.kind(VariantType::Ref);
-        let to = if to.is_some() { (self.point)(to) } else { 0 };
-        self.put(&to.to_le_bytes());
+        self.put(&self.point_of(to).to_le_bytes());
+    }
+
+    fn point_of(&self, to: Ref) -> u64 {
+        if to.is_some() { (self.point)(to) } else { 0 }
     }
 
     fn tags(&mut self, tags: &rbx_types::Tags) {

@@ -133,10 +133,10 @@ pub(super) fn write(
             around("NetAssetRef", name, &escaped(&links.shared(&content))?)
         }
         Variant::Content(content) => match content.value() {
-            ContentType::Object(to) => {
-                let inner = escaped(&to_referent(*to, links))?;
-                around("Content", name, &[b"<Ref>", &inner[..], b"</Ref>"].concat())
-            }
+            ContentType::Object(to) => match to_referent(*to, links).as_str() {
+                "null" => by_rbx_xml(name, &Content::none().into()),
+                to => around("Content", name, &[b"<Ref>", &escaped(to)?[..], b"</Ref>"].concat()),
+            },
             ContentType::None | ContentType::Uri(_) => by_rbx_xml(name, value),
             other => Err(format!("A content of the kind {other:?} cannot be written to XML.")),
         },

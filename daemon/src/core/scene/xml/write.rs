@@ -6,6 +6,7 @@
 
 mod props;
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use rbx_dom_weak::ustr;
@@ -156,7 +157,7 @@ impl Output<'_> {
             frames.push(frame);
             let span = self.xml.span(child);
             let is_read = child < self.changes.tree.read_len();
-            if is_read && !self.dirty.contains(&child) {
+            if is_read && (!self.dirty.contains(&child) || self.stays_short(child)) {
                 self.pieces.keep(span.start as usize..span.end as usize);
                 continue;
             }
@@ -165,6 +166,14 @@ impl Output<'_> {
         }
         self.write_shared();
         Ok(())
+    }
+
+    /// Whether an item is one tag alone, and still needs no more.
+    fn stays_short(&self, node: u32) -> bool {
+        let span = self.xml.span(node);
+        span.close == span.end
+            && self.changes.tree.children(node).len() == 0
+            && !self.has_new_properties(node)
     }
 
     fn frame(&self, node: u32, behind: usize, depth: usize) -> Frame {
@@ -278,6 +287,10 @@ impl Output<'_> {
             self.new_properties(node, None, self.depth(node))?;
             return Ok(span.open_end as usize);
         };
+        if span.props == (0, 0) && !self.has_new_properties(node) {
+            self.pieces.keep(span.start as usize..whole.end);
+            return Ok(whole.end);
+        }
         if span.props == (0, 0) {
             self.pieces.keep(span.start as usize..whole.start);
             self.inline_properties(node, self.depth(node))?;
@@ -366,8 +379,9 @@ impl Links for Output<'_> {
 }
 
 impl Xml {
-    fn name_of(&self, node: u32) -> Option<std::borrow::Cow<'_, str>> {
-        self.text(node, ustr(NAME))
+    /// What an item is called: as its class is where it does not say.
+    fn name_of(&self, node: u32) -> Cow<'_, str> {
+        self.text(node, ustr(NAME)).unwrap_or_else(|| self.class(node))
     }
 
     /// Whether the sources of scripts are protected strings, as Studio writes them.

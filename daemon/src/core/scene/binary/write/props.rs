@@ -4,7 +4,6 @@
 //! that stood for a property of the past gives way to those of today.
 
 use rbx_dom_weak::{Ustr, ustr};
-use rbx_types::Variant;
 
 use super::{Output, Rows, prop};
 use crate::core::scene::binary::column::Column;
@@ -13,8 +12,8 @@ use crate::core::scene::binary::writer::Writer;
 use crate::core::scene::binary::{Group, cell};
 use crate::core::scene::codec::CodecError;
 use crate::core::scene::edits::{Edit, EditColumn, Slot};
+use crate::core::scene::reflection;
 use crate::core::scene::stored::{HIDDEN, Source};
-use crate::core::scene::{node_of, reflection};
 
 /// A column to be written.
 struct Plan<'a> {
@@ -119,25 +118,7 @@ impl<'a> Output<'a> {
     }
 
     fn is_gone(&self, column: &Column, row: usize) -> bool {
-        let is_gone =
-            |to: i32| self.binary.node(to).is_some_and(|node| self.changes.gone.contains(&node));
-        match column.ty() {
-            ty::REF => column.reference(row).is_some_and(is_gone),
-            ty::CONTENT => {
-                let mut bytes = Vec::new();
-                column.cell(row, &mut bytes);
-                match cell::read(ty::CONTENT, &bytes, self.binary) {
-                    Some(Variant::Content(content)) => match content.value() {
-                        rbx_types::ContentType::Object(to) => {
-                            node_of(*to).is_some_and(|node| self.changes.gone.contains(&node))
-                        }
-                        _ => false,
-                    },
-                    _ => false,
-                }
-            }
-            _ => false,
-        }
+        self.binary.pointed(column, row).is_some_and(|node| self.changes.gone.contains(&node))
     }
 
     /// Properties that were set and that the file does not have for the class.
@@ -357,12 +338,18 @@ impl<'a> Output<'a> {
                 return Ok(());
             }
         }
-        if self.binary.layout(group).get(plan.key).is_none() {
+        let Some(source) = self.binary.layout(group).get(plan.key) else {
             out.extend_from_slice(&plan.blank);
             return Ok(());
-        }
+        };
+        let is_replaced = source.migration.is_some();
         match self.binary.value(node, plan.key) {
             Some(value) if cell::write(plan.ty, &value, self, out) => Ok(()),
+            // What was stored for the property of the past meant nothing.
+            None if is_replaced => {
+                out.extend_from_slice(&plan.blank);
+                Ok(())
+            }
             _ => Err(cannot(&group.name, &plan.name)),
         }
     }

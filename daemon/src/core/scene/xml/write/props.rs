@@ -1,14 +1,14 @@
 //! The properties of an item: those that stay keep their bytes, others are written anew where they
 //! stood, and new ones come behind them.
 
-use rbx_dom_weak::Ustr;
+use rbx_dom_weak::{Ustr, ustr};
 use rbx_types::{Ref, SharedString, Variant};
 
 use super::Output;
 use crate::core::scene::change::pointed;
 use crate::core::scene::codec::CodecError;
 use crate::core::scene::edits::{Edit, Slot};
-use crate::core::scene::reflection;
+use crate::core::scene::reflection::{self, Known};
 use crate::core::scene::stored::{self, HIDDEN, Layout};
 use crate::core::scene::xml::props::Element;
 use crate::core::scene::xml::value::{self, Links, TextTag};
@@ -23,7 +23,7 @@ impl Output<'_> {
         depth: usize,
     ) -> Result<(), CodecError> {
         let is_new = node >= self.changes.tree.read_len();
-        if !is_new && !self.is_named_anew(node) && self.set_keys(node).is_empty() {
+        if !is_new && !self.has_new_properties(node) {
             return Ok(());
         }
         self.pieces.add(self.style.line(depth + 1));
@@ -31,8 +31,9 @@ impl Output<'_> {
         if let Some(base) = base.filter(|base| !self.xml.content(*base).is_empty()) {
             self.copy_properties(node, base)?;
         } else {
-            self.name_property(node, depth + 2)?;
-            self.add_properties(node, &[], &Layout::default(), &self.style.line(depth + 2))?;
+            let lead = self.style.line(depth + 2);
+            self.name_property(node, &lead)?;
+            self.add_properties(node, &[], &Layout::default(), &lead)?;
             self.pieces.add(self.style.line(depth + 1));
         }
         self.pieces.add(b"</Properties>".to_vec());
@@ -42,26 +43,32 @@ impl Output<'_> {
     /// Properties in the place of `<Properties/>`.
     pub(super) fn inline_properties(&mut self, node: u32, depth: usize) -> Result<(), CodecError> {
         self.pieces.add(b"<Properties>".to_vec());
+        let lead = self.style.line(depth + 2);
         if self.is_named_anew(node) {
-            self.name_property(node, depth + 2)?;
+            self.name_property(node, &lead)?;
         }
-        self.add_properties(node, &[], &Layout::default(), &self.style.line(depth + 2))?;
+        self.add_properties(node, &[], &Layout::default(), &lead)?;
         self.pieces.add(self.style.line(depth + 1));
         self.pieces.add(b"</Properties>".to_vec());
         Ok(())
     }
 
-    fn name_property(&mut self, node: u32, depth: usize) -> Result<(), CodecError> {
+    fn name_property(&mut self, node: u32, lead: &[u8]) -> Result<(), CodecError> {
         let name = Variant::String(self.changes.tree.name_text(node).to_owned());
-        self.pieces.add(self.style.line(depth));
+        self.pieces.add(lead.to_vec());
         let element = self.element(NAME, &name)?;
         self.pieces.add(element);
         Ok(())
     }
 
+    /// Whether an item that was read without properties has some now.
+    pub(super) fn has_new_properties(&self, node: u32) -> bool {
+        self.is_named_anew(node) || !self.set_keys(node).is_empty()
+    }
+
     fn is_named_anew(&self, node: u32) -> bool {
         self.changes.renamed.contains(&node)
-            && self.xml.name_of(node).as_deref() != Some(self.changes.tree.name_text(node))
+            && self.xml.name_of(node) != self.changes.tree.name_text(node)
     }
 
     /// The properties that were set for an instance, sorted.
@@ -115,10 +122,7 @@ impl Output<'_> {
         }
         let lead = self.lead_of(node, &elements);
         if self.is_named_anew(node) && !elements.iter().any(|element| element.name == NAME) {
-            let name = Variant::String(self.changes.tree.name_text(node).to_owned());
-            let element = self.element(NAME, &name)?;
-            self.pieces.add(lead.clone());
-            self.pieces.add(element);
+            self.name_property(node, &lead)?;
         }
         self.add_properties(node, &elements, &layout, &lead)?;
         self.pieces.keep(start + behind..self.xml.span(node).props.1 as usize);
@@ -155,6 +159,9 @@ impl Output<'_> {
         }
         self.pieces.add(out);
         let lead = self.lead_of(base, &elements);
+        if !elements.iter().any(|element| element.name == NAME) {
+            self.name_property(node, &lead)?;
+        }
         self.add_properties(node, &elements, &layout, &lead)?;
         self.pieces.add(content.get(behind..).unwrap_or_default().to_vec());
         Ok(())
@@ -180,7 +187,11 @@ impl Output<'_> {
         }
         let keys: Vec<Ustr> = layout.standing_on(at).collect();
         let is_edited = |key: &Ustr| self.edit(node, *key) != Edit::None;
-        if !keys.iter().any(is_edited) {
+        let is_twin = self.is_twin_of_removed(node, element, &keys);
+        if is_twin && keys.iter().all(|key| key.starts_with(HIDDEN)) {
+            return Ok(Some(Vec::new()));
+        }
+        if !is_twin && !keys.iter().any(is_edited) {
             return Ok(self.without_link(base, content, element));
         }
         let is_replaced = |key: &Ustr| layout.get(*key).is_some_and(|it| it.migration.is_some());
@@ -214,6 +225,22 @@ impl Output<'_> {
                 Ok(Some(new))
             }
         }
+    }
+
+    /// Whether an element has a value for a property that was removed, which another element has
+    /// outdone so far.
+    fn is_twin_of_removed(&self, node: u32, element: &Element<'_>, keys: &[Ustr]) -> bool {
+        let shown;
+        let names = match reflection::known(self.changes.tree.class_name(node), &element.name) {
+            Known::Shown(name, _) => {
+                shown = [name];
+                &shown[..]
+            }
+            Known::Replaced(_, migration) => migration.new_property_names(),
+            Known::Hidden | Known::Unknown => return false,
+        };
+        let is_removed = |key: Ustr| self.edit(node, key) == Edit::Removed && !keys.contains(&key);
+        names.iter().any(|name| is_removed(ustr(name)))
     }
 
     /// A reference to what is deleted, emptied.

@@ -1,0 +1,389 @@
+//! Files to start from: random trees as the rbx crates write them, with names and types of today or
+//! of the past, and XML as other tools may set it.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use rbx_binary::{CompressionType, Serializer};
+use rbx_dom_weak::{InstanceBuilder, WeakDom};
+use rbx_reflection::{
+    DataType, PropertyDescriptor, PropertyKind, PropertySerialization, ReflectionDatabase,
+};
+use rbx_types::{BinaryString, Color3uint8, ContentId, Enum, Ref, UDim, Variant, VariantType};
+use rbx_xml::{EncodeOptions, EncodePropertyBehavior};
+use vector_tests::oracle::pointed;
+
+use super::chance::{Chance, is_known};
+
+/// What instances are made of; the last is a class that reflection does not know.
+pub(super) const CLASSES: [&str; 34] = [
+    "Part",
+    "Part",
+    "MeshPart",
+    "UnionOperation",
+    "Model",
+    "Folder",
+    "Script",
+    "LocalScript",
+    "ModuleScript",
+    "ObjectValue",
+    "Weld",
+    "WeldConstraint",
+    "Decal",
+    "TextLabel",
+    "ImageLabel",
+    "UICorner",
+    "Sound",
+    "StringValue",
+    "IntValue",
+    "NumberValue",
+    "BrickColorValue",
+    "CFrameValue",
+    "Color3Value",
+    "RayValue",
+    "BoolValue",
+    "Attachment",
+    "SurfaceGui",
+    "ScreenGui",
+    "Humanoid",
+    "ParticleEmitter",
+    "Terrain",
+    "Workspace",
+    "Lighting",
+    "ClassOfTomorrow",
+];
+
+/// A property that files have.
+#[derive(Debug, Clone)]
+pub(super) struct Property {
+    pub(super) name: &'static str,
+    pub(super) kind: VariantType,
+    /// The enum of its items.
+    pub(super) enum_type: &'static str,
+    /// The name and the type that it has in files.
+    stored: (&'static str, VariantType),
+}
+
+fn property(
+    of: &HashMap<&'static str, PropertyDescriptor<'static>>,
+    found: &'static PropertyDescriptor<'static>,
+) -> Option<Property> {
+    let kind = found.data_type.ty();
+    let PropertyKind::Canonical { serialization } = &found.kind else {
+        return None;
+    };
+    let stored = match serialization {
+        PropertySerialization::Serializes => (found.name, kind),
+        PropertySerialization::SerializesAs(name) => {
+            let stored = of.get(name)?;
+            // Files have some under the name of another.
+            let PropertyKind::Alias { alias_for } = &stored.kind else {
+                return None;
+            };
+            (*alias_for == found.name).then_some((stored.name, stored.data_type.ty()))?
+        }
+        _ => return None,
+    };
+    let enum_type = match &found.data_type {
+        DataType::Enum(name) => name,
+        _ => "",
+    };
+    // Names, ids and texts are set in ways of their own.
+    let is_own = matches!(found.name, "Name" | "Parent" | "UniqueId" | "HistoryId" | "Source");
+    (is_known(kind) && !is_own).then_some(Property { name: found.name, kind, enum_type, stored })
+}
+
+/// The properties of a class, those of its ancestors too.
+pub(super) fn properties(class: &str) -> &'static [Property] {
+    static KNOWN: LazyLock<HashMap<&str, Vec<Property>>> = LazyLock::new(|| {
+        let database = rbx_reflection_database::get_bundled();
+        let of_class = |name: &&'static str| {
+            let ancestors = database.classes.get(name);
+            let ancestors = ancestors.into_iter().flat_map(|it| database.superclasses_iter(it));
+            let mut all: Vec<_> = ancestors
+                .flat_map(|it| {
+                    it.properties.values().filter_map(|found| property(&it.properties, found))
+                })
+                .collect();
+            all.sort_by_key(|property| property.name);
+            (*name, all)
+        };
+        database.classes.keys().map(of_class).collect()
+    });
+    KNOWN.get(class).map_or(&[], Vec::as_slice)
+}
+
+/// A property that reflection does not know; its name says its type.
+pub(super) fn unknown(chance: &mut Chance) -> Property {
+    let kinds = [
+        ("NewBool", VariantType::Bool),
+        ("NewColor", VariantType::Color3),
+        ("NewFrame", VariantType::CFrame),
+        ("NewInt", VariantType::Int32),
+        ("NewLong", VariantType::Int64),
+        ("NewPlace", VariantType::UDim2),
+        ("NewRef", VariantType::Ref),
+        ("NewShared", VariantType::SharedString),
+        ("NewText", VariantType::String),
+        ("NewTimes", VariantType::NumberSequence),
+    ];
+    let (name, kind) = chance.pick(&kinds);
+    Property { name, kind, enum_type: "", stored: (name, kind) }
+}
+
+/// What files of the past have, under names and in types that are no more.
+fn of_the_past(class: &str, chance: &mut Chance) -> Vec<(&'static str, Variant)> {
+    let uri = || Variant::ContentId(ContentId::from("rbxassetid://77"));
+    let all: Vec<(&str, Variant)> = match class {
+        "Part" | "MeshPart" | "UnionOperation" => vec![
+            ("BrickColor", chance.brick_colour().into()),
+            ("Size", chance.value(VariantType::Vector3, &[])),
+            ("size", chance.value(VariantType::Vector3, &[])),
+            ("archivable", true.into()),
+        ],
+        "TextLabel" => vec![
+            ("Font", Enum::from_u32(chance.below(20) as u32).into()),
+            ("TextWrap", true.into()),
+        ],
+        "ImageLabel" => vec![("Image", uri())],
+        "Decal" => vec![("Texture", uri())],
+        "Sound" => vec![("SoundId", uri())],
+        "UICorner" => vec![("CornerRadius", UDim::new(0.5, chance.below(9) as i32).into())],
+        "ScreenGui" => vec![("IgnoreGuiInset", chance.one_in(2).into())],
+        "Humanoid" => vec![("Health", 50.0_f32.into()), ("Health_XML", 40.0_f32.into())],
+        "IntValue" => vec![("Value", 7_i32.into())],
+        _ => vec![("Tags", BinaryString::from(b"old\0tags".to_vec()).into())],
+    };
+    all.into_iter().filter(|_| chance.one_in(2)).collect()
+}
+
+/// A value in the type that it has in files.
+fn as_stored(value: Variant, kind: VariantType) -> Variant {
+    match (value, kind) {
+        (Variant::Color3(it), VariantType::Color3uint8) => Color3uint8::from(it).into(),
+        (Variant::Tags(it), VariantType::BinaryString) => BinaryString::from(it.encode()).into(),
+        (Variant::MaterialColors(it), VariantType::BinaryString) => {
+            BinaryString::from(it.encode()).into()
+        }
+        (Variant::Attributes(it), VariantType::BinaryString) => {
+            let mut bytes = Vec::new();
+            it.to_writer(&mut bytes).unwrap();
+            BinaryString::from(bytes).into()
+        }
+        (value, _) => value,
+    }
+}
+
+/// A random tree.
+struct Grown {
+    dom: WeakDom,
+    all: Vec<Ref>,
+}
+
+fn grow(chance: &mut Chance) -> Grown {
+    let mut grown = Grown { dom: WeakDom::new(InstanceBuilder::new("DataModel")), all: Vec::new() };
+    let (count, kinds) = (chance.below(40), 1 + chance.below(8));
+    let classes: Vec<_> = (0..kinds).map(|_| chance.pick(&CLASSES)).collect();
+    for _ in 0..count {
+        let root = grown.dom.root_ref();
+        let parent =
+            if chance.one_in(4) || grown.all.is_empty() { root } else { chance.pick(&grown.all) };
+        let new = InstanceBuilder::new(chance.pick(&classes)).with_name(chance.name());
+        grown.all.push(grown.dom.insert(parent, new));
+    }
+    grown
+}
+
+/// Fills a tree with values, under the names and in the types of today or as files have them.
+fn fill(grown: &mut Grown, raw: bool, xml: bool, chance: &mut Chance) {
+    for at in grown.all.clone() {
+        let class = grown.dom.get_by_ref(at).unwrap().class.to_string();
+        let mut set: Vec<(&str, Variant)> = Vec::new();
+        let known = properties(&class);
+        for _ in 0..chance.below(6).min(known.len()) {
+            let property = chance.pick(known);
+            let value = chance.value(property.kind, &grown.all);
+            if xml && matches!(value, Variant::Content(_)) && pointed(&value).is_some() {
+                // The crates have no way to write it.
+                continue;
+            }
+            set.push(match raw {
+                true => (property.stored.0, as_stored(value, property.stored.1)),
+                false => (property.name, value),
+            });
+        }
+        if chance.one_in(5) {
+            let property = unknown(chance);
+            set.push((property.name, chance.value(property.kind, &grown.all)));
+        }
+        if chance.one_in(3) && !known.is_empty() {
+            let value = chance.value(VariantType::Attributes, &[]);
+            set.push(match raw {
+                true => ("AttributesSerialize", as_stored(value, VariantType::BinaryString)),
+                false => ("Attributes", value),
+            });
+        }
+        for name in ["UniqueId", "HistoryId"] {
+            if chance.one_in(3) {
+                set.push((name, chance.unique_id().into()));
+            }
+        }
+        if class.ends_with("Script") {
+            set.push(("Source", chance.text().into()));
+        }
+        if raw {
+            set.extend(of_the_past(&class, chance));
+        }
+        let item = grown.dom.get_by_ref_mut(at).unwrap();
+        item.properties.extend(set.into_iter().map(|(name, value)| (name.into(), value)));
+    }
+}
+
+/// One kind of value for each property of a class, because a column has one type.
+fn agree(grown: &mut Grown) {
+    let mut kinds: HashMap<(String, String), VariantType> = HashMap::new();
+    for at in grown.all.clone() {
+        let item = grown.dom.get_by_ref_mut(at).unwrap();
+        let class = item.class.to_string();
+        item.properties.retain(|name, value| {
+            let kind = kinds.entry((class.clone(), name.to_string())).or_insert(value.ty());
+            *kind == value.ty()
+        });
+    }
+}
+
+/// A file, and what it is.
+pub(super) fn file(chance: &mut Chance) -> (Vec<u8>, String) {
+    let (mut grown, raw, xml) = (grow(chance), chance.one_in(3), chance.one_in(2));
+    fill(&mut grown, raw, xml, chance);
+    let (mut bytes, roots) = (Vec::new(), grown.dom.root().children().to_vec());
+    let past = if raw { " of the past" } else { "" };
+    if xml {
+        let behavior = if raw {
+            EncodePropertyBehavior::NoReflection
+        } else {
+            EncodePropertyBehavior::WriteUnknown
+        };
+        let options = EncodeOptions::new().property_behavior(behavior);
+        rbx_xml::to_writer(&mut bytes, &grown.dom, &roots, options).unwrap();
+        let (text, how) = set_otherwise(String::from_utf8_lossy(&bytes).into_owned(), chance);
+        // What a text holds may look like the file's own.
+        return match rbx_xml::from_reader_default(text.as_bytes()) {
+            Ok(_) => (text.into_bytes(), format!("XML{past}{how}")),
+            Err(_) => (bytes, format!("XML{past}")),
+        };
+    }
+    agree(&mut grown);
+    let empty = ReflectionDatabase::new();
+    let packing =
+        chance.pick(&[CompressionType::Lz4, CompressionType::None, CompressionType::Zstd]);
+    let mut serializer = Serializer::new().compression_type(packing);
+    if raw {
+        serializer = serializer.reflection_database(&empty);
+    }
+    serializer.serialize(&mut bytes, &grown.dom, &roots).unwrap();
+    (bytes, format!("binary{past}, {packing:?}"))
+}
+
+/// The same XML, or almost the same, as other tools may write it.
+fn set_otherwise(mut text: String, chance: &mut Chance) -> (String, String) {
+    let mut how = String::new();
+    if chance.one_in(4) {
+        how += ", without names";
+        text = each(&text, "<string name=\"Name\">", "</string>", |it| {
+            if chance.one_in(2) { String::new() } else { it.to_owned() }
+        });
+    }
+    if chance.one_in(4) {
+        how += ", with referents of Studio's";
+        let long = |it: &str, front: &str, back: &str| {
+            let number = it.strip_prefix(front).and_then(|it| it.strip_suffix(back));
+            let number = number.and_then(|it| it.parse::<u32>().ok());
+            number.map_or(it.to_owned(), |it| format!("{front}RBX{it:032X}{back}"))
+        };
+        text = each(&text, "referent=\"", "\"", |it| long(it, "referent=\"", "\""));
+        text = each(&text, "<Ref", "</Ref>", |it| match it.split_once('>') {
+            Some((front, back)) => format!("{front}>{}", long(back, "", "</Ref>")),
+            None => it.to_owned(),
+        });
+    }
+    if chance.one_in(4) {
+        how += ", protected";
+        text = each(&text, "<string name=\"Source\">", "</string>", |it| {
+            let inside = it.strip_prefix("<string ").and_then(|it| it.strip_suffix("</string>"));
+            format!("<ProtectedString {}</ProtectedString>", inside.unwrap_or_default())
+        });
+    }
+    if chance.one_in(4) {
+        how += ", with remarks";
+        text = each(&text, "<Item", ">", |it| format!("<!-- a remark -->{it}"));
+    }
+    match chance.below(6) {
+        0 => {
+            how += ", in one line";
+            text = lines(&text, "");
+        }
+        1 => {
+            how += ", with line ends of Windows";
+            text = lines(&text, "\r\n");
+        }
+        _ => {}
+    }
+    if chance.one_in(3) {
+        how += ", short";
+        text = text.replace("<Properties></Properties>", "<Properties/>");
+        let blank = |it: &str| it["<Properties>".len()..it.len() - 13].trim().is_empty();
+        text = each(&text, "<Properties>", "</Properties>", |it| match chance.below(2) {
+            0 if blank(it) => String::new(),
+            1 if blank(it) => "<Properties />".to_owned(),
+            _ => it.to_owned(),
+        });
+        text = each(&text, "<Item", "</Item>", |it| match it.split_once('>') {
+            Some((tag, inside)) if inside == "</Item>" => format!("{tag}/>"),
+            _ => it.to_owned(),
+        });
+    }
+    if chance.one_in(3) {
+        how += ", with a head";
+        let head = "<roblox version=\"4\"><Meta name=\"ExplicitAutoJoints\">true</Meta>\
+                    <External>null</External>";
+        text = text.replacen("<roblox version=\"4\">", head, 1);
+    }
+    (text, how)
+}
+
+/// Replaces all stretches from one text to the next of another.
+fn each(text: &str, from: &str, to: &str, mut replace: impl FnMut(&str) -> String) -> String {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(start) = rest.find(from) {
+        let end = rest[start + from.len()..].find(to);
+        let Some(end) = end.map(|end| start + from.len() + end + to.len()) else {
+            break;
+        };
+        out += &rest[..start];
+        out += &replace(&rest[start..end]);
+        rest = &rest[end..];
+    }
+    out + rest
+}
+
+/// Other ends of the lines that stand between two tags.
+fn lines(text: &str, end: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(">\n") {
+        let (line, behind) = rest.split_at(at + 1);
+        let next = behind.trim_start_matches(['\n', ' ', '\t']);
+        out += line;
+        if next.starts_with('<') {
+            let indent = &behind[1..behind.len() - next.len()];
+            out += end;
+            out += if end.is_empty() { "" } else { indent };
+            rest = next;
+        } else {
+            out.push('\n');
+            rest = &behind[1..];
+        }
+    }
+    out + rest
+}

@@ -1,0 +1,156 @@
+//! The engine that edits files against one that has a tree of everything: sequences of edits by
+//! chance, done on both, must come to the same place.
+//!
+//! A run of the tests does a few hundred sequences. `VECTOR_SEEDS=N` does N of them, and
+//! `VECTOR_FIRST_SEED` says with which to begin, so that a run can be split, and one sequence that
+//! failed be done again.
+
+mod chance;
+mod edits;
+mod files;
+mod untouched;
+
+use std::env;
+use std::fmt::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use vector_daemon::core::scene::diff::diff;
+use vector_daemon::core::scene::{Format, Scene};
+use vector_tests::cases;
+use vector_tests::oracle::Tree;
+
+use self::chance::Chance;
+use self::edits::Run;
+
+fn number(name: &str) -> Option<u64> {
+    env::var(name).ok().map(|text| text.parse().unwrap())
+}
+
+/// A panic is a failure like all others.
+fn caught<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let said = panic.downcast_ref::<String>().map(String::as_str);
+        let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
+        Err(format!("a panic: {}", said.unwrap_or_default()))
+    })
+}
+
+/// Does the sequences of edits that are asked for; tells those that failed.
+fn run_all(seeds: u64, sequence: impl Fn(u64) -> Result<(), String>) {
+    let first = number("VECTOR_FIRST_SEED").unwrap_or(0);
+    let mut failed = Vec::new();
+    for seed in first..first + seeds {
+        let Err(why) = caught(|| sequence(seed)) else {
+            continue;
+        };
+        failed.push(format!("seed {seed}: {why}"));
+        if failed.len() == 5 {
+            break;
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n\n"));
+}
+
+#[test]
+fn edits_of_generated_files() {
+    run_all(number("VECTOR_SEEDS").unwrap_or(400), |seed| {
+        let mut chance = Chance(seed);
+        let (mut file, what) = files::file(&mut chance);
+        let rounds = if chance.one_in(4) { 3 } else { 1 };
+        for round in 0..rounds {
+            let what = format!("{what}, round {round}");
+            file = sequence(&file, &mut chance, &what)?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn edits_of_real_files() {
+    let Some(cases) = cases::cases() else {
+        return;
+    };
+    let mut files: Vec<_> = std::fs::read_dir(cases.join("places"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|file| file.extension().is_some_and(|it| it.to_string_lossy().starts_with("rbx")))
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "no places in {}", cases.display());
+    // They are large.
+    let seeds = number("VECTOR_SEEDS").map_or(files.len() as u64, |seeds| seeds / 20);
+    run_all(seeds, |seed| {
+        let file = &files[seed as usize % files.len()];
+        let bytes = std::fs::read(file).unwrap();
+        sequence(&bytes, &mut Chance(seed), &file.display().to_string()).map(|_| ())
+    });
+}
+
+/// Does some edits of a file on both engines, and holds what comes of them against each other.
+fn sequence(file: &[u8], chance: &mut Chance, what: &str) -> Result<Vec<u8>, String> {
+    let mut run = Run::start(file);
+    let done = caught(|| edit(&mut run, chance));
+    done.map_err(|why| {
+        let mut said = format!("{what}: {why}");
+        for line in &run.log {
+            let _ = write!(said, "\n    {line}");
+        }
+        if let Some(folder) = env::var_os("VECTOR_KEEP") {
+            let _ = std::fs::write(folder, file);
+        }
+        said
+    })
+}
+
+fn edit(run: &mut Run, chance: &mut Chance) -> Result<Vec<u8>, String> {
+    run.hold_trees()?;
+    for _ in 0..=chance.below(40) {
+        run.step(chance)?;
+        run.hold_trees()?;
+    }
+    let new = run.encode()?;
+    hold(run, &new)?;
+    untouched::hold(run, &new)?;
+    if let Some(start) = run.start_mark() {
+        run.scene.rollback(start);
+        let back = run.encode()?;
+        if back != run.file {
+            let same = back.iter().zip(&run.file).take_while(|(a, b)| a == b).count();
+            let there = |bytes: &[u8]| {
+                let part = same.saturating_sub(60)..(same + 100).min(bytes.len());
+                String::from_utf8_lossy(&bytes[part]).into_owned()
+            };
+            let (one, other) = (there(&run.file), there(&back));
+            return Err(format!("other bytes, with everything taken back: {one:?}, {other:?}"));
+        }
+        let patch = run.scene.way_back();
+        if patch.apply(&run.file).as_deref() != Some(&*run.file) {
+            return Err("the way back from where it is leads elsewhere".to_owned());
+        }
+    }
+    Ok(new)
+}
+
+/// Holds a new file against the scene that wrote it and against the other engine's tree.
+fn hold(run: &mut Run, new: &[u8]) -> Result<(), String> {
+    if run.encode()? != new {
+        return Err("other bytes when it is written again".to_owned());
+    }
+    let by_class = run.scene.format() == Format::Binary;
+    let found = run.tree.differences(&Tree::decode(new), by_class);
+    if !found.is_empty() {
+        return Err(format!("the file is another place:\n  {}", found.join("\n  ")));
+    }
+    let again = Scene::decode(new).map_err(|error| error.to_string())?;
+    for (one, other) in [(&run.scene, &again), (&again, &run.scene)] {
+        let found = diff(one, other);
+        if !found.is_empty() {
+            return Err(format!("the file is another scene: {found:#?}"));
+        }
+    }
+    let back = run.scene.way_back().apply(new);
+    if back.as_deref() != Some(&*run.stands) {
+        return Err("the way back leads elsewhere".to_owned());
+    }
+    Ok(())
+}
