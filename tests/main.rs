@@ -7,6 +7,7 @@
 mod cli;
 mod engine;
 mod engines;
+mod hostile;
 #[cfg(unix)]
 mod picture;
 mod plugin_style;

@@ -23,7 +23,7 @@ use vector_daemon::targets::place::{PlaceFile, load};
 pub(crate) use self::bytes::chunks;
 
 /// A small place with one of everything that an edit can touch.
-fn place(format: Format) -> Vec<u8> {
+pub(crate) fn place(format: Format) -> Vec<u8> {
     let mut scene = Scene::empty(format);
     let game = scene.root();
     let workspace = scene.create(game, "Workspace", "Workspace");

@@ -262,17 +262,40 @@ impl Scene {
         if self.format() != from.format() {
             return;
         }
+        let mut gone = FxHashMap::default();
         for (node, copy) in from.tree.subtree(root).zip(first..) {
             let id = from.file_id(node).map(Cow::into_owned);
-            if let Some(id) = id.filter(|id| !self.is_called(id)) {
+            if let Some(id) = id.filter(|id| !self.is_called(id, &mut gone)) {
                 self.ids.set(copy, &id);
             }
         }
     }
 
-    /// Whether a live instance has an id in the file.
-    fn is_called(&self, id: &str) -> bool {
-        self.by_written_id(id).is_some_and(|node| self.is_live(Node(node)))
+    /// Whether an instance that is not deleted has an id in the file, or something points to it.
+    fn is_called(&self, id: &str, gone: &mut FxHashMap<u32, bool>) -> bool {
+        match self.by_written_id(id) {
+            Some(node) => !self.is_gone(node, gone),
+            None => self.file.is_taken(id),
+        }
+    }
+
+    /// Whether an instance is deleted, or below one that is. What was found on the way is kept, so
+    /// that a deep tree is not climbed for each of its instances.
+    fn is_gone(&self, node: u32, known: &mut FxHashMap<u32, bool>) -> bool {
+        let (mut at, mut line) = (node, Vec::new());
+        let is_gone = loop {
+            if let Some(is_gone) = known.get(&at) {
+                break *is_gone;
+            }
+            line.push(at);
+            match self.tree.parent(at) {
+                _ if self.deleted.contains(&at) => break true,
+                Some(parent) => at = parent,
+                None => break false,
+            }
+        };
+        known.extend(line.into_iter().map(|node| (node, is_gone)));
+        is_gone
     }
 
     /// The same place in a format.

@@ -163,6 +163,12 @@ impl Edits {
         self.columns.iter().flat_map(EditColumn::nodes)
     }
 
+    /// What was set for a property of a class, where something was.
+    pub(super) fn of_key(&self, class: u32, key: Ustr) -> Option<&EditColumn> {
+        let column = self.columns.get(*self.by_key.get(&(class, key))? as usize)?;
+        (!column.is_empty()).then_some(column)
+    }
+
     /// The columns of a class for which something was set.
     pub(super) fn of_class(&self, class: u32) -> impl Iterator<Item = &EditColumn> {
         let columns = self.by_class.get(&class).into_iter().flatten();

@@ -10,7 +10,7 @@ use rbx_types::Variant;
 use super::binary::{self, Binary};
 use super::changes::Changes;
 use super::codec::{self, CodecError, Format};
-use super::ids::Ids;
+use super::ids::{self, Ids};
 use super::pieces::Pieces;
 use super::tree::Tree;
 use super::xml::{self, Xml};
@@ -134,8 +134,16 @@ impl File {
     /// The number from which on instances that were not read are numbered.
     pub(super) fn next_number(&self) -> u32 {
         match self {
-            Self::Binary(binary) => u32::try_from(binary.highest()).map_or(0, |it| it + 1),
+            Self::Binary(binary) => u32::try_from(binary.highest()).map_or(0, ids::after),
             Self::Xml(xml) => xml.next_number(),
+        }
+    }
+
+    /// Whether an instance of the file is called so, or something points to that name and to nobody.
+    pub(super) fn is_taken(&self, id: &str) -> bool {
+        match self {
+            Self::Binary(binary) => id.parse().is_ok_and(|it| binary.is_taken(it)),
+            Self::Xml(xml) => xml.is_taken(id),
         }
     }
 

@@ -7,6 +7,11 @@ use rustc_hash::FxHashMap;
 
 use super::file::File;
 
+/// The number behind one. A binary file has 31 bits for it, and begins anew behind the last.
+pub(super) fn after(number: u32) -> u32 {
+    number.wrapping_add(1) & i32::MAX as u32
+}
+
 /// Ids of instances that were not read, both ways.
 #[derive(Debug, Default)]
 pub(super) struct Ids {
@@ -37,7 +42,8 @@ impl Ids {
         }
     }
 
-    /// Gives an id to those that have none, in their order: numbers above all that the file has.
+    /// Gives an id to those that have none, in their order: numbers above all that the file has, as
+    /// long as there are some, and never one that something in the file points to.
     pub(super) fn give(&mut self, file: &File, nodes: &[u32]) {
         let mut number = file.next_number();
         for node in nodes {
@@ -45,11 +51,11 @@ impl Ids {
                 continue;
             }
             let mut id = file.called(number);
-            while self.nodes.contains_key(id.as_str()) {
-                number += 1;
+            while self.nodes.contains_key(id.as_str()) || file.is_taken(&id) {
+                number = after(number);
                 id = file.called(number);
             }
-            number += 1;
+            number = after(number);
             self.set(*node, &id);
         }
     }

@@ -4,6 +4,7 @@
 //! changed on trial: every change is journalled, and [`Scene::rollback`] takes back what was done
 //! since a [`Mark`]. What a change is allowed to be is decided by who makes it, not here.
 
+mod attributes;
 mod binary;
 mod change;
 mod changes;

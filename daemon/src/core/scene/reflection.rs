@@ -212,13 +212,14 @@ pub fn written(class_name: &str, property: &str) -> Option<(&'static str, Varian
     }
 }
 
-/// A property of a class or of its superclasses, with the class that has it.
+/// A property of a class or of its superclasses, with the class that has it. A class that nobody
+/// knows has what all instances have.
 fn found(
     class_name: &str,
     property: &str,
 ) -> Option<(&'static ClassDescriptor<'static>, &'static PropertyDescriptor<'static>)> {
     database()
-        .superclasses_iter(class(class_name)?)
+        .superclasses_iter(class(class_name).or_else(|| class("Instance"))?)
         .find_map(|class| Some((class, class.properties.get(property)?)))
 }
 

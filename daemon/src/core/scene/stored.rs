@@ -7,11 +7,12 @@
 use rbx_dom_weak::{Ustr, UstrMap, ustr};
 use rbx_reflection::PropertyMigration;
 use rbx_types::{
-    Attributes, BrickColor, Color3uint8, Content, ContentId, ContentType, Enum, MaterialColors,
-    NetAssetRef, Tags, Variant, VariantType,
+    BrickColor, Color3uint8, Content, ContentId, ContentType, Enum, MaterialColors, NetAssetRef,
+    Tags, Variant, VariantType,
 };
 use rustc_hash::FxHashSet;
 
+use super::attributes;
 use super::reflection::{self, Known};
 
 /// Before the names of what a file has and no edit can name: it is kept, and copied with the rest.
@@ -48,6 +49,8 @@ pub(super) struct Layout {
     sources: UstrMap<Source>,
     /// The properties in the order of the file.
     order: Vec<Ustr>,
+    /// The properties by what they stand on, sorted by it.
+    standing: Vec<(u32, Ustr)>,
 }
 
 impl Layout {
@@ -73,6 +76,9 @@ impl Layout {
             let source = Source { at, want: None, migration: None };
             layout.direct(&format!("{HIDDEN}{name}"), source);
         }
+        let at = |name: &Ustr| layout.sources.get(name).map(|source| source.at);
+        layout.standing = layout.order.iter().filter_map(|name| Some((at(name)?, *name))).collect();
+        layout.standing.sort_by_key(|(at, _)| *at);
         layout
     }
 
@@ -106,10 +112,9 @@ impl Layout {
 
     /// The properties that something in the file stands for.
     pub(super) fn standing_on(&self, at: u32) -> impl Iterator<Item = Ustr> {
-        self.order
-            .iter()
-            .copied()
-            .filter(move |name| self.sources.get(name).is_some_and(|source| source.at == at))
+        let first = self.standing.partition_point(|(it, _)| *it < at);
+        let behind = self.standing.get(first..).unwrap_or_default();
+        behind.iter().take_while(move |(it, _)| *it == at).map(|(_, name)| *name)
     }
 }
 
@@ -152,7 +157,7 @@ fn from_bytes(bytes: &[u8], want: VariantType) -> Option<Variant> {
         VariantType::ContentId => Some(ContentId::from(text()).into()),
         VariantType::Content => Some(content(&text())),
         VariantType::Tags => Tags::decode(bytes).ok().map(Into::into),
-        VariantType::Attributes => Attributes::from_reader(bytes).ok().map(Into::into),
+        VariantType::Attributes => attributes::read(bytes).map(Into::into),
         VariantType::MaterialColors => MaterialColors::decode(bytes).ok().map(Into::into),
         _ => None,
     }

@@ -105,6 +105,18 @@ impl Column {
         part.table.get(row).map(|to| *to as i32)
     }
 
+    /// The instance that a row points to, of a column of references or of contents.
+    pub(super) fn target(&self, row: usize) -> Option<i32> {
+        if self.ty == ty::REF {
+            return self.reference(row);
+        }
+        let part = self.parts.first().filter(|part| part.field == Field::Content)?;
+        let kinds = self.bytes.get(part.span.start..)?.get(..4 * self.rows)?;
+        let kind = [0, 1, 2, 3].map(|plane| kinds.get(plane * self.rows + row).copied());
+        let is_object = kind == Kind::Object.bytes().map(Some);
+        part.table.get(row).filter(|_| is_object).map(|to| *to as i32)
+    }
+
     /// What a field has of some rows, for a writer that copies them.
     pub(super) fn run(&self, part: usize, rows: Range<usize>) -> Option<Run<'_>> {
         let part = self.parts.get(part).filter(|_| rows.end <= self.rows)?;

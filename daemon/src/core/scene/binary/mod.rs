@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use rbx_dom_weak::Ustr;
 use rbx_types::{Ref, SharedString, Variant};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::bytes::Bytes;
 use self::column::Column;
@@ -47,9 +47,24 @@ pub(super) struct Binary {
     /// The file's number of each instance; `game` has none.
     referents: Vec<i32>,
     nodes: Nodes,
-    shared: OnceCell<Vec<SharedString>>,
+    shared: OnceCell<Shared>,
     /// Links of instances that are not part of the tree, which are kept.
     loose: Vec<(i32, i32)>,
+    /// The classes, by their numbers in the file, whose properties are kept though the file has no
+    /// such class.
+    strangers: FxHashSet<u32>,
+    /// The numbers to which something points, and which no instance has.
+    dangling: OnceCell<FxHashSet<i32>>,
+    /// The groups of each class of the scene.
+    by_class: OnceCell<FxHashMap<u32, Vec<usize>>>,
+}
+
+/// The strings that values share.
+#[derive(Debug, Default)]
+struct Shared {
+    strings: Vec<SharedString>,
+    /// Where they end in their chunk; none where the chunk is damaged.
+    end: Option<usize>,
 }
 
 /// The instances of an INST chunk: rows of its properties' columns, and numbers in a row.
@@ -89,8 +104,11 @@ enum Nodes {
 }
 
 impl Nodes {
-    /// None where two instances have the same number.
+    /// None where two instances have the same number, or one has the number that means nobody.
     fn new(referents: &[i32]) -> Option<Self> {
+        if referents.iter().skip(1).any(|it| *it == -1) {
+            return None;
+        }
         let most = 4 * referents.len() + 1024;
         let is_dense =
             referents.iter().skip(1).all(|it| usize::try_from(*it).is_ok_and(|it| it < most));
@@ -162,10 +180,16 @@ impl Binary {
             nodes: Nodes::Sparse(FxHashMap::default()),
             shared: OnceCell::new(),
             loose: Vec::new(),
+            strangers: FxHashSet::default(),
+            dangling: OnceCell::new(),
+            by_class: OnceCell::new(),
         };
         let mut builder = Builder::new(binary.believable_count());
+        let mut ids = FxHashSet::default();
         for at in binary.chunks_named(*b"INST") {
-            binary.read_group(at, &mut builder)?;
+            if !ids.insert(binary.read_group(at, &mut builder)?) {
+                return Err(CodecError::Damaged);
+            }
         }
         binary.nodes = Nodes::new(&binary.referents).ok_or(CodecError::Damaged)?;
         binary.read_props(&mut builder)?;
@@ -190,7 +214,8 @@ impl Binary {
         chunks.filter(|(_, chunk)| chunk.name == name).map(|(at, _)| at).collect()
     }
 
-    fn read_group(&mut self, chunk: usize, builder: &mut Builder) -> Result<(), CodecError> {
+    /// Reads a class; gives its number in the file.
+    fn read_group(&mut self, chunk: usize, builder: &mut Builder) -> Result<u32, CodecError> {
         let content = container::unpack(&self.file, &self.chunks[chunk])?;
         let mut bytes = Bytes(&content);
         let mut head = || {
@@ -200,9 +225,6 @@ impl Binary {
         };
         let (type_id, name, format, rows) = head().ok_or(CodecError::Damaged)?;
         let referents = bytes.referents(rows as usize).ok_or(CodecError::Damaged)?;
-        if self.groups.iter().any(|group| group.type_id == type_id) {
-            return Err(CodecError::Damaged);
-        }
         let (class, called) = (builder.class(&name), builder.name(&name));
         let first = self.referents.len() as u32;
         for referent in referents {
@@ -213,7 +235,7 @@ impl Binary {
         let group =
             Group { chunk, type_id, name, class, format, first, rows, props, names, layout };
         self.groups.push(group);
-        Ok(())
+        Ok(type_id)
     }
 
     fn read_props(&mut self, builder: &mut Builder) -> Result<(), CodecError> {
@@ -234,6 +256,7 @@ impl Binary {
             };
             let Some(group) = groups.get(&type_id).copied() else {
                 // A property of a class that is not there; it is kept.
+                self.strangers.insert(type_id);
                 continue;
             };
             let name = String::from_utf8_lossy(name).into_owned();
@@ -242,7 +265,9 @@ impl Binary {
             self.props.push(Prop { chunk, group, name, ty, column: OnceCell::new() });
             if is_name {
                 self.read_names(at, builder)?;
-                self.groups[group as usize].names = Some(at);
+                if self.groups[group as usize].names.replace(at).is_some() {
+                    return Err(CodecError::Damaged);
+                }
             } else {
                 self.groups[group as usize].props.push(at);
             }
@@ -296,6 +321,26 @@ impl Binary {
     /// The highest number that the file gives an instance.
     pub(super) fn highest(&self) -> i32 {
         self.referents.iter().copied().max().unwrap_or(-1)
+    }
+
+    /// Whether an instance has a number, or something points to it as if one had.
+    pub(super) fn is_taken(&self, referent: i32) -> bool {
+        self.nodes.get(referent).is_some()
+            || self.dangling.get_or_init(|| self.find_dangling()).contains(&referent)
+    }
+
+    fn find_dangling(&self) -> FxHashSet<i32> {
+        let links = self.loose.iter().flat_map(|(child, parent)| [*child, *parent]);
+        let mut found: FxHashSet<i32> = links.collect();
+        for (at, prop) in (0..).zip(&self.props) {
+            if matches!(prop.ty, Some(ty::REF | ty::CONTENT))
+                && let Ok(column) = self.column(at)
+            {
+                found.extend((0..column.rows()).filter_map(|row| column.target(row)));
+            }
+        }
+        found.retain(|referent| self.nodes.get(*referent).is_none());
+        found
     }
 
     fn group_of(&self, node: u32) -> Option<&Group> {
@@ -378,23 +423,44 @@ impl Binary {
         column.text((node - group.first) as usize)
     }
 
-    fn shared_strings(&self) -> &[SharedString] {
+    fn shared(&self) -> &Shared {
         self.shared.get_or_init(|| {
             let chunk = self.chunks_named(*b"SSTR").first().copied();
-            chunk.and_then(|at| self.read_shared(at)).unwrap_or_default()
+            chunk.map_or_else(Shared::default, |at| self.read_shared(at).unwrap_or_default())
         })
     }
 
-    fn read_shared(&self, chunk: usize) -> Option<Vec<SharedString>> {
+    fn shared_strings(&self) -> &[SharedString] {
+        &self.shared().strings
+    }
+
+    fn read_shared(&self, chunk: usize) -> Option<Shared> {
         let content = container::unpack(&self.file, &self.chunks[chunk]).ok()?;
         let mut bytes = Bytes(&content);
         let (_, count) = bytes.number().zip(bytes.number())?;
-        let mut found = Vec::new();
+        let mut strings = Vec::new();
         for _ in 0..count {
             bytes.take(16)?;
-            found.push(SharedString::new(bytes.text()?.to_vec()));
+            strings.push(SharedString::new(bytes.text()?.to_vec()));
         }
-        Some(found)
+        Some(Shared { strings, end: Some(content.len() - bytes.0.len()) })
+    }
+
+    /// Whether values have numbers of shared strings that the file does not have.
+    fn lacks_shared(&self) -> bool {
+        let known = self.shared_strings().len();
+        let has_more = |column: &Column| {
+            let mut cell = Vec::new();
+            (0..column.rows()).any(|row| {
+                cell.clear();
+                column.cell(row, &mut cell);
+                let index = cell.first_chunk().map(|four| u32::from_be_bytes(*four));
+                index.is_some_and(|index| index as usize >= known)
+            })
+        };
+        (0..).zip(&self.props).any(|(at, prop)| {
+            prop.ty == Some(ty::SHARED_STRING) && self.column(at).is_ok_and(has_more)
+        })
     }
 
     /// The references that the file has, as who points, by which property, to whom.
@@ -454,7 +520,14 @@ impl Binary {
 
     /// Why no instance of a class can come or go; none where it can.
     pub(super) fn fixed(&self, class: u32) -> Option<String> {
-        let groups = self.groups.iter().filter(|group| group.class == class);
+        let by_class = self.by_class.get_or_init(|| {
+            let mut by_class: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
+            for (at, group) in self.groups.iter().enumerate() {
+                by_class.entry(group.class).or_default().push(at);
+            }
+            by_class
+        });
+        let groups = by_class.get(&class).into_iter().flatten().map(|at| &self.groups[*at]);
         let mut props = groups.flat_map(|group| group.props.iter().chain(&group.names));
         props.find_map(|prop| {
             let why = self.column(*prop).err()?;

@@ -11,7 +11,7 @@ mod props;
 use std::collections::BTreeMap;
 
 use rbx_types::{Ref, SharedString};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::bytes::{self, Bytes};
 use super::container::{self, Packing};
@@ -90,9 +90,12 @@ impl<'a> Output<'a> {
         for node in &self.changes.added {
             added.entry(self.changes.tree.class_name(*node)).or_default().push(*node);
         }
-        for (at, group) in binary.groups.iter().enumerate() {
+        let groups = || binary.groups.iter().enumerate();
+        let last: FxHashMap<&str, usize> =
+            groups().map(|(at, group)| (group.name.as_str(), at)).collect();
+        for (at, group) in groups() {
             // Of several groups of a class, the last one takes what is new.
-            let is_last = binary.groups[at + 1..].iter().all(|it| it.name != group.name);
+            let is_last = last.get(group.name.as_str()) == Some(&at);
             let new = if is_last { added.remove(group.name.as_str()) } else { None };
             self.write_group(group, new.unwrap_or_default())?;
         }
@@ -109,8 +112,9 @@ impl<'a> Output<'a> {
     fn pieces(&mut self) -> Pieces {
         let binary = self.binary;
         let mut pieces = Pieces::default();
-        let classes = binary.header.classes + self.new_groups;
-        let instances = binary.header.instances + self.changes.added.len() as u32;
+        // What the head says need not be true.
+        let classes = binary.header.classes.saturating_add(self.new_groups);
+        let instances = binary.header.instances.saturating_add(self.changes.added.len() as u32);
         let instances = instances.saturating_sub(self.changes.gone.len() as u32);
         if (classes, instances) == (binary.header.classes, binary.header.instances) {
             pieces.keep(0..container::HEADER);
@@ -268,9 +272,13 @@ impl<'a> Output<'a> {
     }
 
     fn write_new_groups(&mut self, added: &BTreeMap<&str, Vec<u32>>) -> Result<(), CodecError> {
-        let highest = self.binary.groups.iter().map(|group| group.type_id).max();
-        let mut next = highest.map_or(0, |id| id.wrapping_add(1));
+        let groups = self.binary.groups.iter().map(|group| group.type_id);
+        let mut taken: FxHashSet<u32> = groups.chain(self.binary.strangers.clone()).collect();
+        let mut next = taken.iter().max().map_or(0, |id| id.wrapping_add(1));
         for (class, nodes) in added {
+            while !taken.insert(next) {
+                next = next.wrapping_add(1);
+            }
             let format = u8::from(reflection::is_service(class));
             let referents: Vec<i32> = nodes.iter().map(|node| self.number(*node)).collect();
             let markers = vec![1; if format == 1 { nodes.len() } else { 0 }];
@@ -280,7 +288,6 @@ impl<'a> Output<'a> {
             let group = Group::new(next, class);
             self.write_new_group(&group, nodes)?;
             self.new_groups += 1;
-            next = next.wrapping_add(1);
         }
         Ok(())
     }
@@ -326,17 +333,25 @@ impl<'a> Output<'a> {
     fn write_shared(&mut self) -> Result<(), CodecError> {
         let binary = self.binary;
         let chunk = binary.chunks_named(*b"SSTR").first().copied();
-        let old = chunk.and_then(|at| container::unpack(&binary.file, &binary.chunks[at]).ok());
-        let old = old.as_deref().and_then(|content| content.get(8..)).unwrap_or_default();
+        let end = binary.shared().end;
+        if chunk.is_some() && end.is_none() || binary.lacks_shared() {
+            let why = "its table of shared strings is damaged, so nothing can come to it";
+            return Err(CodecError::Write(why.to_owned()));
+        }
+        let old =
+            chunk.map(|at| container::unpack(&binary.file, &binary.chunks[at])).transpose()?;
+        let old = old.as_deref().unwrap_or_default();
+        let (front, behind) = old.split_at(end.unwrap_or(0).min(old.len()));
         let count = binary.shared_strings().len() + self.new_shared.len();
-        let mut content = vec![0; 4];
+        let mut content = front.get(..4).unwrap_or(&[0; 4]).to_vec();
         content.extend_from_slice(&(count as u32).to_le_bytes());
-        content.extend_from_slice(old);
+        content.extend_from_slice(front.get(8..).unwrap_or_default());
         for shared in &self.new_shared {
             // A hash that readers do not look at.
             content.extend_from_slice(&[0; 16]);
             content.extend(text_cell(shared.data()));
         }
+        content.extend_from_slice(behind);
         if let Some(at) = chunk {
             self.replace(at, &content)
         } else {

@@ -33,7 +33,7 @@ use self::props::Element;
 use self::scan::{Document, Found};
 use super::codec::CodecError;
 use super::reference_to;
-use super::stored::{HIDDEN, Layout};
+use super::stored::{HIDDEN, Layout, Source};
 use super::tree::{Builder, ROOT, Tree};
 
 pub(super) use self::text::can_hold;
@@ -64,7 +64,17 @@ pub(super) struct Xml {
     ids: OnceCell<Ids>,
     shared: OnceCell<FxHashMap<String, Range<usize>>>,
     layouts: RefCell<FxHashMap<u64, Rc<Layout>>>,
+    /// The properties of the item with many that was asked last.
+    long: RefCell<(u32, Rc<Places>)>,
+    /// The names to which something points, and which no item has.
+    dangling: OnceCell<FxHashSet<String>>,
 }
+
+/// Where the elements of an item's properties stand in their content.
+type Places = FxHashMap<Ustr, (Source, Range<usize>)>;
+
+/// From how many bytes on the properties of an item are not looked through for each of them.
+const LONG: usize = 8 * 1024;
 
 /// Where an item stands, in bytes of the file.
 #[derive(Debug, Clone, Copy, Default)]
@@ -147,6 +157,8 @@ impl Xml {
             ids: OnceCell::new(),
             shared: OnceCell::new(),
             layouts: RefCell::default(),
+            long: RefCell::default(),
+            dangling: OnceCell::new(),
         };
         let tree = builder.finish().ok_or(CodecError::Damaged)?;
         Ok((xml, tree))
@@ -199,7 +211,11 @@ impl Xml {
     }
 
     fn read(&self, node: u32, element: &Element<'_>) -> Option<Variant> {
-        let element = self.content(node).get(element.whole.clone())?;
+        self.read_at(node, element.whole.clone())
+    }
+
+    fn read_at(&self, node: u32, whole: Range<usize>) -> Option<Variant> {
+        let element = self.content(node).get(whole)?;
         value::read(element, &|key| self.shared_string(key), &|id| self.instance(id))
     }
 
@@ -237,9 +253,27 @@ impl Xml {
 
     /// What the file has for a property of an instance.
     pub(super) fn value(&self, node: u32, key: Ustr) -> Option<Variant> {
-        let (elements, layout) = self.properties(node);
-        let source = layout.get(key).filter(|_| key.as_str() != NAME)?;
-        source.value(self.read(node, elements.get(source.at as usize)?)?)
+        let (source, whole) = self.place(node, key).filter(|_| key.as_str() != NAME)?;
+        source.value(self.read_at(node, whole)?)
+    }
+
+    /// What stands for a property, and where in the item's content.
+    fn place(&self, node: u32, key: Ustr) -> Option<(Source, Range<usize>)> {
+        if self.content(node).len() < LONG {
+            let (elements, layout) = self.properties(node);
+            let source = layout.get(key)?;
+            return Some((*source, elements.get(source.at as usize)?.whole.clone()));
+        }
+        if self.long.borrow().0 != node {
+            let (elements, layout) = self.properties(node);
+            let place = |key: &Ustr| {
+                let source = layout.get(*key)?;
+                Some((*key, (*source, elements.get(source.at as usize)?.whole.clone())))
+            };
+            let places = layout.names().iter().filter_map(place).collect();
+            *self.long.borrow_mut() = (node, Rc::new(places));
+        }
+        self.long.borrow().1.get(&key).cloned()
     }
 
     /// Visits what the file has for all properties of an instance that can be shown.
@@ -258,10 +292,11 @@ impl Xml {
 
     /// What the file has for a property that is a text.
     pub(super) fn text(&self, node: u32, key: Ustr) -> Option<Cow<'_, str>> {
-        let (elements, layout) = self.properties(node);
-        let element = elements.get(layout.get(key)?.at as usize)?;
+        let (_, whole) = self.place(node, key)?;
+        let content = self.content(node).get(whole)?;
+        let element = props::elements(content).next()?.ok()?;
         let is_text = matches!(element.tag, "string" | "ProtectedString");
-        is_text.then(|| text::decode(&self.content(node)[element.inside.clone()]))
+        is_text.then(|| text::decode(&content[element.inside]))
     }
 
     /// The properties of an instance that can point to another.
@@ -298,7 +333,32 @@ impl Xml {
         found
     }
 
-    fn referent(&self, node: u32) -> &[u8] {
+    /// Whether an item has a referent, or something points to it as if one had.
+    pub(super) fn is_taken(&self, id: &str) -> bool {
+        self.node(id).is_some() || self.dangling.get_or_init(|| self.find_dangling()).contains(id)
+    }
+
+    fn find_dangling(&self) -> FxHashSet<String> {
+        let mut found = FxHashSet::default();
+        for node in self.holders() {
+            let content = self.content(node);
+            for element in props::elements(content).map_while(Result::ok) {
+                if matches!(element.tag, "Ref" | "Content") {
+                    // It is dangling as well where it is not plain: nobody is called so.
+                    found.insert(text::decode(&content[element.inside]).into_owned());
+                }
+            }
+        }
+        found.retain(|id| self.node(id).is_none());
+        found
+    }
+
+    /// The referent of an item; nothing where it has none.
+    fn referent(&self, node: u32) -> Cow<'_, str> {
+        text::attribute_value(self.raw_referent(node))
+    }
+
+    fn raw_referent(&self, node: u32) -> &[u8] {
         self.slice(wide(self.span(node).referent))
     }
 
@@ -310,13 +370,13 @@ impl Xml {
                 if referent.is_empty() {
                     continue;
                 }
-                let number = number(referent);
+                let number = number(&referent);
                 ids.highest = ids.highest.max(number.map(|(number, _)| number));
                 ids.is_plain &= number.is_some_and(|(_, is_plain)| is_plain);
                 let entry = ids.table.entry(
-                    hash(referent),
+                    hash(referent.as_bytes()),
                     |other| self.referent(*other) == referent,
-                    |other| hash(self.referent(*other)),
+                    |other| hash(self.referent(*other).as_bytes()),
                 );
                 let first = *entry.or_insert(node).get();
                 if first != node {
@@ -330,27 +390,21 @@ impl Xml {
     /// What the file calls an instance; none where it does not tell it from others.
     pub(super) fn id(&self, node: u32) -> Option<Cow<'_, str>> {
         let referent = self.referent(node);
-        let is_one = !referent.is_empty() && !self.ids().doubled.contains(&node);
-        is_one.then(|| text::attribute_value(referent))
+        // `#` marks the place of an item that has no referent.
+        let is_name = !referent.is_empty() && !referent.starts_with('#');
+        (is_name && !self.ids().doubled.contains(&node)).then_some(referent)
     }
 
     /// The instance that the file calls by a name. Of several with one name, references mean the
     /// first.
     pub(super) fn node(&self, id: &str) -> Option<u32> {
-        let found = |raw: &[u8]| {
-            let is_it = |node: &u32| self.referent(*node) == raw;
-            self.ids().table.find(hash(raw), is_it).copied()
-        };
-        found(id.as_bytes()).or_else(|| {
-            let mut raw = Vec::new();
-            text::escape_attribute(id, &mut raw);
-            found(&raw)
-        })
+        let is_it = |node: &u32| self.referent(*node) == id;
+        self.ids().table.find(hash(id.as_bytes()), is_it).copied()
     }
 
     /// The number from which on instances that were not read are numbered.
     pub(super) fn next_number(&self) -> u32 {
-        self.ids().highest.map_or(0, |highest| highest.saturating_add(1))
+        self.ids().highest.map_or(0, super::ids::after)
     }
 
     /// What the file calls an instance of a number.
@@ -360,13 +414,13 @@ impl Xml {
 
     /// What the file has and nobody here understands, in a person's words.
     pub(super) fn not_understood(&self) -> Vec<String> {
-        let mut found: Vec<String> = Vec::new();
+        let (mut found, mut known) = (Vec::new(), FxHashSet::default());
         for node in 1..self.spans.len() as u32 {
             for element in props::elements(self.content(node)).map_while(Result::ok) {
                 if self.read(node, &element).is_none() {
                     let class = self.class(node);
                     let said = format!("{class}.{}: a value of type {}", element.name, element.tag);
-                    if !found.contains(&said) {
+                    if known.insert(said.clone()) {
                         found.push(said);
                     }
                 }
@@ -377,8 +431,7 @@ impl Xml {
 }
 
 /// The number that a referent is, as [`Xml::called`] makes them, and whether it is a plain one.
-fn number(referent: &[u8]) -> Option<(u32, bool)> {
-    let text = std::str::from_utf8(referent).ok()?;
+fn number(text: &str) -> Option<(u32, bool)> {
     if let Ok(number) = text.parse() {
         return Some((number, true));
     }

@@ -133,6 +133,7 @@ fn check_mark(file: &[u8]) -> Result<usize, XmlError> {
 struct Open {
     item: u32,
     has_properties: bool,
+    has_items: bool,
 }
 
 /// A tag: where it stands, and where its attributes do.
@@ -255,6 +256,9 @@ impl<'a, V: FnMut(Found<'a>)> Scanner<'a, '_, V> {
             return Err(self.wrong("an item does not tell its class", tag.start));
         };
         let number = self.root.as_ref().map_or(0, |root| root.items);
+        if let Some(open) = self.open.last_mut() {
+            open.has_items = true;
+        }
         let referent = self.attribute(tag, "referent").map(narrow);
         (self.visit)(Found::Item(Item {
             parent: self.open.last().map(|open| open.item),
@@ -271,12 +275,17 @@ impl<'a, V: FnMut(Found<'a>)> Scanner<'a, '_, V> {
             let end = tag.end as u32;
             (self.visit)(Found::End { item: number, close: end, end });
         } else {
-            self.open.push(Open { item: number, has_properties: false });
+            self.open.push(Open { item: number, has_properties: false, has_items: false });
         }
         Ok(())
     }
 
     fn properties(&mut self, tag: &Tag) -> Result<(), XmlError> {
+        if self.open.last().is_some_and(|open| open.has_items) {
+            return Err(
+                self.wrong("the properties of an item stand behind its children", tag.start)
+            );
+        }
         let (mut name, mut content) = (None, None);
         if !tag.is_empty {
             let mut elements = Elements::starting_at(self.file, tag.end);

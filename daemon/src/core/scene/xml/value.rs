@@ -90,9 +90,41 @@ fn content(inside: &[u8], instance: Instances<'_>) -> Option<Variant> {
 
 const PROPERTY: &str = "value";
 
+/// The types that rbx_xml knows and that are not read here. It takes very long to leave out a deep
+/// element of a type that it does not know.
+pub(super) const TYPES: [&str; 24] = [
+    "Axes",
+    "BinaryString",
+    "Color3",
+    "Color3uint8",
+    "ColorSequence",
+    "Content",
+    "ContentId",
+    "CoordinateFrame",
+    "Faces",
+    "Font",
+    "NumberRange",
+    "NumberSequence",
+    "OptionalCoordinateFrame",
+    "PhysicalProperties",
+    "Ray",
+    "Rect2D",
+    "SecurityCapabilities",
+    "UDim",
+    "UDim2",
+    "UniqueId",
+    "Vector2",
+    "Vector2int16",
+    "Vector3",
+    "Vector3int16",
+];
+
 /// Reads a value with rbx_xml, as the one property of a document.
 fn through_rbx_xml(element: &Element<'_>, inside: &[u8]) -> Option<Variant> {
     let tag = element.tag;
+    if !TYPES.contains(&tag) {
+        return None;
+    }
     let start = format!(
         "<roblox version=\"4\"><Item class=\"Folder\"><Properties><{tag} name=\"{PROPERTY}\">"
     );

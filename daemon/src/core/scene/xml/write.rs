@@ -9,7 +9,6 @@ mod props;
 use std::borrow::Cow;
 use std::ops::Range;
 
-use rbx_dom_weak::ustr;
 use rbx_types::{Ref, SharedString};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -37,6 +36,11 @@ impl Xml {
         if dirty.is_empty() {
             return Ok(Pieces::whole(self.file.len()));
         }
+        if self.changes_places_of_doubles(changes) {
+            let why = "instances changed places that the file calls by the same name, so what \
+                       points to them would point to others";
+            return Err(CodecError::Write(why.to_owned()));
+        }
         let mut output = Output {
             xml: self,
             changes,
@@ -47,9 +51,32 @@ impl Xml {
             written: FxHashMap::default(),
             new_shared: Vec::new(),
             style: Indentation::of(self),
+            unnamed: None,
         };
         output.write()?;
-        Ok(output.pieces)
+        match output.unnamed {
+            None => Ok(output.pieces),
+            Some(node) => Err(CodecError::Write(format!(
+                "nothing can point to the {} named {:?}, because it has no referent of its own",
+                changes.tree.class_name(node),
+                changes.tree.name_text(node)
+            ))),
+        }
+    }
+
+    /// Whether of several items with one referent another one comes first now: references mean the
+    /// first.
+    fn changes_places_of_doubles(&self, changes: &Changes<'_>) -> bool {
+        let (tree, doubled) = (changes.tree, &self.ids().doubled);
+        if doubled.is_empty() || !changes.moves() {
+            return false;
+        }
+        let mut seen = FxHashSet::default();
+        tree.subtree(ROOT).filter(|node| doubled.contains(node)).any(|node| {
+            let id = self.referent(node);
+            let first = self.node(&id).filter(|first| !changes.gone.contains(first));
+            seen.insert(id) && first.is_some_and(|first| first != node)
+        })
     }
 
     /// The instances that were read and whose bytes change, and all above them.
@@ -61,7 +88,9 @@ impl Xml {
         let touched = changes
             .edits
             .nodes()
-            .chain(changes.renamed.iter().copied())
+            .chain(changes.renamed.iter().copied().filter(|node| {
+                *node < tree.read_len() && self.name_of(*node) != tree.name_text(*node)
+            }))
             .chain(tree.changed())
             .chain(pointing.map(|(holder, ..)| holder));
         for node in touched.filter(|node| *node < tree.read_len()) {
@@ -84,6 +113,9 @@ impl Xml {
         dirty
     }
 }
+
+/// What is new is not indented further, or the lines of a deep tree would be longer than all else.
+const DEEPEST: usize = 200;
 
 /// How a file sets its lines.
 struct Indentation {
@@ -110,7 +142,7 @@ impl Indentation {
 
     fn line(&self, depth: usize) -> Vec<u8> {
         let mut line = self.newline.as_bytes().to_vec();
-        line.extend(self.unit.as_bytes().repeat(depth));
+        line.extend(self.unit.as_bytes().repeat(depth.min(DEEPEST)));
         line
     }
 }
@@ -140,6 +172,8 @@ struct Output<'a> {
     /// New entries of the table of shared strings.
     new_shared: Vec<(String, SharedString)>,
     style: Indentation,
+    /// An instance to which something was made to point, and which no name tells from others.
+    unnamed: Option<u32>,
 }
 
 impl Output<'_> {
@@ -161,7 +195,8 @@ impl Output<'_> {
                 self.pieces.keep(span.start as usize..span.end as usize);
                 continue;
             }
-            let behind = if is_read { self.open(child)? } else { self.open_new(child, depth)? };
+            let behind =
+                if is_read { self.open(child, depth)? } else { self.open_new(child, depth)? };
             frames.push(self.frame(child, behind, depth));
         }
         self.write_shared();
@@ -272,19 +307,19 @@ impl Output<'_> {
     }
 
     /// Writes the front of an item that was read: its start tag and its properties.
-    fn open(&mut self, node: u32) -> Result<usize, CodecError> {
+    fn open(&mut self, node: u32, depth: usize) -> Result<usize, CodecError> {
         let span = self.xml.span(node);
         if span.close == span.end {
             let tag = self.xml.slice(span.start as usize..span.open_end as usize);
             let tag = tag.strip_suffix(b"/>").unwrap_or(tag).trim_ascii_end().to_vec();
             self.pieces.add(tag);
             self.pieces.add(b">".to_vec());
-            self.new_properties(node, None, self.depth(node))?;
+            self.new_properties(node, None, depth)?;
             return Ok(span.end as usize);
         }
         let Some(whole) = self.xml.properties_of(node) else {
             self.pieces.keep(span.start as usize..span.open_end as usize);
-            self.new_properties(node, None, self.depth(node))?;
+            self.new_properties(node, None, depth)?;
             return Ok(span.open_end as usize);
         };
         if span.props == (0, 0) && !self.has_new_properties(node) {
@@ -293,18 +328,13 @@ impl Output<'_> {
         }
         if span.props == (0, 0) {
             self.pieces.keep(span.start as usize..whole.start);
-            self.inline_properties(node, self.depth(node))?;
+            self.inline_properties(node, depth)?;
             return Ok(whole.end);
         }
         self.pieces.keep(span.start as usize..span.props.0 as usize);
-        self.edit_properties(node)?;
+        self.edit_properties(node, depth)?;
         self.pieces.keep(span.props.1 as usize..whole.end);
         Ok(whole.end)
-    }
-
-    fn depth(&self, node: u32) -> usize {
-        std::iter::successors(self.changes.tree.parent(node), |at| self.changes.tree.parent(*at))
-            .count()
     }
 
     /// Writes the front of an item that was not read.
@@ -321,9 +351,8 @@ impl Output<'_> {
     }
 
     fn id(&self, node: u32) -> String {
-        let read = self.xml.referent(node);
         if node < self.changes.tree.read_len() {
-            return text::attribute_value(read).into_owned();
+            return self.xml.referent(node).into_owned();
         }
         self.ids.get(node).unwrap_or_default().to_owned()
     }
@@ -359,8 +388,15 @@ impl Output<'_> {
 impl Links for Output<'_> {
     fn referent(&mut self, to: Ref) -> String {
         match node_of(to).filter(|node| self.changes.is_written(*node)) {
-            Some(node) if !self.id(node).is_empty() => self.id(node),
-            _ => "null".to_owned(),
+            Some(ROOT) | None => "null".to_owned(),
+            Some(node) => {
+                let id = self.id(node);
+                let is_read = node < self.changes.tree.read_len();
+                if id.is_empty() || is_read && self.xml.node(&id) != Some(node) {
+                    self.unnamed = Some(node);
+                }
+                id
+            }
         }
     }
 
@@ -379,9 +415,14 @@ impl Links for Output<'_> {
 }
 
 impl Xml {
-    /// What an item is called: as its class is where it does not say.
+    /// What an item was read to be called: as its first property of that name says, and otherwise
+    /// like its class.
     fn name_of(&self, node: u32) -> Cow<'_, str> {
-        self.text(node, ustr(NAME)).unwrap_or_else(|| self.class(node))
+        let content = self.content(node);
+        match super::props::find(content, NAME) {
+            Some(element) => text::decode(&content[element.inside]),
+            None => self.class(node),
+        }
     }
 
     /// Whether the sources of scripts are protected strings, as Studio writes them.

@@ -25,6 +25,8 @@ struct Plan<'a> {
     edits: Option<&'a EditColumn>,
     /// Where the cells of the rows that were not touched come from, as they are.
     column: Option<&'a Column>,
+    /// The group that has it, by its number in the file.
+    home: Option<u32>,
     /// The cell of an instance without a value.
     blank: Vec<u8>,
     /// The cell of the value that was written last: many instances in a row have the same.
@@ -46,7 +48,7 @@ impl<'a> Output<'a> {
     /// What was set for a property in a group.
     fn edits(&self, rows: &Rows<'_>, key: Ustr) -> Option<&'a EditColumn> {
         let class = self.class(rows.group)?;
-        let column = self.changes.edits.of_class(class).find(|column| column.key == key)?;
+        let column = self.changes.edits.of_key(class, key)?;
         let first = rows.group.first;
         let is_here = |node: u32| {
             (first..first + rows.group.rows).contains(&node)
@@ -91,9 +93,14 @@ impl<'a> Output<'a> {
         let key = keys.first().copied().unwrap_or_else(|| ustr(&name));
         let source = if is_replaced { None } else { layout.get(key) };
         let ty = column.ty();
+        if (has_new || is_set) && self.lacks_default(group, key, ty) {
+            self.drop_chunk(chunk);
+            return self.write_anew(rows, key, edits);
+        }
         let blank = self.blank(group, key, source, ty, Some(column))?;
         let last = (Slot::MAX, Vec::new());
-        let mut plan = Plan { key, name, ty, edits, column: Some(column), blank, last };
+        let home = Some(group.type_id);
+        let mut plan = Plan { key, name, ty, edits, column: Some(column), home, blank, last };
         if let Some(payload) = self.payload(rows, &mut plan)? {
             let content = self::prop(group.type_id, &plan.name, ty, &payload);
             self.replace(chunk, &content)
@@ -102,6 +109,12 @@ impl<'a> Output<'a> {
             self.drop_chunk(chunk);
             self.write_anew(rows, key, edits)
         }
+    }
+
+    /// Whether a type cannot hold what an instance has without a value of its own.
+    fn lacks_default(&mut self, group: &Group, key: Ustr, ty: u8) -> bool {
+        let default = reflection::default_of(&group.name, &key);
+        default.is_some_and(|default| !cell::write(ty, default, self, &mut Vec::new()))
     }
 
     /// Whether a column of references points to what is deleted.
@@ -170,7 +183,7 @@ impl<'a> Output<'a> {
         let ty = kind.and_then(cell::type_of).ok_or_else(|| cannot(&group.name, &name))?;
         let blank = self.blank(group, key, None, ty, None)?;
         let last = (Slot::MAX, Vec::new());
-        let mut plan = Plan { key, name, ty, edits, column: None, blank, last };
+        let mut plan = Plan { key, name, ty, edits, column: None, home: None, blank, last };
         let payload = self.payload(rows, &mut plan)?;
         let payload = payload.ok_or_else(|| cannot(&group.name, &plan.name))?;
         let content = prop(group.type_id, &plan.name, ty, &payload);
@@ -328,12 +341,8 @@ impl<'a> Output<'a> {
             return Ok(());
         };
         if let Some(column) = plan.column {
-            let is_here = group
-                .props
-                .iter()
-                .any(|prop| self.binary.column(*prop).is_ok_and(|it| std::ptr::eq(it, column)));
             let row = (node - group.first) as usize;
-            if is_here && !self.points(column, row) {
+            if plan.home == Some(group.type_id) && !self.points(column, row) {
                 column.cell(row, out);
                 return Ok(());
             }
@@ -350,7 +359,7 @@ impl<'a> Output<'a> {
                 out.extend_from_slice(&plan.blank);
                 Ok(())
             }
-            _ => Err(cannot(&group.name, &plan.name)),
+            it => { eprintln!("DBG {it:?} ty {} key {} replaced {is_replaced}", plan.ty, plan.key); Err(cannot(&group.name, &plan.name)) }
         }
     }
 }

@@ -348,3 +348,23 @@ fn what_cannot_be_written_is_refused() {
     assert_eq!(text, expected);
     assert_eq!(props::find(&text, "a\"<&\n").unwrap().tag, "ProtectedString");
 }
+
+#[test]
+fn all_types_that_rbx_xml_knows_are_read() {
+    for tag in super::super::value::TYPES {
+        let known = format!(
+            "<roblox version=\"4\"><Item class=\"Folder\"><Properties><{tag} name=\"a\"/></Properties></Item></roblox>"
+        );
+        let options = || {
+            rbx_xml::DecodeOptions::new()
+                .property_behavior(rbx_xml::DecodePropertyBehavior::NoReflection)
+        };
+        // What it does not know, it leaves out without a word.
+        let read = rbx_xml::from_reader(known.as_bytes(), options());
+        let is_left_out = read.is_ok_and(|dom| {
+            let item = dom.get_by_ref(dom.root().children()[0]).unwrap();
+            item.properties.is_empty()
+        });
+        assert!(!is_left_out, "{tag}");
+    }
+}

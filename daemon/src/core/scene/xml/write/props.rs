@@ -29,7 +29,7 @@ impl Output<'_> {
         self.pieces.add(self.style.line(depth + 1));
         self.pieces.add(b"<Properties>".to_vec());
         if let Some(base) = base.filter(|base| !self.xml.content(*base).is_empty()) {
-            self.copy_properties(node, base)?;
+            self.copy_properties(node, base, depth)?;
         } else {
             let lead = self.style.line(depth + 2);
             self.name_property(node, &lead)?;
@@ -57,6 +57,7 @@ impl Output<'_> {
         let name = Variant::String(self.changes.tree.name_text(node).to_owned());
         self.pieces.add(lead.to_vec());
         let element = self.element(NAME, &name)?;
+        self.pieces.add(lead.to_vec());
         self.pieces.add(element);
         Ok(())
     }
@@ -93,7 +94,7 @@ impl Output<'_> {
     }
 
     /// The properties of an item that was read, with what was edited.
-    pub(super) fn edit_properties(&mut self, node: u32) -> Result<(), CodecError> {
+    pub(super) fn edit_properties(&mut self, node: u32, depth: usize) -> Result<(), CodecError> {
         let start = self.xml.span(node).props.0 as usize;
         let (elements, layout) = self.xml.properties(node);
         let mut behind = 0;
@@ -120,7 +121,7 @@ impl Output<'_> {
             self.pieces.keep(start + behind..start + last);
             behind = last;
         }
-        let lead = self.lead_of(node, &elements);
+        let lead = self.lead_of(node, &elements, depth);
         if self.is_named_anew(node) && !elements.iter().any(|element| element.name == NAME) {
             self.name_property(node, &lead)?;
         }
@@ -130,17 +131,17 @@ impl Output<'_> {
     }
 
     /// The whitespace before a property of an item.
-    fn lead_of(&self, node: u32, elements: &[Element<'_>]) -> Vec<u8> {
+    fn lead_of(&self, node: u32, elements: &[Element<'_>], depth: usize) -> Vec<u8> {
         let first = elements.first().map(|element| element.whole.start);
         let lead = first.and_then(|first| self.xml.content(node).get(..first));
         match lead.filter(|lead| lead.trim_ascii().is_empty()) {
             Some(lead) => lead.to_vec(),
-            None => self.style.line(self.depth(node) + 2),
+            None => self.style.line(depth + 2),
         }
     }
 
     /// The properties of a copy: those of what it was copied of, with what was edited.
-    fn copy_properties(&mut self, node: u32, base: u32) -> Result<(), CodecError> {
+    fn copy_properties(&mut self, node: u32, base: u32, depth: usize) -> Result<(), CodecError> {
         let content = self.xml.content(base);
         let (elements, layout) = self.xml.properties(base);
         let (mut out, mut behind) = (Vec::new(), 0);
@@ -158,8 +159,9 @@ impl Output<'_> {
             }
         }
         self.pieces.add(out);
-        let lead = self.lead_of(base, &elements);
-        if !elements.iter().any(|element| element.name == NAME) {
+        let lead = self.lead_of(base, &elements, depth);
+        let is_called = elements.iter().any(|element| element.name == NAME);
+        if !is_called && self.changes.tree.name_text(node) != self.changes.tree.class_name(node) {
             self.name_property(node, &lead)?;
         }
         self.add_properties(node, &elements, &layout, &lead)?;

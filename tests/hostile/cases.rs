@@ -1,0 +1,1 @@
+//! Files that once did harm, one by one.

@@ -1,0 +1,251 @@
+//! What has to hold for any file that opens.
+
+use std::sync::Arc;
+
+use scene_schemas::Value;
+use vector_daemon::core::scene::diff::diff;
+use vector_daemon::core::scene::selector::Selector;
+use vector_daemon::core::scene::{Node, Scene, Subtree};
+
+use super::Dice;
+
+/// How far an input came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Stage {
+    /// It does not open.
+    Refused,
+    /// It opens, and what was edited cannot be written.
+    Opened,
+    /// It was edited, written and read again.
+    Written,
+}
+
+/// How many instances are looked at.
+const LOOKS: usize = 60;
+
+/// Uses a file as a session would.
+pub(super) fn check(bytes: &Arc<[u8]>, dice: &mut Dice) -> Result<Stage, String> {
+    let Ok(mut scene) = Scene::open(Arc::clone(bytes)) else {
+        return Ok(Stage::Refused);
+    };
+    let unchanged = scene.encode().map_err(|why| format!("unchanged: {why}"))?;
+    if unchanged[..] != bytes[..] {
+        let same = unchanged.iter().zip(bytes.iter()).take_while(|(a, b)| a == b).count();
+        return Err(format!(
+            "a file that nobody edited changed at byte {same} ({} bytes became {})",
+            bytes.len(),
+            unchanged.len()
+        ));
+    }
+    walk(&scene, dice)?;
+    let mark = scene.mark();
+    let edits = edit(&mut scene, dice);
+    let stage = match scene.encode() {
+        Ok(after) => {
+            hold(&scene, &after, &edits)?;
+            let back = scene.way_back().apply(&after);
+            if back.as_deref() != Some(&bytes[..]) {
+                return Err(format!("{edits:?}: the way back leads elsewhere"));
+            }
+            Stage::Written
+        }
+        Err(_) => Stage::Opened,
+    };
+    scene.rollback(mark);
+    let again = scene.encode().map_err(|why| format!("{edits:?}, taken back: {why}"))?;
+    if again[..] != bytes[..] {
+        return Err(format!("{edits:?}: what was taken back left something"));
+    }
+    Ok(stage)
+}
+
+/// What was written can be read, and is what the scene says.
+fn hold(scene: &Scene, after: &[u8], edits: &[String]) -> Result<(), String> {
+    let read = Scene::decode(after).map_err(|why| {
+        let _ = std::fs::write(std::env::temp_dir().join("hostile-written"), after);
+        format!("{edits:?}: what was written does not open: {why}")
+    })?;
+    if read.len() != scene.len() {
+        return Err(format!("{edits:?}: {} instances became {}", scene.len(), read.len()));
+    }
+    for (before, after) in [(scene, &read), (&read, scene)] {
+        let found = diff(before, after);
+        if let Some(first) = found.first() {
+            let _ =
+                std::fs::write(std::env::temp_dir().join("hostile-written"), after_bytes(&read));
+            return Err(format!("{edits:?}: {} differences, such as {first:?}", found.len()));
+        }
+    }
+    Ok(())
+}
+
+fn after_bytes(scene: &Scene) -> Vec<u8> {
+    scene.runs().flatten().copied().collect()
+}
+
+fn walk(scene: &Scene, dice: &mut Dice) -> Result<(), String> {
+    let nodes: Vec<Node> = scene.subtree(scene.root()).collect();
+    if nodes.len() != scene.len() + 1 {
+        return Err("the walk and the length differ".to_owned());
+    }
+    let _ = (scene.not_understood(), scene.is_place());
+    for _ in 0..LOOKS.min(nodes.len()) {
+        look(scene, *dice.pick(&nodes))?;
+    }
+    for text in ["Part", "#Wall", "[Anchored = true]", "* > Script", "Model Part[Name ^= \"W\"]"] {
+        if let Ok(selector) = Selector::parse(text) {
+            let _ = selector.check(scene);
+            let found = selector.select(scene, scene.root());
+            if found.iter().any(|node| !scene.is_live(*node)) {
+                return Err(format!("{text} finds what is not there"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn look(scene: &Scene, node: Node) -> Result<(), String> {
+    let path = scene.path(node);
+    if scene.resolve(&path).ok() != Some(node) {
+        return Err(format!("{path} is not found by its path"));
+    }
+    let id = scene.id(node);
+    if scene.by_id(&id) != Some(node) {
+        return Err(format!("{path} is not found by its id {id:?}"));
+    }
+    if scene
+        .parent(node)
+        .is_some_and(|it| scene.children(it).nth(scene.index(node) as usize) != Some(node))
+    {
+        return Err(format!("{path} is not where it stands"));
+    }
+    for name in scene.stored_names(node) {
+        let _ = (scene.stored(node, name), scene.value(node, name));
+    }
+    for name in scene.attribute_names(node) {
+        let _ = scene.attribute(node, &name);
+    }
+    for name in ["Name", "Position", "Orientation", "Enabled", "BrickColor", "Nothing", ""] {
+        let _ = scene.value(node, name);
+    }
+    let _ = (scene.tags(node), scene.source(node), scene.fixed(scene.class(node)));
+    Ok(())
+}
+
+/// Makes a few edits, and says which.
+fn edit(scene: &mut Scene, dice: &mut Dice) -> Vec<String> {
+    let mut done = Vec::new();
+    for _ in 0..=dice.below(5) {
+        let nodes: Vec<Node> = scene.subtree(scene.root()).take(3_000).collect();
+        let (node, other) = (*dice.pick(&nodes), *dice.pick(&nodes));
+        let said = format!("{}", scene.path(node));
+        let kind = dice.below(14);
+        let what = if node == scene.root() {
+            scene.create(node, *dice.pick(&["Folder", "Workspace", "Script"]), "New");
+            "create"
+        } else if kind < 7 {
+            change(scene, node, other, kind, dice)
+        } else {
+            rebuild(scene, node, other, kind, dice)
+        };
+        done.push(format!("{what} {said}"));
+    }
+    done
+}
+
+/// Edits of what an instance has.
+fn change(
+    scene: &mut Scene,
+    node: Node,
+    other: Node,
+    kind: usize,
+    dice: &mut Dice,
+) -> &'static str {
+    let names = scene.stored_names(node);
+    let name = if names.is_empty() { "Anything" } else { *dice.pick(&names) };
+    match kind {
+        0 => {
+            scene.rename(node, *dice.pick(&["Hostile", "", "Größe", "a<b>&\"']]>", " \n "]));
+            "rename"
+        }
+        1 => {
+            let value = scene.stored(other, name).or_else(|| scene.value(node, name));
+            let _ = scene.set(node, name, value.as_ref());
+            "set"
+        }
+        2 => {
+            let _ = scene.set(node, name, None);
+            "unset"
+        }
+        3 => {
+            let _ = scene.set(node, "@Hostile", Some(&Value::Float64(0.5)));
+            "attribute"
+        }
+        4 => {
+            let _ = scene.set(node, "Tags", Some(&Value::Tags(vec!["A".into(), "B".into()])));
+            "tags"
+        }
+        5 => {
+            let other = if other == scene.root() { node } else { other };
+            let target = scene.target(other);
+            let name = *dice.pick(&["Value", "PrimaryPart", "Part0", "NotInvented"]);
+            let _ = scene.set(node, name, Some(&Value::Ref(Some(target))));
+            "reference"
+        }
+        _ => {
+            if scene.is_script(node) {
+                scene.set_source(node, "return 1 -- <&]]>\r\n".to_owned());
+            } else {
+                let _ = scene.set(node, "NotInvented", Some(&Value::String("yet".into())));
+            }
+            "source"
+        }
+    }
+}
+
+/// Edits of the tree.
+fn rebuild(
+    scene: &mut Scene,
+    node: Node,
+    other: Node,
+    kind: usize,
+    dice: &mut Dice,
+) -> &'static str {
+    let index = Some(dice.below(5) as u32);
+    match kind {
+        7 | 8 => {
+            let class = scene.class(other).to_owned();
+            let class = if dice.below(2) == 0 { &class } else { "Part" };
+            let new = scene.create(node, class, "New");
+            let name = scene.stored_names(other).first().copied();
+            if let Some((name, value)) = name.and_then(|it| Some((it, scene.stored(other, it)?))) {
+                let _ = scene.set(new, name, Some(&value));
+            }
+            "create"
+        }
+        9 if scene.subtree(node).count() < 3_000 => {
+            let copy = scene.copy(node, other, "Copy");
+            let _ = scene.references_out_of(copy);
+            "copy"
+        }
+        10 => {
+            let _ = scene.move_to(node, other, index);
+            "move"
+        }
+        11 | 12 => {
+            let _ = (scene.references_into(node), scene.references_out_of(node));
+            scene.delete(node);
+            "delete"
+        }
+        _ => {
+            let Ok(subtree) = scene.encode_subtree(node) else { return "nothing" };
+            let subtree = Subtree::decode(&subtree).expect("what was encoded is a subtree");
+            if dice.below(2) == 0 {
+                scene.delete(node);
+            }
+            let other = if scene.is_live(other) { other } else { scene.root() };
+            scene.restore(subtree, other, index);
+            "restore"
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Damaged and malicious files: whatever is done to a file, it is refused, or it is a scene that can
+//! be walked, edited, written and read again. Never a panic, an endless loop, or more memory than
+//! the file has reason for.
+//!
+//! Every input follows from a file and the number of its round, so a failure can be had again. The
+//! normal run takes seconds. `VECTOR_HOSTILE=N` runs N times as many rounds, and
+//! `VECTOR_HOSTILE_FROM=N` begins at another round; a release build and a limit on memory
+//! (`ulimit -v 4000000`) suit such runs. An input that fails is written to the folder for temporary
+//! files, and its name is told.
+
+mod binary;
+mod cases;
+mod check;
+mod worst;
+mod xml;
+
+use std::env;
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use vector_daemon::core::scene::Format;
+use vector_tests::cases as shared;
+use vector_tests::{generated, places};
+
+/// Marsaglia's xorshift: the same numbers everywhere.
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    fn new(file: u64, round: u64) -> Self {
+        let seed = (file << 40 ^ round).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Self(seed | 1)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
+    }
+
+    /// A number below `n`, and 0 where there is none.
+    fn below(&mut self, n: usize) -> usize {
+        self.next() as usize % n.max(1)
+    }
+
+    fn pick<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+        &all[self.below(all.len())]
+    }
+
+    /// Numbers that files lie with.
+    fn number(&mut self) -> u32 {
+        match self.below(10) {
+            0 => 0,
+            1 => 1,
+            2 => 0x7fff_ffff,
+            3 => u32::MAX,
+            4 => 1 << 31,
+            5 => 70_000,
+            6 => self.next() as u32,
+            _ => self.below(40) as u32,
+        }
+    }
+
+    /// Where something of a length may begin, and one behind the last such place.
+    fn range(&mut self, len: usize, most: usize) -> std::ops::Range<usize> {
+        let start = self.below(len + 1);
+        let end = (start + self.below(most + 1)).min(len);
+        start..end
+    }
+}
+
+/// A file to be damaged.
+struct Base {
+    name: String,
+    bytes: Vec<u8>,
+}
+
+fn bases() -> Vec<Base> {
+    let mut bases = Vec::new();
+    let mut add = |name: String, bytes: Vec<u8>| bases.push(Base { name, bytes });
+    for format in places::Format::ALL {
+        let extension = format.extension();
+        add(format!("sample.{extension}"), places::sample(format));
+        let city = places::encode(&generated::generated(120), format);
+        add(format!("generated.{extension}"), city);
+    }
+    for format in [Format::Binary, Format::Xml] {
+        add(format!("engine {format:?}"), crate::engine::place(format));
+    }
+    add("odd.rbxlx".to_owned(), xml::ODD.as_bytes().to_vec());
+    if let Some(folder) = shared::cases() {
+        let mut paths: Vec<_> = fs::read_dir(folder.join("places"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| {
+                let extension = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
+                extension.starts_with("rbx")
+            })
+            .collect();
+        paths.sort();
+        for path in paths {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            add(name, fs::read(&path).unwrap());
+        }
+    }
+    bases
+}
+
+/// Damages a file, once or several times.
+fn damaged(base: &Base, other: &Base, dice: &mut Dice) -> Vec<u8> {
+    let mut bytes = base.bytes.clone();
+    for _ in 0..=[0, 0, 0, 1, 3][dice.below(5)] {
+        let is_binary = bytes.starts_with(b"<roblox!");
+        bytes = match dice.below(8) {
+            0 => raw(bytes, &other.bytes, dice),
+            _ if is_binary => binary::damage(&bytes, &other.bytes, dice),
+            _ => xml::damage(&bytes, &other.bytes, dice),
+        };
+    }
+    bytes
+}
+
+/// Damage that knows nothing of the format.
+fn raw(mut bytes: Vec<u8>, other: &[u8], dice: &mut Dice) -> Vec<u8> {
+    match dice.below(6) {
+        0 => bytes.truncate(dice.below(bytes.len() + 1)),
+        1 => {
+            for _ in 0..=dice.below(8) {
+                let at = dice.below(bytes.len());
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte ^= 1 << dice.below(8);
+                }
+            }
+        }
+        2 => overwrite(&mut bytes, dice),
+        3 => {
+            let (from, to) = (dice.range(other.len(), 400), dice.range(bytes.len(), 400));
+            bytes.splice(to, other[from].iter().copied());
+        }
+        4 => {
+            let gone = dice.range(bytes.len(), 60);
+            bytes.drain(gone);
+        }
+        _ => {
+            let again = dice.range(bytes.len(), 300);
+            let again = bytes[again].to_vec();
+            let at = dice.below(bytes.len() + 1);
+            bytes.splice(at..at, again);
+        }
+    }
+    bytes
+}
+
+/// Writes a lie over four bytes.
+fn overwrite(bytes: &mut [u8], dice: &mut Dice) {
+    let at = dice.below(bytes.len().saturating_sub(3));
+    let number = dice.number();
+    if let Some(four) = bytes.get_mut(at..at + 4) {
+        let number = if dice.below(4) == 0 { number.to_be_bytes() } else { number.to_le_bytes() };
+        four.copy_from_slice(&number);
+    }
+}
+
+fn variable(name: &str) -> Option<u64> {
+    env::var(name).ok()?.parse().ok()
+}
+
+/// How many rounds a file is worth: small ones are quick.
+fn rounds(base: &Base) -> u64 {
+    let rounds = match base.bytes.len() {
+        0..4_000 => 120,
+        4_000..40_000 => 40,
+        40_000..300_000 => 3,
+        _ => 1,
+    };
+    rounds * variable("VECTOR_HOSTILE").unwrap_or(1)
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    inputs: u64,
+    opened: u64,
+    written: u64,
+    slowest: Duration,
+    slowest_name: String,
+}
+
+/// Checks one input; a failure says which it was, and where it was put.
+fn run(bytes: Vec<u8>, name: &str, dice: &mut Dice, tally: &mut Tally) {
+    let (bytes, started): (Arc<[u8]>, _) = (bytes.into(), Instant::now());
+    let outcome = catch_unwind(AssertUnwindSafe(|| check::check(&bytes, dice)));
+    tally.inputs += 1;
+    let took = started.elapsed();
+    if took > tally.slowest {
+        (tally.slowest, tally.slowest_name) = (took, name.to_owned());
+    }
+    let why = match outcome {
+        Ok(Ok(stage)) => {
+            tally.opened += u64::from(stage > check::Stage::Refused);
+            tally.written += u64::from(stage == check::Stage::Written);
+            return;
+        }
+        Ok(Err(why)) => why,
+        Err(panic) => panic
+            .downcast_ref::<String>()
+            .cloned()
+            .or_else(|| panic.downcast_ref::<&str>().map(|it| (*it).to_owned()))
+            .unwrap_or_default(),
+    };
+    let file = format!("hostile {name}").replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let path = env::temp_dir().join(file);
+    fs::write(&path, &bytes).unwrap();
+    if variable("VECTOR_HOSTILE_ALL").is_some() {
+        eprintln!("{name} ({}): {why}", path.display());
+    } else {
+        panic!("{name} ({}): {why}", path.display());
+    }
+}
+
+#[test]
+fn damaged_files_do_no_harm() {
+    let (bases, mut tally) = (bases(), Tally::default());
+    let first = variable("VECTOR_HOSTILE_FROM").unwrap_or(0);
+    for (at, base) in bases.iter().enumerate() {
+        for round in first..first + rounds(base) {
+            let mut dice = Dice::new(at as u64, round);
+            let other = dice.pick(&bases);
+            let bytes = damaged(base, other, &mut dice);
+            run(bytes, &format!("{} {round}", base.name), &mut dice, &mut tally);
+        }
+    }
+    println!("{tally:?}");
+    // Damage that leaves nothing to open finds nothing.
+    assert!(tally.opened * 4 > tally.inputs && tally.written * 8 > tally.inputs, "{tally:?}");
+}
+
+/// An input that failed once, to see why.
+#[test]
+fn an_input_from_outside_does_no_harm() {
+    let Some(path) = env::var_os("VECTOR_HOSTILE_FILE") else { return };
+    let bytes = fs::read(Path::new(&path)).unwrap();
+    for round in 0..50 {
+        let name = format!("outside {round}");
+        run(bytes.clone(), &name, &mut Dice::new(0, round), &mut Tally::default());
+    }
+}
