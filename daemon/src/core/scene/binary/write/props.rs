@@ -359,7 +359,7 @@ impl<'a> Output<'a> {
                 out.extend_from_slice(&plan.blank);
                 Ok(())
             }
-            it => { eprintln!("DBG {it:?} ty {} key {} replaced {is_replaced}", plan.ty, plan.key); Err(cannot(&group.name, &plan.name)) }
+            _ => Err(cannot(&group.name, &plan.name)),
         }
     }
 }
