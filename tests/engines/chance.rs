@@ -157,8 +157,18 @@ impl Chance {
         if self.one_in(3) {
             return PhysicalProperties::Default;
         }
-        let [a, b, c, d, e, f] = [(); 6].map(|()| self.below(100) as f32 / 10.0);
-        CustomPhysicalProperties::new(a, b, c, d, e, f).into()
+        let mut next = || self.below(100) as f32 / 10.0;
+        let (density, friction, elasticity) = (next(), next(), next());
+        let (weight, other_weight, absorption) = (next(), next(), next());
+        CustomPhysicalProperties::new(
+            density,
+            friction,
+            elasticity,
+            weight,
+            other_weight,
+            absorption,
+        )
+        .into()
     }
 
     pub(super) fn brick_colour(&mut self) -> BrickColor {

@@ -207,9 +207,10 @@ fn fill(grown: &mut Grown, raw: bool, xml: bool, chance: &mut Chance) {
                 // The crates have no way to write it.
                 continue;
             }
-            set.push(match raw {
-                true => (property.stored.0, as_stored(value, property.stored.1)),
-                false => (property.name, value),
+            set.push(if raw {
+                (property.stored.0, as_stored(value, property.stored.1))
+            } else {
+                (property.name, value)
             });
         }
         if chance.one_in(5) {
@@ -218,9 +219,10 @@ fn fill(grown: &mut Grown, raw: bool, xml: bool, chance: &mut Chance) {
         }
         if chance.one_in(3) && !known.is_empty() {
             let value = chance.value(VariantType::Attributes, &[]);
-            set.push(match raw {
-                true => ("AttributesSerialize", as_stored(value, VariantType::BinaryString)),
-                false => ("Attributes", value),
+            set.push(if raw {
+                ("AttributesSerialize", as_stored(value, VariantType::BinaryString))
+            } else {
+                ("Attributes", value)
             });
         }
         for name in ["UniqueId", "HistoryId"] {
@@ -339,7 +341,7 @@ fn set_otherwise(mut text: String, chance: &mut Chance) -> (String, String) {
             _ => it.to_owned(),
         });
         text = each(&text, "<Item", "</Item>", |it| match it.split_once('>') {
-            Some((tag, inside)) if inside == "</Item>" => format!("{tag}/>"),
+            Some((tag, "</Item>")) => format!("{tag}/>"),
             _ => it.to_owned(),
         });
     }

@@ -1,1 +1,246 @@
 //! Files that once did harm, one by one.
+
+use std::fmt::Debug;
+
+use scene_schemas::Value;
+use vector_daemon::core::scene::diff::diff;
+use vector_daemon::core::scene::{Node, Scene, Subtree};
+
+use super::binary::Chunk;
+use super::worst::{file, inst, item, prnt, prop, xml};
+
+fn open(bytes: &[u8]) -> Scene {
+    Scene::decode(bytes).unwrap()
+}
+
+fn first(scene: &Scene) -> Node {
+    scene.children(scene.root()).next().unwrap()
+}
+
+/// What was written is what the scene says.
+#[track_caller]
+fn assert_written(scene: &mut Scene) -> Scene {
+    let after = scene.encode().unwrap();
+    let read = open(&after);
+    let none = [];
+    assert_eq!(diff(scene, &read), none, "{}", String::from_utf8_lossy(&after));
+    assert_eq!(read.len(), scene.len());
+    read
+}
+
+#[track_caller]
+fn assert_refused<T: Debug, E: ToString>(result: Result<T, E>, why: &str) {
+    let said = result.map_err(|error| error.to_string()).unwrap_err();
+    assert!(said.contains(why), "{said}");
+}
+
+fn parts(numbers: &[i32]) -> Vec<u8> {
+    file(&[inst(0, "Part", numbers), prnt(numbers, &vec![-1; numbers.len()])])
+}
+
+#[test]
+fn numbers_at_their_ends_are_no_trouble() {
+    let mut bytes = parts(&[i32::MAX, 0, 3]);
+    bytes[16..24].fill(0xff);
+    let mut scene = open(&bytes);
+    let new = [0; 4].map(|_| scene.create(scene.root(), "Folder", "New"));
+    assert_written(&mut scene);
+    assert_eq!(new.map(|node| scene.written_id(node).0), ["ref:1", "ref:2", "ref:4", "ref:5"]);
+    assert!(Scene::decode(&parts(&[-1])).is_err(), "nobody's number");
+    for referent in ["4294967295", "2147483647", "RBX000000000000000000000000FFFFFFFF"] {
+        let mut scene = open(&xml(&format!("<Item class=\"Part\" referent=\"{referent}\"/>")));
+        scene.create(scene.root(), "Folder", "New");
+        scene.create(scene.root(), "Folder", "New");
+        assert_written(&mut scene);
+    }
+}
+
+#[test]
+fn nobody_becomes_what_a_lost_reference_means() {
+    let numbers = [0, 1];
+    let refs = prop(0, "Value", &[&[0x13][..], &super::binary::planes(&[2, 3])].concat());
+    let parents = prnt(&[0, 1, 5], &[-1, 4, 0]);
+    let mut scene = open(&file(&[inst(0, "ObjectValue", &numbers), refs, parents]));
+    scene.create(scene.root(), "Folder", "New");
+    let new = scene.create(scene.root(), "Folder", "New");
+    assert_written(&mut scene);
+    assert_eq!(scene.written_id(new).0, "ref:7");
+    let mut scene = open(&xml(
+        "<Item class=\"ObjectValue\" referent=\"0\"><Properties><Ref name=\"Value\">1</Ref>\
+         <Content name=\"C\"><Ref>2</Ref></Content></Properties></Item>",
+    ));
+    let new = scene.create(scene.root(), "Folder", "New");
+    assert_written(&mut scene);
+    assert_eq!(scene.written_id(new).0, "ref:3");
+}
+
+#[test]
+fn an_instance_that_hangs_loose_keeps_its_number() {
+    let mut scene = open(&file(&[inst(0, "Part", &[0, 1]), prnt(&[1], &[-1])]));
+    let new = scene.create(scene.root(), "Folder", "New");
+    let removed = Subtree::decode(&scene.encode_subtree(new).unwrap()).unwrap();
+    scene.restore(removed, scene.root(), None);
+    assert_written(&mut scene);
+}
+
+#[test]
+fn a_new_class_does_not_take_the_properties_of_another() {
+    let stray = prop(1, "Anchored", &[2, 1, 1, 1]);
+    let mut scene = open(&file(&[inst(0, "Part", &[0]), stray, prnt(&[0], &[-1])]));
+    scene.create(scene.root(), "Folder", "New");
+    assert_written(&mut scene);
+}
+
+#[test]
+fn a_class_without_instances_stays() {
+    let bytes = file(&[inst(0, "Part", &[]), prop(0, "Anchored", &[2]), prnt(&[], &[])]);
+    assert_eq!(open(&bytes).encode().unwrap(), bytes);
+}
+
+#[test]
+fn two_columns_of_names_are_refused() {
+    let name = || prop(0, "Name", &[1, 1, 0, 0, 0, b'a']);
+    let bytes = file(&[inst(0, "Part", &[0]), name(), name(), prnt(&[0], &[-1])]);
+    assert_refused(Scene::decode(&bytes), "damaged");
+}
+
+#[test]
+fn shared_strings_that_are_damaged_get_no_more() {
+    let table = |count: u8, behind: &[u8]| {
+        let entry = [&[0; 16][..], &[1, 0, 0, 0, b'x']].concat();
+        Chunk::new(*b"SSTR", [&[0, 0, 0, 0, count, 0, 0, 0], &entry[..], behind].concat())
+    };
+    let with = |table: Chunk, index: u8| {
+        let values = [0x1c, 0, 0, 0, 0, 0, 0, 0, index];
+        let mesh = |id, number| inst(id, "MeshPart", &[number]);
+        let column = prop(
+            0,
+            "PhysicalConfigData",
+            &values[..1].iter().chain(&values[5..]).copied().collect::<Vec<_>>(),
+        );
+        open(&file(&[table, mesh(0, 0), mesh(1, 1), column, prnt(&[0, 1], &[-1, -1])]))
+    };
+    let set = |scene: &mut Scene| {
+        let last = scene.children(scene.root()).last().unwrap();
+        let value = Value::SharedString(b"new".to_vec());
+        scene.set(last, "PhysicalConfigData", Some(&value)).unwrap();
+    };
+    for (table, index) in [(table(2, b"short"), 0), (table(1, b""), 1)] {
+        let mut scene = with(table, index);
+        set(&mut scene);
+        assert_refused(scene.encode(), "shared strings");
+    }
+    let mut scene = with(table(1, b"behind"), 0);
+    set(&mut scene);
+    assert_written(&mut scene);
+}
+
+#[test]
+fn a_column_of_another_type_does_not_say_what_is_new() {
+    let colours = prop(0, "Size", &[&[0x0c][..], &[0; 12]].concat());
+    let mut scene = open(&file(&[inst(0, "Part", &[0]), colours, prnt(&[0], &[-1])]));
+    scene.create(scene.root(), "Part", "New");
+    assert_refused(scene.encode(), "cannot hold");
+}
+
+#[test]
+fn lengths_of_attributes_are_not_believed() {
+    let inner = [&[1, 0, 0, 0, 1, 0, 0, 0, b'a', 0x19][..], &[0xff; 8]].concat();
+    let len = (inner.len() as u32).to_le_bytes();
+    let values = [&[1][..], &len, &inner].concat();
+    let chunks =
+        [inst(0, "Part", &[0]), prop(0, "AttributesSerialize", &values), prnt(&[0], &[-1])];
+    let scene = open(&file(&chunks));
+    assert_eq!(scene.stored(first(&scene), "Attributes"), Some(Value::Binary(inner)));
+}
+
+#[test]
+fn unknown_classes_have_tags_and_attributes() {
+    for bytes in [parts(&[0]), item("")] {
+        let mut scene = open(&bytes);
+        let new = scene.create(scene.root(), "ClassOfTomorrow", "New");
+        scene.set(new, "Tags", Some(&Value::Tags(vec!["A".to_owned()]))).unwrap();
+        scene.set(new, "@Level", Some(&Value::Float64(1.0))).unwrap();
+        assert_written(&mut scene);
+    }
+}
+
+#[test]
+fn referents_are_compared_as_they_read() {
+    let bytes =
+        xml("<Item class=\"Part\" referent=\"&#65;\"/><Item class=\"Part\" referent=\"#0\"/>");
+    let scene = open(&bytes);
+    for node in scene.children(scene.root()) {
+        assert_eq!(scene.by_id(&scene.id(node)), Some(node));
+    }
+}
+
+#[test]
+fn what_cannot_be_named_is_not_pointed_to() {
+    let bytes =
+        xml("<Item class=\"Part\"/><Item class=\"Part\" referent=\"a\"/><Item class=\"Part\" \
+         referent=\"a\"/><Item class=\"ObjectValue\" referent=\"b\"/>");
+    for (at, is_refused) in [(0, true), (1, false), (2, true)] {
+        let mut scene = open(&bytes);
+        let nodes: Vec<_> = scene.children(scene.root()).collect();
+        let target = scene.target(nodes[at]);
+        scene.set(nodes[3], "Value", Some(&Value::Ref(Some(target)))).unwrap();
+        if is_refused {
+            assert_refused(scene.encode(), "no referent of its own");
+        } else {
+            assert_written(&mut scene);
+        }
+    }
+    let mut scene = open(&bytes);
+    let nodes: Vec<_> = scene.children(scene.root()).collect();
+    scene.move_to(nodes[1], scene.root(), None).unwrap();
+    assert_refused(scene.encode(), "by the same name");
+}
+
+#[test]
+fn an_item_without_a_name_can_be_called_anything() {
+    let bytes = xml(
+        "<Item class=\"Part\"><Properties><bool name=\"Anchored\">true</bool></Properties></Item>",
+    );
+    let mut scene = open(&bytes);
+    let (mark, node) = (scene.mark(), first(&scene));
+    scene.copy(node, scene.root(), "Copy");
+    assert_written(&mut scene);
+    scene.rename(node, "Other");
+    assert_written(&mut scene);
+    scene.rollback(mark);
+    assert_eq!(scene.encode().unwrap(), bytes);
+    let bytes = xml("<Item class=\"Part\"/>");
+    let mut scene = open(&bytes);
+    let mark = scene.mark();
+    scene.rename(first(&scene), "Other");
+    scene.rollback(mark);
+    assert_eq!(scene.encode().unwrap(), bytes);
+}
+
+#[test]
+fn properties_behind_children_are_refused() {
+    let bytes = xml("<Item class=\"Part\"><Item class=\"Part\"/><Properties></Properties></Item>");
+    assert_refused(Scene::decode(&bytes), "behind its children");
+}
+
+#[test]
+fn a_property_that_stands_twice_is_taken_off_twice() {
+    let mut scene =
+        open(&item("<bool name=\"Anchored\">true</bool><bool name=\"Anchored\">true</bool>"));
+    let node = first(&scene);
+    scene.set(node, "Anchored", None).unwrap();
+    let read = assert_written(&mut scene);
+    assert_eq!(read.stored(first(&read), "Anchored"), None);
+}
+
+#[test]
+fn nothing_points_to_an_item_called_null() {
+    let mut scene = open(&xml(
+        "<Item class=\"Part\" referent=\"null\"/><Item class=\"ObjectValue\" referent=\"b\"/>",
+    ));
+    let nodes: Vec<_> = scene.children(scene.root()).collect();
+    let target = scene.target(nodes[0]);
+    scene.set(nodes[1], "Value", Some(&Value::Ref(Some(target)))).unwrap();
+    assert_refused(scene.encode(), "no referent of its own");
+}

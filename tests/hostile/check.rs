@@ -61,26 +61,18 @@ pub(super) fn check(bytes: &Arc<[u8]>, dice: &mut Dice) -> Result<Stage, String>
 
 /// What was written can be read, and is what the scene says.
 fn hold(scene: &Scene, after: &[u8], edits: &[String]) -> Result<(), String> {
-    let read = Scene::decode(after).map_err(|why| {
-        let _ = std::fs::write(std::env::temp_dir().join("hostile-written"), after);
-        format!("{edits:?}: what was written does not open: {why}")
-    })?;
+    let read = Scene::decode(after)
+        .map_err(|why| format!("{edits:?}: what was written does not open: {why}"))?;
     if read.len() != scene.len() {
         return Err(format!("{edits:?}: {} instances became {}", scene.len(), read.len()));
     }
-    for (before, after) in [(scene, &read), (&read, scene)] {
-        let found = diff(before, after);
+    for (old, new) in [(scene, &read), (&read, scene)] {
+        let found = diff(old, new);
         if let Some(first) = found.first() {
-            let _ =
-                std::fs::write(std::env::temp_dir().join("hostile-written"), after_bytes(&read));
             return Err(format!("{edits:?}: {} differences, such as {first:?}", found.len()));
         }
     }
     Ok(())
-}
-
-fn after_bytes(scene: &Scene) -> Vec<u8> {
-    scene.runs().flatten().copied().collect()
 }
 
 fn walk(scene: &Scene, dice: &mut Dice) -> Result<(), String> {
@@ -141,7 +133,8 @@ fn edit(scene: &mut Scene, dice: &mut Dice) -> Vec<String> {
         let said = format!("{}", scene.path(node));
         let kind = dice.below(14);
         let what = if node == scene.root() {
-            scene.create(node, *dice.pick(&["Folder", "Workspace", "Script"]), "New");
+            let class = *dice.pick(&["Folder", "Workspace", "Script"]);
+            scene.create(node, class, "New");
             "create"
         } else if kind < 7 {
             change(scene, node, other, kind, dice)
@@ -165,7 +158,8 @@ fn change(
     let name = if names.is_empty() { "Anything" } else { *dice.pick(&names) };
     match kind {
         0 => {
-            scene.rename(node, *dice.pick(&["Hostile", "", "Größe", "a<b>&\"']]>", " \n "]));
+            let name = *dice.pick(&["Hostile", "", "Größe", "a<b>&\"']]>", " \n "]);
+            scene.rename(node, name);
             "rename"
         }
         1 => {

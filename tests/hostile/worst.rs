@@ -87,7 +87,7 @@ fn edits(scene: &mut Scene, nodes: &[Node]) {
     }
 }
 
-fn inst(id: u32, class: &str, numbers: &[i32]) -> Chunk {
+pub(super) fn inst(id: u32, class: &str, numbers: &[i32]) -> Chunk {
     let mut content = id.to_le_bytes().to_vec();
     content.extend((class.len() as u32).to_le_bytes());
     content.extend(class.bytes());
@@ -97,7 +97,7 @@ fn inst(id: u32, class: &str, numbers: &[i32]) -> Chunk {
     Chunk::new(*b"INST", content)
 }
 
-fn prop(id: u32, name: &str, values: &[u8]) -> Chunk {
+pub(super) fn prop(id: u32, name: &str, values: &[u8]) -> Chunk {
     let mut content = id.to_le_bytes().to_vec();
     content.extend((name.len() as u32).to_le_bytes());
     content.extend(name.bytes());
@@ -105,7 +105,7 @@ fn prop(id: u32, name: &str, values: &[u8]) -> Chunk {
     Chunk::new(*b"PROP", content)
 }
 
-fn prnt(children: &[i32], parents: &[i32]) -> Chunk {
+pub(super) fn prnt(children: &[i32], parents: &[i32]) -> Chunk {
     let mut content = vec![0];
     content.extend((children.len() as u32).to_le_bytes());
     content.extend(planes(children));
@@ -113,7 +113,7 @@ fn prnt(children: &[i32], parents: &[i32]) -> Chunk {
     Chunk::new(*b"PRNT", content)
 }
 
-fn file(chunks: &[Chunk]) -> Vec<u8> {
+pub(super) fn file(chunks: &[Chunk]) -> Vec<u8> {
     let mut bytes = b"<roblox!\x89\xff\x0d\x0a\x1a\x0a\0\0".to_vec();
     bytes.extend([1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     for chunk in chunks {
@@ -191,11 +191,11 @@ fn binary_files_with_many() {
     measure("a chunk that unpacks to much", flat("Part", 1, vec![bomb]));
 }
 
-fn xml(inside: &str) -> Vec<u8> {
+pub(super) fn xml(inside: &str) -> Vec<u8> {
     format!("<roblox version=\"4\">{inside}</roblox>").into_bytes()
 }
 
-fn item(properties: &str) -> Vec<u8> {
+pub(super) fn item(properties: &str) -> Vec<u8> {
     xml(&format!(
         "<Item class=\"Part\" referent=\"a\"><Properties>{properties}</Properties></Item>"
     ))

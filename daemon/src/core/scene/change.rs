@@ -114,6 +114,7 @@ impl Scene {
         match done {
             Done::Stored { node, column, before } => {
                 self.edits.put_slot(column, node, before);
+                self.point_again(node, column);
             }
             Done::Renamed { node, before } => self.tree.rename(node, &before),
             Done::Inserted { node } => self.take_out(node),
@@ -125,6 +126,18 @@ impl Scene {
                 self.deleted.remove(&node);
                 self.tree.link(node, parent, Some(index as usize));
             }
+        }
+    }
+
+    /// Who points to whom may have been asked while something else stood here.
+    fn point_again(&mut self, node: u32, column: u32) {
+        let (class, key) = (self.tree.class(node), self.edits.key(column));
+        if let Some(pointers) = &mut self.journal.pointers
+            && let Some(key) = key
+            && let Edit::Set(value) = self.edits.get(class, key, node)
+            && let Some(to) = pointed(value)
+        {
+            pointers.entry(to).or_default().push((node, key));
         }
     }
 

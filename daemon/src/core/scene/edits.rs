@@ -96,6 +96,11 @@ impl Edits {
         column
     }
 
+    /// The property of a column.
+    pub(super) fn key(&self, column: u32) -> Option<Ustr> {
+        self.columns.get(column as usize).map(|column| column.key)
+    }
+
     /// Sets what stands for a property; says what stood there.
     pub(super) fn put(&mut self, column: u32, node: u32, value: Option<Variant>) -> Slot {
         let slot = match value {

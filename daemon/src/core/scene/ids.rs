@@ -17,6 +17,8 @@ pub(super) fn after(number: u32) -> u32 {
 pub(super) struct Ids {
     of: FxHashMap<u32, Arc<str>>,
     nodes: FxHashMap<Arc<str>, u32>,
+    /// Who had an id before the one that has it now, oldest first.
+    before: FxHashMap<Arc<str>, Vec<u32>>,
 }
 
 impl Ids {
@@ -31,14 +33,23 @@ impl Ids {
     pub(super) fn set(&mut self, node: u32, id: &str) {
         let id: Arc<str> = id.into();
         self.of.insert(node, Arc::clone(&id));
-        self.nodes.insert(id, node);
+        if let Some(before) = self.nodes.insert(Arc::clone(&id), node) {
+            self.before.entry(id).or_default().push(before);
+        }
     }
 
     pub(super) fn remove(&mut self, node: u32) {
-        if let Some(id) = self.of.remove(&node)
-            && self.node(&id) == Some(node)
-        {
-            self.nodes.remove(&id);
+        let Some(id) = self.of.remove(&node) else {
+            return;
+        };
+        let before = self.before.get_mut(&id);
+        if self.nodes.get(&id) == Some(&node) {
+            match before.and_then(Vec::pop) {
+                Some(before) => self.nodes.insert(id, before),
+                None => self.nodes.remove(&id),
+            };
+        } else if let Some(before) = before {
+            before.retain(|it| *it != node);
         }
     }
 

@@ -17,7 +17,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 
 use rbx_dom_weak::Ustr;
@@ -57,6 +57,8 @@ pub(super) struct Binary {
     dangling: OnceCell<FxHashSet<i32>>,
     /// The groups of each class of the scene.
     by_class: OnceCell<FxHashMap<u32, Vec<usize>>>,
+    /// What was said of classes whose instances were asked to come or go.
+    fixed: RefCell<FxHashMap<u32, Option<String>>>,
 }
 
 /// The strings that values share.
@@ -183,6 +185,7 @@ impl Binary {
             strangers: FxHashSet::default(),
             dangling: OnceCell::new(),
             by_class: OnceCell::new(),
+            fixed: RefCell::default(),
         };
         let mut builder = Builder::new(binary.believable_count());
         let mut ids = FxHashSet::default();
@@ -520,6 +523,15 @@ impl Binary {
 
     /// Why no instance of a class can come or go; none where it can.
     pub(super) fn fixed(&self, class: u32) -> Option<String> {
+        let known = self.fixed.borrow().get(&class).cloned();
+        known.unwrap_or_else(|| {
+            let why = self.find_fixed(class);
+            self.fixed.borrow_mut().insert(class, why.clone());
+            why
+        })
+    }
+
+    fn find_fixed(&self, class: u32) -> Option<String> {
         let by_class = self.by_class.get_or_init(|| {
             let mut by_class: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
             for (at, group) in self.groups.iter().enumerate() {

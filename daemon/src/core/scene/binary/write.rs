@@ -183,7 +183,9 @@ impl<'a> Output<'a> {
             self.write_instances(&rows)?;
         }
         if rows.len() == 0 {
-            for prop in group.props.iter().chain(&group.names) {
+            // A class that had no instances before stays as it is.
+            let props = group.props.iter().chain(&group.names);
+            for prop in props.filter(|_| !rows.is_same()) {
                 self.drop_chunk(self.binary.props[*prop as usize].chunk);
             }
             return Ok(());

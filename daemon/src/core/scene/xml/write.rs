@@ -392,7 +392,7 @@ impl Links for Output<'_> {
             Some(node) => {
                 let id = self.id(node);
                 let is_read = node < self.changes.tree.read_len();
-                if id.is_empty() || is_read && self.xml.node(&id) != Some(node) {
+                if id.is_empty() || id == "null" || is_read && self.xml.node(&id) != Some(node) {
                     self.unnamed = Some(node);
                 }
                 id

@@ -55,7 +55,6 @@ impl Output<'_> {
 
     fn name_property(&mut self, node: u32, lead: &[u8]) -> Result<(), CodecError> {
         let name = Variant::String(self.changes.tree.name_text(node).to_owned());
-        self.pieces.add(lead.to_vec());
         let element = self.element(NAME, &name)?;
         self.pieces.add(lead.to_vec());
         self.pieces.add(element);
