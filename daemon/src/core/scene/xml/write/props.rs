@@ -231,6 +231,11 @@ impl Output<'_> {
     /// Whether an element has a value for a property that was removed, which another element has
     /// outdone so far.
     fn is_twin_of_removed(&self, node: u32, element: &Element<'_>, keys: &[Ustr]) -> bool {
+        let edits = self.changes.edits;
+        let mut columns = edits.of_class(self.changes.tree.class(node));
+        if !columns.any(|column| edits.of(column, node) == Edit::Removed) {
+            return false;
+        }
         let shown;
         let names = match reflection::known(self.changes.tree.class_name(node), &element.name) {
             Known::Shown(name, _) => {
