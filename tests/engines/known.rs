@@ -6,7 +6,7 @@ use rbx_reflection::ReflectionDatabase;
 use rbx_types::{Content, Enum, UDim, Variant};
 use scene_schemas::Value;
 use vector_daemon::core::scene::diff::diff;
-use vector_daemon::core::scene::{Format, Node, Scene, Subtree};
+use vector_daemon::core::scene::{Format, Node, Scene, Subtree, reflection};
 use vector_tests::oracle::Tree;
 
 use crate::engine::chunks;
@@ -69,6 +69,34 @@ fn a_value_that_is_taken_away_does_not_come_back_under_an_older_name() {
     scene.set(nth(&scene, 0), "Color", None).unwrap();
     let found = read(&scene.encode().unwrap(), "Color");
     assert_eq!(found, [("P".to_owned(), None)]);
+}
+
+#[test]
+fn nor_does_it_when_the_instance_is_written_down_and_brought_back() {
+    let screen = InstanceBuilder::new("ScreenGui")
+        .with_property("IgnoreGuiInset", true)
+        .with_property("ScreenInsets", Enum::from_u32(0));
+    let xml = "<roblox version=\"4\"><Item class=\"ScreenGui\" referent=\"0\"><Properties>\
+        <string name=\"Name\">S</string><bool name=\"IgnoreGuiInset\">true</bool>\
+        <token name=\"ScreenInsets\">0</token></Properties></Item></roblox>";
+    // A binary file may say the default.
+    let default = reflection::default_of("ScreenGui", "ScreenInsets");
+    for file in [binary(vec![screen]), xml.as_bytes().to_vec()] {
+        for is_removed_first in [true, false] {
+            let mut scene = Scene::decode(&file).unwrap();
+            let node = nth(&scene, 0);
+            if is_removed_first {
+                scene.set(node, "ScreenInsets", None).unwrap();
+            }
+            let bytes = scene.encode_subtree(node).unwrap();
+            scene.delete(node);
+            let again = scene.restore(Subtree::decode(&bytes).unwrap(), scene.root(), None);
+            scene.set(again, "ScreenInsets", None).unwrap();
+            let found = read(&scene.encode().unwrap(), "ScreenInsets");
+            let value = found[0].1.as_ref();
+            assert!(value.is_none() || value == default, "{is_removed_first}: {value:?}");
+        }
+    }
 }
 
 #[test]

@@ -51,9 +51,11 @@ fn measure(name: &str, bytes: Vec<u8>) {
     }
     let total = started.elapsed();
     println!("{name}: {size} bytes, {result}, peak {} MB, {times:.2?}", peak());
-    // Generous, because machines differ: the square of it would be minutes.
-    let most = Duration::from_secs(10 * variable("VECTOR_HOSTILE").unwrap_or(1));
-    assert!(total < most, "{name}: {total:?}");
+    // Generous, because machines differ: the square of it would be minutes. Only where somebody
+    // asks for it: a test run may share its machine.
+    if let Some(times) = variable("VECTOR_HOSTILE") {
+        assert!(total < Duration::from_secs(10 * times), "{name}: {total:?}");
+    }
 }
 
 fn says(scene: &Scene, nodes: &[Node]) {

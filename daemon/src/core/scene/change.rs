@@ -13,8 +13,9 @@ use scene_schemas::entry::Seq;
 
 use super::codec::{CodecError, Format};
 use super::edits::Edit;
+use super::stored::HIDDEN;
 use super::tree::ROOT;
-use super::{Node, Scene, node_of, reference_to};
+use super::{Node, Scene, node_of, reference_to, reflection};
 use crate::core::refusal::{Refusal, refuse};
 
 /// What was done, oldest first.
@@ -259,7 +260,8 @@ impl Scene {
             if let Some(parent) = from.tree.parent(node).and_then(|it| copies.get(&it)) {
                 self.tree.link(copy, *parent, None);
             }
-            for key in from.keys(node) {
+            let class = from.tree.class_name(node);
+            for key in from.keys(node).into_iter().filter(|key| !is_outdone(class, *key)) {
                 if let Some(value) = from.variant(node, key) {
                     let column = self.edits.column(self.tree.class(copy), key);
                     self.edits.put(column, copy, Some(moved(&value, &copies)));
@@ -537,6 +539,12 @@ impl Scene {
         model.tree.link(node, ROOT, None);
         model.encode()
     }
+}
+
+/// Whether something hidden has a value for a property for which another counts. That other one can
+/// go, now or later, and this one would count in its place.
+fn is_outdone(class: &str, key: Ustr) -> bool {
+    key.strip_prefix(HIDDEN).is_some_and(|name| !reflection::meant(class, name).is_empty())
 }
 
 /// The instance that a value points to.

@@ -196,6 +196,15 @@ pub fn known(class_name: &str, stored: &str) -> Known {
     }
 }
 
+/// The properties that a name that stands in a file has a value for.
+pub fn meant(class_name: &str, stored: &str) -> Vec<&'static str> {
+    match known(class_name, stored) {
+        Known::Shown(name, _) => vec![name],
+        Known::Replaced(_, migration) => migration.new_property_names().to_vec(),
+        Known::Hidden | Known::Unknown => Vec::new(),
+    }
+}
+
 /// The name and type under which files have a property; none where reflection does not know it.
 pub fn written(class_name: &str, property: &str) -> Option<(&'static str, VariantType)> {
     let (class, found) = found(class_name, property)?;

@@ -8,7 +8,7 @@ use super::Output;
 use crate::core::scene::change::pointed;
 use crate::core::scene::codec::CodecError;
 use crate::core::scene::edits::{Edit, Slot};
-use crate::core::scene::reflection::{self, Known};
+use crate::core::scene::reflection;
 use crate::core::scene::stored::{self, HIDDEN, Layout};
 use crate::core::scene::xml::props::Element;
 use crate::core::scene::xml::value::{self, Links, TextTag};
@@ -95,10 +95,11 @@ impl Output<'_> {
     /// The properties of an item that was read, with what was edited.
     pub(super) fn edit_properties(&mut self, node: u32, depth: usize) -> Result<(), CodecError> {
         let start = self.xml.span(node).props.0 as usize;
+        let has_removed = self.has_removed(node);
         let (elements, layout) = self.xml.properties(node);
         let mut behind = 0;
         for (at, element) in (0..).zip(&elements) {
-            match self.replacement(node, node, at, element, &layout)? {
+            match self.replacement((node, node), at, element, &layout, has_removed)? {
                 None => {}
                 Some(new) if new.is_empty() => {
                     // It goes with the line that it stands on.
@@ -142,12 +143,13 @@ impl Output<'_> {
     /// The properties of a copy: those of what it was copied of, with what was edited.
     fn copy_properties(&mut self, node: u32, base: u32, depth: usize) -> Result<(), CodecError> {
         let content = self.xml.content(base);
+        let has_removed = self.has_removed(node);
         let (elements, layout) = self.xml.properties(base);
         let (mut out, mut behind) = (Vec::new(), 0);
         for (at, element) in (0..).zip(&elements) {
             let gap = content.get(behind..element.whole.start).unwrap_or_default();
             behind = element.whole.end;
-            let new = self.replacement(node, base, at, element, &layout)?;
+            let new = self.replacement((node, base), at, element, &layout, has_removed)?;
             let bytes = match &new {
                 Some(new) => new.as_slice(),
                 None => content.get(element.whole.clone()).unwrap_or_default(),
@@ -171,11 +173,11 @@ impl Output<'_> {
     /// What an element of `base` becomes for `node`: none where it stays, nothing where it goes.
     fn replacement(
         &mut self,
-        node: u32,
-        base: u32,
+        (node, base): (u32, u32),
         at: u32,
         element: &Element<'_>,
         layout: &Layout,
+        has_removed: bool,
     ) -> Result<Option<Vec<u8>>, CodecError> {
         let content = self.xml.content(base);
         if element.name == NAME {
@@ -188,7 +190,7 @@ impl Output<'_> {
         }
         let keys: Vec<Ustr> = layout.standing_on(at).collect();
         let is_edited = |key: &Ustr| self.edit(node, *key) != Edit::None;
-        let is_twin = self.is_twin_of_removed(node, element, &keys);
+        let is_twin = has_removed && self.is_twin_of_removed(node, element, &keys);
         if is_twin && keys.iter().all(|key| key.starts_with(HIDDEN)) {
             return Ok(Some(Vec::new()));
         }
@@ -228,23 +230,17 @@ impl Output<'_> {
         }
     }
 
+    /// Whether a property was taken off an instance.
+    fn has_removed(&self, node: u32) -> bool {
+        let edits = self.changes.edits;
+        let mut columns = edits.of_class(self.changes.tree.class(node));
+        columns.any(|column| edits.of(column, node) == Edit::Removed)
+    }
+
     /// Whether an element has a value for a property that was removed, which another element has
     /// outdone so far.
     fn is_twin_of_removed(&self, node: u32, element: &Element<'_>, keys: &[Ustr]) -> bool {
-        let edits = self.changes.edits;
-        let mut columns = edits.of_class(self.changes.tree.class(node));
-        if !columns.any(|column| edits.of(column, node) == Edit::Removed) {
-            return false;
-        }
-        let shown;
-        let names = match reflection::known(self.changes.tree.class_name(node), &element.name) {
-            Known::Shown(name, _) => {
-                shown = [name];
-                &shown[..]
-            }
-            Known::Replaced(_, migration) => migration.new_property_names(),
-            Known::Hidden | Known::Unknown => return false,
-        };
+        let names = reflection::meant(self.changes.tree.class_name(node), &element.name);
         let is_removed = |key: Ustr| self.edit(node, key) == Edit::Removed && !keys.contains(&key);
         names.iter().any(|name| is_removed(ustr(name)))
     }
