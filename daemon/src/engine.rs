@@ -147,8 +147,8 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Ends without tidying up, for a process that ends as well: taking a large tree apart takes as
-    /// long as a tenth of reading it.
+    /// Ends without tidying up, for a process that ends as well: what a large scene holds need not be
+    /// given back piece by piece.
     pub fn leave(self) {
         std::mem::forget((self.scene, self.state));
     }

@@ -5,6 +5,8 @@
 
 use rbx_types::Attributes;
 
+use super::bytes::Bytes;
+
 /// Reads attributes; none where the bytes are none.
 pub(super) fn read(bytes: &[u8]) -> Option<Attributes> {
     fits(bytes)?;
@@ -12,34 +14,34 @@ pub(super) fn read(bytes: &[u8]) -> Option<Attributes> {
 }
 
 /// Goes over all attributes; none where one of them says more than there is.
-fn fits(mut rest: &[u8]) -> Option<()> {
-    if rest.is_empty() {
+fn fits(bytes: &[u8]) -> Option<()> {
+    if bytes.is_empty() {
         return Some(());
     }
-    for _ in 0..count(&mut rest)? {
-        text(&mut rest)?;
-        let ty = *take(&mut rest, 1)?.first()?;
-        match ty {
-            0x02 => text(&mut rest)?,
-            0x03 => take(&mut rest, 1)?,
-            0x04 | 0x05 | 0x0e => take(&mut rest, 4)?,
-            0x06 | 0x09 | 0x10 | 0x1b => take(&mut rest, 8)?,
-            0x0a | 0x1c => take(&mut rest, 16)?,
-            0x0f | 0x11 => take(&mut rest, 12)?,
+    let mut rest = Bytes(bytes);
+    for _ in 0..rest.number()? {
+        rest.text()?;
+        match rest.byte()? {
+            0x02 => rest.text()?,
+            0x03 => rest.take(1)?,
+            0x04 | 0x05 | 0x0e => rest.take(4)?,
+            0x06 | 0x09 | 0x10 | 0x1b => rest.take(8)?,
+            0x0a | 0x1c => rest.take(16)?,
+            0x0f | 0x11 => rest.take(12)?,
             0x14 => {
-                let is_whole = take(&mut rest, 13)?.last() == Some(&0);
-                take(&mut rest, if is_whole { 36 } else { 0 })?
+                let is_whole = rest.take(13)?.last() == Some(&0);
+                rest.take(if is_whole { 36 } else { 0 })?
             }
             0x15 => {
-                text(&mut rest)?;
-                take(&mut rest, 4)?
+                rest.text()?;
+                rest.take(4)?
             }
             0x17 => counted(&mut rest, 12)?,
             0x19 => counted(&mut rest, 20)?,
             0x21 => {
-                take(&mut rest, 3)?;
-                text(&mut rest)?;
-                text(&mut rest)?
+                rest.take(3)?;
+                rest.text()?;
+                rest.text()?
             }
             _ => return None,
         };
@@ -47,25 +49,9 @@ fn fits(mut rest: &[u8]) -> Option<()> {
     Some(())
 }
 
-fn take<'a>(rest: &mut &'a [u8], len: usize) -> Option<&'a [u8]> {
-    let (taken, behind) = rest.split_at_checked(len)?;
-    *rest = behind;
-    Some(taken)
-}
-
-fn count(rest: &mut &[u8]) -> Option<usize> {
-    let (four, behind) = rest.split_first_chunk()?;
-    *rest = behind;
-    usize::try_from(u32::from_le_bytes(*four)).ok()
-}
-
-fn text<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
-    counted(rest, 1)
-}
-
-fn counted<'a>(rest: &mut &'a [u8], width: usize) -> Option<&'a [u8]> {
-    let len = count(rest)?.checked_mul(width)?;
-    take(rest, len)
+fn counted<'a>(rest: &mut Bytes<'a>, width: usize) -> Option<&'a [u8]> {
+    let count = usize::try_from(rest.number()?).ok()?;
+    rest.take(count.checked_mul(width)?)
 }
 
 #[cfg(test)]

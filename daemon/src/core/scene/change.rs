@@ -379,6 +379,14 @@ impl Scene {
         }
         if let Some(key) = property.strip_prefix('@') {
             let value = value.map(|value| self.to_variant("", "", value)).transpose()?;
+            let stored = self.variant(node.0, ustr("Attributes"));
+            if stored.is_some_and(|stored| !matches!(*stored, Variant::Attributes(_))) {
+                return refuse!(
+                    "The attributes of {} are stored in a way that is not understood, so none can be \
+                     set without losing them. Set them in Studio.",
+                    self.path(node)
+                );
+            }
             let mut all = self.attributes(node).unwrap_or_default();
             match value {
                 Some(value) => all.insert(key.to_owned(), value),

@@ -29,14 +29,10 @@ impl<'a> Changes<'a> {
         renamed: &'a FxHashSet<u32>,
         deleted: &FxHashSet<u32>,
     ) -> Self {
-        let below = deleted.iter().flat_map(|node| tree.subtree(*node));
-        let gone = below.filter(|node| *node < tree.read_len()).collect();
         // Those that stand below a deleted one are no more linked to `game` than it is.
-        let lost: FxHashSet<u32> = deleted
-            .iter()
-            .flat_map(|node| tree.subtree(*node))
-            .filter(|node| *node >= tree.read_len())
-            .collect();
+        let below = deleted.iter().flat_map(|node| tree.subtree(*node));
+        let (gone, lost): (FxHashSet<u32>, FxHashSet<u32>) =
+            below.partition(|node| *node < tree.read_len());
         let added = (tree.read_len()..tree.len())
             .filter(|node| tree.parent(*node).is_some() && !lost.contains(node))
             .collect();

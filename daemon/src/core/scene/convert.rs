@@ -169,12 +169,9 @@ impl Scene {
 
     /// Refuses a text that the scene's format cannot hold.
     pub fn check_text(&self, text: &str) -> Result<(), Refusal> {
-        match text.chars().find(|c| self.format() == Format::Xml && !xml::can_hold(*c)) {
-            None => Ok(()),
-            Some(c) => refuse!(
-                "The text has the character U+{:04X}, which an XML file cannot hold; leave it out.",
-                c as u32
-            ),
+        match self.format() {
+            Format::Binary => Ok(()),
+            Format::Xml => xml::check(text).map_err(Refusal),
         }
     }
 
@@ -197,8 +194,15 @@ impl Scene {
     }
 
     fn referent(&self, target: Option<&scene_schemas::Target>) -> Result<Ref, Refusal> {
-        target
-            .map_or(Ok(Ref::none()), |target| self.locate(target).map(|node| reference_to(node.0)))
+        let Some(target) = target else {
+            return Ok(Ref::none());
+        };
+        match self.locate(target)? {
+            root if root == self.root() => {
+                refuse!("`game` itself cannot be referred to in a file.")
+            }
+            node => Ok(reference_to(node.0)),
+        }
     }
 
     /// A property that follows from a stored one.

@@ -275,3 +275,44 @@ fn ids_that_a_file_does_not_have_are_not_made_up() {
     assert_eq!(one.encode().unwrap(), file);
     assert_eq!(two.encode().unwrap(), file);
 }
+
+#[test]
+fn attributes_that_nobody_understands_are_not_overwritten() {
+    for format in [Format::Binary, Format::Xml] {
+        let mut scene = Scene::empty(format);
+        let part = scene.create(scene.root(), "Part", "P");
+        let odd = Variant::BinaryString(b"\x01\0\0\0\x01\0\0\0A\xee".to_vec().into());
+        scene.store(part, ustr("Attributes"), Some(odd));
+        let bytes = scene.encode().unwrap();
+        let mut scene = Scene::decode(&bytes).unwrap();
+        let part = scene.resolve(&"game.P".parse().unwrap()).unwrap();
+        let refusal = scene.set(part, "@B", Some(&Value::Bool(true))).unwrap_err();
+        assert!(refusal.0.contains("stored in a way that is not understood"), "{}", refusal.0);
+        assert_eq!(scene.encode().unwrap(), bytes);
+    }
+}
+
+#[test]
+fn attributes_of_unknown_classes_stand_together() {
+    for format in [Format::Binary, Format::Xml] {
+        let mut scene = Scene::empty(format);
+        scene.create(scene.root(), "FromTheFuture", "F");
+        for name in ["@A", "@B"] {
+            let node = scene.resolve(&"game.F".parse().unwrap()).unwrap();
+            scene.set(node, name, Some(&Value::Bool(true))).unwrap();
+            scene = Scene::decode(&scene.encode().unwrap()).unwrap();
+        }
+        let node = scene.resolve(&"game.F".parse().unwrap()).unwrap();
+        assert_eq!(scene.attribute_names(node), ["A", "B"]);
+    }
+}
+
+#[test]
+fn what_no_file_can_hold_is_refused_when_it_is_set() {
+    let mut scene = Scene::empty(Format::Xml);
+    let holder = scene.create(scene.root(), "ObjectValue", "O");
+    let game = Value::Ref(Some(scene.target(scene.root())));
+    assert!(scene.set(holder, "Value", Some(&game)).unwrap_err().0.contains("`game` itself"));
+    let blank = Value::String("\r\n".to_owned());
+    assert!(scene.set(holder, "Name", Some(&blank)).unwrap_err().0.contains("whitespace"));
+}

@@ -6,6 +6,7 @@
 
 mod attributes;
 mod binary;
+mod bytes;
 mod change;
 mod changes;
 mod codec;
@@ -103,6 +104,7 @@ pub struct Scene {
     /// The proposal that ids without one belong to.
     scope: Seq,
     journal: Journal,
+    /// The property that was set last: looking its name up costs more than to compare it.
     last_key: Ustr,
     /// Whether the classes hold a text, by their numbers, as far as somebody asked.
     scripts: RefCell<Vec<Option<bool>>>,

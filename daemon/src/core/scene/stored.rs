@@ -4,6 +4,8 @@
 //! are those of the rbx crates, except that nothing is refused: a value of a type that nobody
 //! expects is shown as it is.
 
+use std::collections::hash_map::Entry;
+
 use rbx_dom_weak::{Ustr, UstrMap, ustr};
 use rbx_reflection::PropertyMigration;
 use rbx_types::{
@@ -94,8 +96,8 @@ impl Layout {
     fn replaced(&mut self, source: Source, names: &[&str]) {
         for name in names {
             let name = ustr(name);
-            if let std::collections::hash_map::Entry::Vacant(e) = self.sources.entry(name) {
-                e.insert(source);
+            if let Entry::Vacant(free) = self.sources.entry(name) {
+                free.insert(source);
                 self.order.push(name);
             }
         }

@@ -3,7 +3,6 @@
 //!
 //! What was read is never changed here; [`write`] makes a new file of it and of what was edited.
 
-mod bytes;
 mod cell;
 mod cell_read;
 mod cell_write;
@@ -24,10 +23,10 @@ use rbx_dom_weak::Ustr;
 use rbx_types::{Ref, SharedString, Variant};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use self::bytes::Bytes;
 use self::column::Column;
 use self::container::{Chunk, ContainerError, Header};
 use self::layout::ty;
+use super::bytes::Bytes;
 use super::change::pointed;
 use super::codec::CodecError;
 use super::stored::Layout;

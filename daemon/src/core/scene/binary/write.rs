@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 use rbx_types::{Ref, SharedString};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::bytes::{self, Bytes};
 use super::container::{self, Packing};
 use super::layout::ty;
 use super::{Binary, Group, cell};
+use crate::core::scene::bytes::{self, Bytes};
 use crate::core::scene::changes::Changes;
 use crate::core::scene::codec::CodecError;
 use crate::core::scene::ids::Ids;
@@ -201,15 +201,14 @@ impl<'a> Output<'a> {
         let group = rows.group;
         let content = container::unpack(&self.binary.file, &self.binary.chunks[group.chunk])?;
         let mut bytes = Bytes(&content);
-        let read = || -> Option<&[u8]> {
+        let mut skip = || {
             bytes.number()?;
             bytes.text()?;
-            bytes.take(5)?;
-            bytes.take(4 * group.rows as usize)?;
-            Some(bytes.0)
+            bytes.take(5 + 4 * group.rows as usize)
         };
+        skip().ok_or(CodecError::Damaged)?;
         // A service has a byte that says so.
-        let markers = { read }().ok_or(CodecError::Damaged)?;
+        let markers = bytes.0;
         let has_markers = group.format == 1 && markers.len() == group.rows as usize;
         let marker = |row: &u32| markers.get(*row as usize).copied().unwrap_or(1);
         let markers: Vec<u8> = if has_markers {

@@ -217,7 +217,8 @@ fn marry(a: &mut Side<'_>, b: &mut Side<'_>, at: usize, other: usize) {
 fn pair_ids(a: &mut Side<'_>, b: &mut Side<'_>) {
     let key = ustr(UNIQUE_ID);
     let ids: AHashMap<UniqueId, usize> =
-        (1..a.flat.len()).filter_map(|at| unique_id(a, key, at).map(|id| (id, at))).collect();
+        // Of several with one id, the first.
+        (1..a.flat.len()).rev().filter_map(|at| unique_id(a, key, at).map(|id| (id, at))).collect();
     if ids.is_empty() {
         return;
     }

@@ -249,3 +249,17 @@ fn depth_costs_no_stack() {
     assert_eq!(diff(&build("A"), &build("A")), []);
     assert_eq!(diff(&build("A"), &build("B")).len(), 1);
 }
+
+#[test]
+fn equal_places_with_doubled_unique_ids_are_equal() {
+    let build = || {
+        let mut scene = Scene::empty(Format::Binary);
+        for name in ["A", "B"] {
+            let part = scene.create(scene.root(), "Part", name);
+            let id = Value::UniqueId(rbx_types::UniqueId::new(7, 1, 1));
+            scene.set(part, "UniqueId", Some(&id)).unwrap();
+        }
+        scene
+    };
+    assert_eq!(diff(&build(), &build()), []);
+}

@@ -36,7 +36,7 @@ use super::reference_to;
 use super::stored::{HIDDEN, Layout, Source};
 use super::tree::{Builder, ROOT, Tree};
 
-pub(super) use self::text::can_hold;
+pub(super) use self::text::check;
 
 /// A place in a file that is no XML, or that is not closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -25,7 +25,7 @@ pub(super) enum Style {
 }
 
 /// Whether a text in an XML file can have a character; no escape helps with the others.
-pub(in crate::core::scene) fn can_hold(c: char) -> bool {
+pub(super) fn can_hold(c: char) -> bool {
     !matches!(c, '\0'..='\x08' | '\x0b' | '\x0c' | '\x0e'..='\x1f' | '\u{fffe}' | '\u{ffff}')
 }
 
@@ -33,10 +33,10 @@ pub(in crate::core::scene) fn can_hold(c: char) -> bool {
 ///
 /// # Errors
 /// A sentence that says why not.
-pub(super) fn check(text: &str) -> Result<(), String> {
+pub(in crate::core::scene) fn check(text: &str) -> Result<(), String> {
     if let Some(c) = text.chars().find(|c| !can_hold(*c)) {
         return Err(format!(
-            "The text has the character U+{:04X}, which an XML file cannot hold.",
+            "The text has the character U+{:04X}, which an XML file cannot hold; leave it out.",
             c as u32
         ));
     }

@@ -93,17 +93,11 @@ impl Xml {
             }))
             .chain(tree.changed())
             .chain(pointing.map(|(holder, ..)| holder));
-        for node in touched.filter(|node| *node < tree.read_len()) {
-            let mut at = Some(node);
-            while let Some(here) = at
-                && dirty.insert(here)
-            {
-                at = tree.parent(here);
-            }
-        }
+        let touched = touched.filter(|node| *node < tree.read_len());
         // What is added stands below somebody.
-        for node in &changes.added {
-            let mut at = tree.parent(*node);
+        let above = changes.added.iter().filter_map(|node| tree.parent(*node));
+        for node in touched.chain(above) {
+            let mut at = Some(node);
             while let Some(here) = at
                 && dirty.insert(here)
             {
