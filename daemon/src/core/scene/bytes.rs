@@ -1,5 +1,7 @@
 //! Reading numbers and texts from the front of bytes, as far as they go.
 
+use std::borrow::Cow;
+
 /// What is left to read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
@@ -43,6 +45,12 @@ impl<'a> Bytes<'a> {
             last
         }))
     }
+}
+
+/// A text as it is shown, with `�` in the place of odd bytes. Most texts have none, and that is
+/// found sooner than the standard library looks for them.
+pub(super) fn shown(text: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(text).map_or_else(|_| String::from_utf8_lossy(text), Cow::Borrowed)
 }
 
 /// The other way.

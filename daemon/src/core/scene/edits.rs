@@ -20,7 +20,8 @@ pub(super) enum Edit<'a> {
 
 /// The number of a value in the pool, or one of the two below.
 pub(super) type Slot = u32;
-const UNTOUCHED: Slot = u32::MAX;
+/// That nothing was set.
+pub(super) const UNTOUCHED: Slot = u32::MAX;
 const REMOVED: Slot = u32::MAX - 1;
 
 /// How many instances stand on a page.
@@ -56,11 +57,6 @@ impl EditColumn {
     pub(super) fn slot(&self, node: u32) -> Slot {
         let page = self.pages.get(&(node / PAGE as u32));
         page.map_or(UNTOUCHED, |slots| slots[node as usize % PAGE])
-    }
-
-    /// Whether something was set for an instance.
-    pub(super) fn is_set(&self, node: u32) -> bool {
-        self.slot(node) != UNTOUCHED
     }
 
     fn put(&mut self, node: u32, slot: Slot) -> Slot {

@@ -26,7 +26,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use self::column::Column;
 use self::container::{Chunk, ContainerError, Header};
 use self::layout::ty;
-use super::bytes::Bytes;
+use super::bytes::{Bytes, shown};
 use super::change::pointed;
 use super::codec::CodecError;
 use super::stored::Layout;
@@ -222,7 +222,7 @@ impl Binary {
         let mut bytes = Bytes(&content);
         let mut head = || {
             let type_id = bytes.number()?;
-            let name = String::from_utf8_lossy(bytes.text()?).into_owned();
+            let name = shown(bytes.text()?).into_owned();
             Some((type_id, name, bytes.byte()?, bytes.number()?))
         };
         let (type_id, name, format, rows) = head().ok_or(CodecError::Damaged)?;
@@ -261,7 +261,7 @@ impl Binary {
                 self.strangers.insert(type_id);
                 continue;
             };
-            let name = String::from_utf8_lossy(name).into_owned();
+            let name = shown(name).into_owned();
             let (is_name, ty) = (name == "Name", bytes.byte());
             let at = self.props.len() as u32;
             self.props.push(Prop { chunk, group, name, ty, column: OnceCell::new() });
@@ -280,10 +280,16 @@ impl Binary {
     fn read_names(&self, prop: u32, builder: &mut Builder) -> Result<(), CodecError> {
         let column = self.read_column(prop).map_err(|_| CodecError::Damaged)?;
         let group = &self.groups[self.props[prop as usize].group as usize];
+        let mut last: Option<(&[u8], u32)> = None;
         for row in 0..group.rows {
             let text = column.text(row as usize).ok_or(CodecError::Damaged)?;
-            let name = builder.name(&String::from_utf8_lossy(text));
-            builder.rename(group.first + row, name);
+            // Instances in a row often have the same name.
+            if last.is_none_or(|(before, _)| before != text) {
+                last = Some((text, builder.name(&shown(text))));
+            }
+            if let Some((_, name)) = last {
+                builder.rename(group.first + row, name);
+            }
         }
         Ok(())
     }

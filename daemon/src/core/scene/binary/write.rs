@@ -243,7 +243,7 @@ impl<'a> Output<'a> {
             let node = group.first + row;
             self.changes.renamed.contains(&node) && {
                 let name = tree.name_text(node).as_bytes();
-                text(*row).is_none_or(|text| String::from_utf8_lossy(text).as_bytes() != name)
+                text(*row).is_none_or(|text| bytes::shown(text).as_bytes() != name)
             }
         };
         let renamed: Vec<bool> = if self.changes.renamed.is_empty() {

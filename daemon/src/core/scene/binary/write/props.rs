@@ -11,7 +11,7 @@ use crate::core::scene::binary::layout::ty;
 use crate::core::scene::binary::writer::Writer;
 use crate::core::scene::binary::{Group, cell};
 use crate::core::scene::codec::CodecError;
-use crate::core::scene::edits::{Edit, EditColumn, Slot};
+use crate::core::scene::edits::{Edit, EditColumn, Slot, UNTOUCHED};
 use crate::core::scene::reflection;
 use crate::core::scene::stored::{HIDDEN, Source};
 
@@ -29,8 +29,15 @@ struct Plan<'a> {
     home: Option<u32>,
     /// The cell of an instance without a value.
     blank: Vec<u8>,
-    /// The cell of the value that was written last: many instances in a row have the same.
+    /// The cell that was written last, and of what: many instances in a row have the same.
     last: (Slot, Vec<u8>),
+}
+
+impl Plan<'_> {
+    /// What was set for an instance.
+    fn slot(&self, node: u32) -> Slot {
+        self.edits.map_or(UNTOUCHED, |edits| edits.slot(node))
+    }
 }
 
 impl<'a> Output<'a> {
@@ -98,7 +105,7 @@ impl<'a> Output<'a> {
             return self.write_anew(rows, key, edits);
         }
         let blank = self.blank(group, key, source, ty, Some(column))?;
-        let last = (Slot::MAX, Vec::new());
+        let last = (UNTOUCHED, Vec::new());
         let home = Some(group.type_id);
         let mut plan = Plan { key, name, ty, edits, column: Some(column), home, blank, last };
         if let Some(payload) = self.payload(rows, &mut plan)? {
@@ -182,7 +189,7 @@ impl<'a> Output<'a> {
             known.map_or_else(|| key.trim_start_matches(HIDDEN), |(name, _)| name).to_owned();
         let ty = kind.and_then(cell::type_of).ok_or_else(|| cannot(&group.name, &name))?;
         let blank = self.blank(group, key, None, ty, None)?;
-        let last = (Slot::MAX, Vec::new());
+        let last = (UNTOUCHED, Vec::new());
         let mut plan = Plan { key, name, ty, edits, column: None, home: None, blank, last };
         let payload = self.payload(rows, &mut plan)?;
         let payload = payload.ok_or_else(|| cannot(&group.name, &plan.name))?;
@@ -251,12 +258,12 @@ impl<'a> Output<'a> {
         let no_cell = || cannot(&rows.group.name, &name);
         let mut writer = Writer::new(plan.ty, rows.len()).ok_or_else(no_cell)?;
         let group = rows.group;
-        let (mut run, mut cell) = (0..0_usize, Vec::new());
+        let mut run = 0..0_usize;
         for row in &rows.kept {
             let node = group.first + row;
             let at = *row as usize;
-            let is_set = plan.edits.is_some_and(|edits| edits.is_set(node));
-            let is_kept = !is_set && plan.column.is_some_and(|column| !self.points(column, at));
+            let is_kept = plan.slot(node) == UNTOUCHED
+                && plan.column.is_some_and(|column| !self.points(column, at));
             if is_kept && run.end == at && !run.is_empty() {
                 run.end = at + 1;
                 continue;
@@ -270,11 +277,8 @@ impl<'a> Output<'a> {
                 run = at..at + 1;
                 continue;
             }
-            if !self.cell(plan, node, &mut cell)? {
+            if !self.push(plan, node, &mut writer)? {
                 return Ok(None);
-            }
-            if !writer.push(&cell) {
-                return Err(no_cell());
             }
         }
         if let Some(column) = plan.column
@@ -283,11 +287,8 @@ impl<'a> Output<'a> {
             return Err(no_cell());
         }
         for node in &rows.added {
-            if !self.cell(plan, *node, &mut cell)? {
+            if !self.push(plan, *node, &mut writer)? {
                 return Ok(None);
-            }
-            if !writer.push(&cell) {
-                return Err(no_cell());
             }
         }
         Ok(Some(writer.finish()))
@@ -297,28 +298,31 @@ impl<'a> Output<'a> {
         !self.changes.gone.is_empty() && self.is_gone(column, row)
     }
 
-    /// The cell of one instance; false where the type cannot hold its value.
-    fn cell(
+    /// Appends the cell of one instance; false where the type cannot hold its value.
+    fn push(
         &mut self,
         plan: &mut Plan<'a>,
         node: u32,
-        out: &mut Vec<u8>,
+        writer: &mut Writer,
     ) -> Result<bool, CodecError> {
-        out.clear();
-        let slot = plan.edits.map_or(Slot::MAX, |edits| edits.slot(node));
-        match self.changes.edits.value(slot) {
-            Edit::Removed => out.extend_from_slice(&plan.blank),
-            Edit::Set(value) => {
-                if plan.last.0 == slot {
-                    out.extend_from_slice(&plan.last.1);
-                    return Ok(true);
+        let slot = plan.slot(node);
+        if slot == UNTOUCHED || slot != plan.last.0 {
+            let mut cell = std::mem::take(&mut plan.last.1);
+            cell.clear();
+            match self.changes.edits.value(slot) {
+                Edit::Removed => cell.extend_from_slice(&plan.blank),
+                Edit::Set(value) => {
+                    if !cell::write(plan.ty, value, self, &mut cell) {
+                        return Ok(false);
+                    }
                 }
-                if !cell::write(plan.ty, value, self, out) {
-                    return Ok(false);
-                }
-                plan.last = (slot, out.clone());
+                Edit::None => self.stored_cell(plan, node, &mut cell)?,
             }
-            Edit::None => self.stored_cell(plan, node, out)?,
+            plan.last = (slot, cell);
+        }
+        if !writer.push(&plan.last.1) {
+            let class = self.changes.tree.class_name(node);
+            return Err(cannot(class, &plan.name));
         }
         Ok(true)
     }
