@@ -13,6 +13,7 @@ mod help;
 mod hunks;
 mod log;
 mod merge;
+mod patch;
 mod reason;
 mod revert;
 mod show;
@@ -72,6 +73,8 @@ enum Command {
     Merge(merge::Merge),
     /// Write a place in the other format
     Convert(convert::Convert),
+    /// Edit a text file with a patch, replacements or ranges: exactly, or not at all
+    Patch(patch::Patch),
     /// Let Git merge and compare places with Vector
     Git(git::Git),
     /// List what was asked, proposed, decided and done
@@ -168,6 +171,7 @@ pub fn main() -> ExitCode {
         Command::Diff(args) => Ok(diff::run(&args)),
         Command::Merge(args) => Ok(merge::run(&args)),
         Command::Convert(args) => convert::run(&args),
+        Command::Patch(args) => patch::run(&args),
         Command::Git(args) => git::run(&args),
         Command::Tools(args) => tools::run(&args),
         Command::Help(args) => help::run(&args, <Cli as clap::CommandFactory>::command()),

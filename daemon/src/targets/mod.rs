@@ -1,4 +1,6 @@
 //! Who performs an approved proposal. A target decides nothing: it does what was approved, whole or
 //! not at all, and says what it did.
 
+mod disk;
 pub mod place;
+pub mod text;

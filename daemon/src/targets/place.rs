@@ -5,7 +5,7 @@
 //! the new one, and a crash leaves one of them. Links stay links, permissions stay.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use scene_schemas::proposal::{Ack, Bytes, Outcome, Proposal};
 use scene_schemas::{Command, Fingerprint, Hashing};
 use tempfile::NamedTempFile;
 
+use super::disk;
 use crate::core::Refusal;
 use crate::core::proposal::{Back, Blobs, Inverse, inverse, perform, relocated};
 use crate::core::scene::{CodecError, Node, Patch, Scene};
@@ -122,19 +123,7 @@ fn read(file: &Path) -> Result<Arc<[u8]>, PlaceError> {
 /// # Errors
 /// It cannot be read.
 pub fn hash(file: &Path) -> Result<Fingerprint, PlaceError> {
-    let hash = || {
-        let (mut input, mut block) = (File::open(file)?, vec![0; 1 << 16]);
-        let mut hashing = Hashing::default();
-        loop {
-            match input.read(&mut block) {
-                Ok(0) => return Ok(hashing.finish()),
-                Ok(count) => hashing.add(&block[..count]),
-                Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
-                Err(why) => return Err(why),
-            }
-        }
-    };
-    hash().map_err(|why| PlaceError::Read { file: show(file), why })
+    disk::hash(file).map_err(|why| PlaceError::Read { file: show(file), why })
 }
 
 /// Reads a place, to look at it.
@@ -149,7 +138,7 @@ fn show(file: &Path) -> String {
 /// The file behind links, by which the ledger names it; what does not exist yet is named by its folder's real name.
 pub fn real(file: &Path) -> Result<PathBuf, PlaceError> {
     let failed = |why| PlaceError::Read { file: show(file), why };
-    if let Ok(found) = canonical(file) {
+    if let Ok(found) = disk::canonical(file) {
         return Ok(found);
     }
     let folder = match file.parent() {
@@ -157,17 +146,7 @@ pub fn real(file: &Path) -> Result<PathBuf, PlaceError> {
         _ => Path::new("."),
     };
     let name = file.file_name().ok_or_else(|| failed(io::ErrorKind::IsADirectory.into()))?;
-    Ok(canonical(folder).map_err(failed)?.join(name))
-}
-
-/// The canonical path; on Windows without the `\\?\` that other programs do not read.
-fn canonical(file: &Path) -> io::Result<PathBuf> {
-    let path = fs::canonicalize(file)?;
-    let plain = path.to_str().and_then(|text| text.strip_prefix(r"\\?\"));
-    match plain.filter(|rest| !rest.starts_with("UNC")) {
-        Some(plain) => Ok(PathBuf::from(plain)),
-        None => Ok(path),
-    }
+    Ok(disk::canonical(folder).map_err(failed)?.join(name))
 }
 
 impl PlaceFile {
@@ -367,34 +346,15 @@ impl PlaceFile {
         &self,
         runs: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<NamedTempFile, PlaceError> {
-        let folder = self.output.parent().unwrap_or(Path::new("."));
-        let write = || {
-            let permissions = fs::metadata(&self.output).map(|it| it.permissions()).ok();
-            let mut builder = tempfile::Builder::new();
-            builder.prefix(".vector-").suffix(".tmp");
-            readable_as_others(&mut builder);
-            let mut file = builder.tempfile_in(folder)?;
-            for run in runs {
-                file.write_all(run)?;
-            }
-            if let Some(permissions) = permissions {
-                file.as_file().set_permissions(permissions)?;
-            }
-            file.as_file().sync_all()?;
-            Ok(file)
-        };
-        write().map_err(|why| self.not_written(why))
+        disk::beside(&self.output, runs).map_err(|why| self.not_written(why))
     }
 
     fn not_written(&self, why: io::Error) -> PlaceError {
         let hint = match why.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                ". Free some space and run it again"
-            }
             io::ErrorKind::PermissionDenied => {
                 ". Allow writing there, or choose another place with --out"
             }
-            _ => "",
+            kind => disk::hint(kind),
         };
         PlaceError::Write { file: show(&self.output), why, hint }
     }
@@ -444,9 +404,7 @@ impl PlaceFile {
     }
 
     fn replace(&self, temporary: NamedTempFile) -> Result<(), PlaceError> {
-        temporary.persist(&self.output).map_err(|error| self.not_written(error.error))?;
-        sync_folder(&self.output);
-        Ok(())
+        disk::put(temporary, &self.output).map_err(|why| self.not_written(why))
     }
 
     /// Puts the new file in the place of the old one. The last moment at which a change by somebody
@@ -478,27 +436,6 @@ pub struct WayBack {
     pub patches: Vec<Patch>,
     /// The hash of what they lead to.
     pub hash: Fingerprint,
-}
-
-/// A new file is readable as the user's other files are; a temporary one would be private. Elsewhere
-/// it takes the permissions of its folder.
-fn readable_as_others(builder: &mut tempfile::Builder<'_, '_>) {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    #[cfg(not(unix))]
-    let _ = builder;
-}
-
-/// A rename is on the disk when its folder is. Systems that cannot sync a folder do without.
-fn sync_folder(file: &Path) {
-    if let Some(folder) = file.parent()
-        && let Ok(folder) = File::open(folder)
-    {
-        let _ = folder.sync_all();
-    }
 }
 
 /// A proposal that was performed on the scene.

@@ -58,7 +58,8 @@ fn grew(line: &str, wider: &str) -> bool {
     words(line).iter().all(|word| wider.any(|other| other == word))
 }
 
-fn words(line: &str) -> Vec<&str> {
+/// The words and signs of a line.
+pub(super) fn words(line: &str) -> Vec<&str> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut words = vec![];
     let mut rest = line;

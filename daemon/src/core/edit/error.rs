@@ -6,6 +6,7 @@
 use scene_schemas::text::Position;
 use thiserror::Error;
 
+use super::nearest::Nearest;
 use super::{MAX_CHANGED_LINES, MAX_EDITS, MAX_INSERTED};
 
 /// A refused edit. Nothing was changed.
@@ -82,6 +83,11 @@ pub enum EditError {
         /// How many characters all edits insert together.
         count: usize,
     },
+    /// There is nothing to replace.
+    #[error(
+        "There is no replacement in it. Give the exact lines to search, and what replaces them."
+    )]
+    NoReplacement,
     /// A search text is empty.
     #[error(
         "Replacement {number} has an empty search text. Give the exact lines that stand at the place of the change."
@@ -104,7 +110,7 @@ pub enum EditError {
         /// Which replacement, from 1.
         number: usize,
         /// What stands there instead, and what to do next.
-        hint: String,
+        hint: Nearest,
     },
     /// A search text occurs more than once.
     #[error(
@@ -127,11 +133,41 @@ pub enum EditError {
         /// How many lines it changes.
         count: usize,
     },
+    /// A replacement leaves code out.
+    #[error(
+        "Replacement {number} puts in `{line}`, which stands for code that it leaves out. Send the code itself, or search only for the lines that change."
+    )]
+    Elision {
+        /// Which replacement, from 1.
+        number: usize,
+        /// The line.
+        line: String,
+    },
+    /// A search text fits but for an indentation that cannot be carried over.
+    #[error(
+        "Replacement {number}: its search text fits at line {line} but for its indentation, which cannot be carried over to the replacement. Copy the lines of the script exactly."
+    )]
+    Indentation {
+        /// Which replacement, from 1.
+        number: usize,
+        /// Where it fits, from 1.
+        line: usize,
+    },
     /// The replacements cancel out.
     #[error(
         "The replacements together change nothing: a later one puts back what an earlier one changed. Leave both out."
     )]
     ChangesNothing,
+}
+
+impl EditError {
+    /// What stands there instead of what was searched for.
+    pub fn nearest(&self) -> Option<&Nearest> {
+        match self {
+            Self::NotFound { hint, .. } => Some(hint),
+            _ => None,
+        }
+    }
 }
 
 /// Later replacements see the result of the ones before, and so do their line numbers.

@@ -104,3 +104,45 @@ pub(super) fn before_line(lines: &[&str], index: usize) -> Position {
         _ => Position { line: index.min(lines.len()) as u32, character: 0 },
     }
 }
+
+/// Where a run of lines stands in a text, overlapping ones too. Linear, as Knuth, Morris and Pratt
+/// have it: a text of a thousand blank lines is a text as well.
+pub(super) fn occurrences<T: AsRef<str>, W: AsRef<str>>(text: &[T], wanted: &[W]) -> Vec<usize> {
+    if wanted.is_empty() || wanted.len() > text.len() {
+        return Vec::new();
+    }
+    // How much of the run a mismatch behind each of its lines leaves matched.
+    let mut borders = vec![0; wanted.len()];
+    let mut matched = 0;
+    for at in 1..wanted.len() {
+        while matched > 0 && wanted[at].as_ref() != wanted[matched].as_ref() {
+            matched = borders[matched - 1];
+        }
+        matched += usize::from(wanted[at].as_ref() == wanted[matched].as_ref());
+        borders[at] = matched;
+    }
+    let (mut found, mut matched) = (Vec::new(), 0);
+    for (at, line) in text.iter().enumerate() {
+        while matched > 0 && line.as_ref() != wanted[matched].as_ref() {
+            matched = borders[matched - 1];
+        }
+        matched += usize::from(line.as_ref() == wanted[matched].as_ref());
+        if matched == wanted.len() {
+            found.push(at + 1 - matched);
+            matched = borders[matched - 1];
+        }
+    }
+    found
+}
+
+/// How the line at this byte ends; where it is the last one, how the line above it ends.
+pub(super) fn end_at(text: &str, at: usize) -> LineEnd {
+    let to_end = text[at..].find('\n').map_or(text.len(), |end| at + end + 1);
+    match split_end(&text[..to_end]).1 {
+        LineEnd::None => {
+            let above = text[..at].rfind('\n').map_or(0, |end| end + 1);
+            split_end(&text[..above]).1
+        }
+        end => end,
+    }
+}

@@ -11,19 +11,26 @@
 mod class;
 mod diff;
 mod duplication;
+mod elision;
 mod error;
 mod hunks;
 mod lines;
+mod merge;
 mod nearest;
+mod patch;
 mod ranges;
 mod replace;
 #[cfg(test)]
 mod seeded;
+mod space;
 
 pub use class::change_class;
 pub use diff::{LineCounts, line_counts, whole};
 pub use duplication::duplicated;
 pub use error::EditError;
 pub use hunks::{hunks, pick_hunks, unified};
-pub use ranges::{MAX_EDITS, MAX_INSERTED, apply, check_limits, checked, invert};
+pub use merge::{Conflict, Merged, merge};
+pub use nearest::Nearest;
+pub use patch::{FileChange, PatchError, Patched, Stage, apply_to_files, patch};
+pub use ranges::{MAX_EDITS, MAX_INSERTED, apply, check_limits, checked, fitted, invert};
 pub use replace::{MAX_CHANGED_LINES, Replaced, Replacement, replace};

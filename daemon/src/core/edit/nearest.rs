@@ -3,7 +3,12 @@
 //!
 //! It only describes. Nothing that is found here is ever edited.
 
-use super::class::speaks;
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::Serialize;
+
+use super::class::{speaks, words};
 
 /// How many lines of a text are looked at, and how much of each is compared.
 const MAX_LINES: usize = 50_000;
@@ -14,47 +19,117 @@ const MAX_SEARCHED: usize = 200;
 const SHOWN: usize = 160;
 /// Below this likeness a line is no help.
 const LIKE: f64 = 0.4;
+const AGAIN: &str = "Read the script again and copy the lines exactly.";
 
-/// A sentence or two on the nearest real lines and on what differs. Both texts have LF alone.
-pub(super) fn nearest(text: &str, search: &str) -> String {
-    const AGAIN: &str = "Read the script again and copy the lines exactly.";
+/// What stands in a text instead of what was searched for. It prints as a sentence or two.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Nearest {
+    /// The line that differs, from 1, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    /// What it says; at most 160 characters.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// What differs, where that is quickly said.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub differs: String,
+    #[serde(skip)]
+    sentence: String,
+}
+
+impl fmt::Display for Nearest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence)
+    }
+}
+
+impl Nearest {
+    /// Nothing is near.
+    pub(super) fn none(sentence: String) -> Self {
+        Self { sentence, ..Self::default() }
+    }
+
+    fn at(line: usize, text: &str, differs: String, sentence: String) -> Self {
+        Self { line: Some(line), text: cut(text), differs, sentence }
+    }
+}
+
+/// The nearest real lines and what differs. Both texts have LF alone.
+pub(super) fn nearest(text: &str, search: &str) -> Nearest {
     let lines: Vec<&str> = text.split('\n').take(MAX_LINES).collect();
     let wanted = search.split('\n').skip_while(|line| line.trim().is_empty());
     let wanted: Vec<&str> = wanted.take(MAX_SEARCHED).collect();
     let Some(first) = wanted.first() else {
-        return format!("It is only white space. {AGAIN}");
+        return Nearest::none(format!("It is only white space. {AGAIN}"));
     };
     let Some((at, agreeing)) = best_run(&lines, &wanted) else {
         return match most_like(&lines, first) {
             Some(at) => {
-                format!("The nearest line is {}: `{}`. {AGAIN}", at + 1, cut(lines[at]))
+                let differs = token_difference(lines[at], first).unwrap_or_default();
+                let sentence = format!(
+                    "The nearest line is {}: `{}`{differs}. {AGAIN}",
+                    at + 1,
+                    cut(lines[at])
+                );
+                Nearest::at(at + 1, lines[at], differs, sentence)
             }
-            None => format!("No line is like its first one, `{}`. {AGAIN}", cut(first)),
+            None => {
+                Nearest::none(format!("No line is like its first one, `{}`. {AGAIN}", cut(first)))
+            }
         };
     };
     if let Some(other) = wanted.get(agreeing) {
-        let there = lines.get(at + agreeing).map_or_else(
-            || "the script ends there".to_owned(),
-            |line| format!("line {} is `{}`", at + agreeing + 1, cut(line)),
-        );
-        let from = if agreeing == 1 {
-            format!("Line {} agrees with its first line", at + 1)
-        } else {
-            format!("Lines {} to {} agree with its first lines", at + 1, at + agreeing)
-        };
-        return format!("{from}, but then {there} where it has `{}`. {AGAIN}", cut(other));
+        return breaking_off(&lines, at, agreeing, other);
     }
     let run = format!("lines {} to {}", at + 1, at + agreeing);
     let differing = (0..agreeing).find(|&n| !fits(lines[at + n], wanted[n], n, agreeing - 1));
     let Some(n) = differing else {
-        return format!("Only the blank lines that it starts with differ from {run}. {AGAIN}");
+        return Nearest::none(format!(
+            "Only the blank lines that it starts with differ from {run}. {AGAIN}"
+        ));
     };
-    format!(
-        "It differs only in white space from {run}: line {} is `{}`{}. {AGAIN}",
+    let line = lines[at + n];
+    let differs = difference(line, wanted[n]).to_owned();
+    let sentence = format!(
+        "It differs only in white space from {run}: line {} is `{}`{differs}. {AGAIN}",
         at + n + 1,
-        cut(lines[at + n]),
-        difference(lines[at + n], wanted[n])
-    )
+        cut(line),
+    );
+    Nearest::at(at + n + 1, line, differs, sentence)
+}
+
+/// Lines that agree at first, and then do not.
+fn breaking_off(lines: &[&str], at: usize, agreeing: usize, other: &str) -> Nearest {
+    let from = if agreeing == 1 {
+        format!("Line {} agrees with its first line", at + 1)
+    } else {
+        format!("Lines {} to {} agree with its first lines", at + 1, at + agreeing)
+    };
+    let Some(line) = lines.get(at + agreeing) else {
+        let sentence = format!(
+            "{from}, but then the script ended there where it has `{}`. {AGAIN}",
+            cut(other)
+        );
+        return Nearest::none(sentence);
+    };
+    let number = at + agreeing + 1;
+    let differs = token_difference(line, other).unwrap_or_default();
+    let sentence = format!(
+        "{from}, but then line {number} is `{}` where it has `{}`{differs}. {AGAIN}",
+        cut(line),
+        cut(other)
+    );
+    Nearest::at(number, line, differs, sentence)
+}
+
+/// Which word or sign differs, where it is just one.
+fn token_difference(line: &str, wanted: &str) -> Option<String> {
+    let (there, here) = (words(line.trim()), words(wanted.trim()));
+    let mut differing = there.iter().zip(&here).filter(|(there, here)| there != here);
+    let (there_word, here_word) = differing.next()?;
+    let is_one = there.len() == here.len() && differing.next().is_none();
+    is_one
+        .then(|| format!(", with `{}` where the search has `{}`", cut(there_word), cut(here_word)))
 }
 
 /// Whether line `n` of a search, of which `last` is the last one, can stand in a line: a search may
@@ -89,17 +164,29 @@ fn best_run(lines: &[&str], wanted: &[&str]) -> Option<(usize, usize)> {
     best
 }
 
+/// The line that has most words in common with another one, and enough.
 fn most_like(lines: &[&str], wanted: &str) -> Option<usize> {
-    let start = |line: &str| line.trim().chars().take(MAX_COMPARED).collect::<String>();
-    let wanted = start(wanted);
+    let of = |line: &str| -> HashSet<u64> {
+        let end = line.char_indices().nth(MAX_COMPARED).map_or(line.len(), |(end, _)| end);
+        let is_part = |c: char| !c.is_alphanumeric() && c != '_';
+        let words = line[..end].split(is_part).filter(|word| !word.is_empty());
+        words.map(|word| hash(&word.to_lowercase())).collect()
+    };
+    let wanted = of(wanted);
     let mut best = (LIKE, None);
-    for (at, line) in lines.iter().enumerate() {
-        let likeness = strsim::sorensen_dice(&start(line), &wanted);
+    for (at, line) in lines.iter().enumerate().filter(|(_, line)| speaks(line)) {
+        let line = of(line);
+        let shared = line.intersection(&wanted).count();
+        let likeness = 2.0 * shared as f64 / (line.len() + wanted.len()).max(1) as f64;
         if likeness > best.0 {
             best = (likeness, Some(at));
         }
     }
     best.1
+}
+
+fn hash(word: &str) -> u64 {
+    std::hash::BuildHasher::hash_one(&rustc_hash::FxBuildHasher, word)
 }
 
 fn squeezed(line: &str) -> String {
@@ -141,7 +228,7 @@ mod tests {
 
     #[track_caller]
     fn check(search: &str, says: &str) {
-        let hint = nearest(SCRIPT, search);
+        let hint = nearest(SCRIPT, search).to_string();
         assert!(hint.contains(says), "{hint}");
     }
 
@@ -173,6 +260,7 @@ mod tests {
     #[test]
     fn names_the_nearest_line() {
         check("local players = game:GetService(\"Players\")", "nearest line is 1: `local Players");
+        check("if rdy then", "with `ready` where the search has `rdy`");
         check("zzzzzz\nend", "No line is like its first one, `zzzzzz`");
     }
 

@@ -5,7 +5,7 @@
 
 use scene_schemas::text::{Position, TextEdit};
 
-use super::lines::Lines;
+use super::lines::{LineEnd, Lines, end_at, with_lf};
 use super::{EditError, whole};
 
 /// How many edits one call may carry.
@@ -34,6 +34,21 @@ pub fn apply(text: &str, edits: &[TextEdit]) -> Result<String, EditError> {
     }
     after.push_str(&text[kept..]);
     Ok(after)
+}
+
+/// The edits in order as a model means them: what they insert ends its lines as those around them
+/// end. Refuses as [`checked`] does.
+pub fn fitted(text: &str, edits: &[TextEdit]) -> Result<Vec<TextEdit>, EditError> {
+    let fitted = placed(text, edits)?.into_iter().map(|place| {
+        let lf = with_lf(&place.edit.text);
+        let text = match end_at(text, place.start) {
+            LineEnd::CrLf => lf.replace('\n', LineEnd::CrLf.as_str()),
+            LineEnd::Lf => lf,
+            LineEnd::None => place.edit.text.clone(),
+        };
+        TextEdit { text, ..place.edit.clone() }
+    });
+    Ok(fitted.collect())
 }
 
 /// Edits on the text after that give the text before back, byte for byte.
@@ -124,6 +139,17 @@ mod tests {
         check("a\r\nb\r\n", &[edit(0, 1, 1, 0, "\n")], "a\nb\r\n");
         check("a\rb\nc", &[edit(0, 2, 0, 3, "")], "a\r\nc");
         check("a\n", &[edit(0, 1, 0, 1, "\r")], "a\r\n");
+    }
+
+    #[test]
+    fn takes_the_line_ends_of_the_place() {
+        let check = |text, edits: &[TextEdit], after| {
+            assert_eq!(apply(text, &fitted(text, edits).unwrap()).unwrap(), after);
+        };
+        check("a\r\nb\r\n", &[edit(1, 0, 1, 0, "x\ny\n")], "a\r\nx\r\ny\r\nb\r\n");
+        check("a\nb\n", &[edit(1, 0, 1, 0, "x\r\n")], "a\nx\nb\n");
+        check("a\r\nb", &[edit(1, 1, 1, 1, "\nc")], "a\r\nb\r\nc");
+        check("a", &[edit(0, 1, 0, 1, "\r\nb")], "a\r\nb");
     }
 
     #[test]

@@ -1,15 +1,19 @@
 //! The second door: exact search and replacement.
 //!
-//! Nothing is guessed: a search text fits one place or is refused with what would repair it. Only
-//! line ends are forgiven, because nobody sees them: LF finds CRLF, and what is put in takes the
-//! line ends of the place. The replacement is literal; there are no patterns on either side.
+//! Nothing is guessed: a search text fits one place or is refused with what would repair it. Line
+//! ends are forgiven, because nobody sees them: LF finds CRLF, and what is put in takes the line
+//! ends of the place. Where whole lines differ in nothing but white space, the replacement is
+//! indented as they are, and somebody has to look again. The replacement is literal; there are no
+//! patterns on either side.
 
 use scene_schemas::text::TextEdit;
 
+use super::elision::elided;
 use super::error::LISTED;
-use super::lines::{LineEnd, line_number, split_end, with_lf};
+use super::lines::{LineEnd, end_at, line_number, occurrences, with_lf};
 use super::nearest::nearest;
-use super::{EditError, line_counts, whole};
+use super::space::{indent, reindented, squeezed, visible};
+use super::{EditError, Stage, line_counts, whole};
 
 /// How many lines one replacement may change, unless it is meant for all places. The larger of the
 /// lines that go and the lines that come counts.
@@ -33,30 +37,46 @@ pub struct Replaced {
     pub edits: Vec<TextEdit>,
     /// How many places each replacement changed.
     pub counts: Vec<usize>,
+    /// Whether white space had to be forgiven, so that somebody should look again.
+    pub stage: Stage,
 }
 
 /// Performs replacements in order, each on what the one before it left, all or none.
 pub fn replace(text: &str, replacements: &[Replacement]) -> Result<Replaced, EditError> {
+    if replacements.is_empty() {
+        return Err(EditError::NoReplacement);
+    }
     let mut after = text.to_owned();
     let mut counts = Vec::with_capacity(replacements.len());
+    let mut stage = Stage::Exact;
     for (index, replacement) in replacements.iter().enumerate() {
-        let (result, count) = one(&after, replacement, index + 1)?;
-        after = result;
-        counts.push(count);
+        let one = one(&after, replacement, index + 1)?;
+        after = one.text;
+        counts.push(one.count);
+        stage = stage.max(one.stage);
     }
-    if after == text && !replacements.is_empty() {
+    if after == text {
         return Err(EditError::ChangesNothing);
     }
-    Ok(Replaced { edits: whole(text, &after), counts })
+    Ok(Replaced { edits: whole(text, &after), counts, stage })
 }
 
-fn one(text: &str, wanted: &Replacement, number: usize) -> Result<(String, usize), EditError> {
+struct One {
+    text: String,
+    count: usize,
+    stage: Stage,
+}
+
+fn one(text: &str, wanted: &Replacement, number: usize) -> Result<One, EditError> {
     let (search, replace) = (with_lf(&wanted.search), with_lf(&wanted.replace));
     if search.is_empty() {
         return Err(EditError::EmptySearch { number });
     }
     if search == replace {
         return Err(EditError::SameText { number });
+    }
+    if let Some(line) = elided(replace.lines(), &search) {
+        return Err(EditError::Elision { number, line: line.trim().to_owned() });
     }
     if !wanted.all {
         let counts = line_counts(&search, &replace);
@@ -71,16 +91,93 @@ fn one(text: &str, wanted: &Replacement, number: usize) -> Result<(String, usize
     } else {
         starts(&plain.text, &search)
     };
+    let exact = |count| {
+        let text = plain.put(text, &places, search.len(), &replace);
+        Ok(One { text, count, stage: Stage::Exact })
+    };
     match places.len() {
-        0 => Err(EditError::NotFound { number, hint: nearest(&plain.text, &search) }),
-        1 => Ok((plain.put(text, &places, &search, &replace), 1)),
-        count if wanted.all => Ok((plain.put(text, &places, &search, &replace), count)),
+        0 if wanted.all => Err(EditError::NotFound { number, hint: nearest(&plain.text, &search) }),
+        0 => {
+            let Loose { at, len, replace } = loose(&plain.text, &search, &replace, number)?;
+            let text = plain.put(text, &[at], len, &replace);
+            Ok(One { text, count: 1, stage: Stage::Whitespace })
+        }
+        1 => exact(1),
+        count if wanted.all => exact(count),
         _ => {
             let mut lines: Vec<_> = places.iter().map(|&at| line_number(&plain.text, at)).collect();
             lines.dedup();
             Err(EditError::FoundSeveral { number, lines })
         }
     }
+}
+
+/// A place whose lines differ from a search in nothing but white space.
+struct Loose {
+    at: usize,
+    len: usize,
+    replace: String,
+}
+
+/// Finds the only such place; the replacement is indented as it is.
+fn loose(text: &str, search: &str, replace: &str, number: usize) -> Result<Loose, EditError> {
+    let not_found = || EditError::NotFound { number, hint: nearest(text, search) };
+    // What ends with a line must be replaced by what does, or by nothing.
+    let is_whole = search.ends_with('\n') && (replace.ends_with('\n') || replace.is_empty());
+    if !is_whole && search.ends_with('\n') {
+        return Err(not_found());
+    }
+    let lines_of = |text: &str| -> Vec<String> {
+        let text = if is_whole { text.strip_suffix('\n').unwrap_or(text) } else { text };
+        visible(text).split('\n').map(str::to_owned).collect()
+    };
+    let mut wanted = lines_of(search);
+    let mut new = if replace.is_empty() && is_whole { Vec::new() } else { lines_of(replace) };
+    let there: Vec<&str> = text.split_inclusive('\n').collect();
+    let keys: Vec<_> = there.iter().map(|line| squeezed(line)).collect();
+    let find = |wanted: &[String]| {
+        let wanted: Vec<_> = wanted.iter().map(|line| squeezed(line)).collect();
+        if wanted.iter().all(|line| line.is_empty()) { vec![] } else { occurrences(&keys, &wanted) }
+    };
+    let mut places = find(&wanted);
+    if places.is_empty() {
+        without_blank_edges(&mut wanted, &mut new);
+        places = find(&wanted);
+    }
+    let [place] = places[..] else {
+        if places.is_empty() {
+            return Err(not_found());
+        }
+        let lines = places.iter().map(|place| place + 1).take(LISTED + 1).collect();
+        return Err(EditError::FoundSeveral { number, lines });
+    };
+    let there = &there[place..place + wanted.len()];
+    let first = wanted.iter().find(|line| !line.trim().is_empty()).map(String::as_str);
+    let both = wanted.iter().zip(there).filter(|(line, _)| !line.trim().is_empty());
+    let pairs = both.map(|(line, there)| (indent(line), indent(there))).collect();
+    let new: Vec<&str> = new.iter().map(String::as_str).collect();
+    let lines = reindented(&new, pairs, first);
+    let lines = lines.ok_or(EditError::Indentation { number, line: place + 1 })?;
+    let mut replace = lines.join("\n");
+    let len: usize = there.iter().map(|line| line.len()).sum();
+    if !lines.is_empty() && there.last().is_some_and(|line| line.ends_with('\n')) {
+        replace.push('\n');
+    }
+    let at = text.split_inclusive('\n').take(place).map(str::len).sum();
+    Ok(Loose { at, len, replace })
+}
+
+/// Takes the blank lines at both ends of a search away, and as many of its replacement.
+fn without_blank_edges(search: &mut Vec<String>, replace: &mut Vec<String>) {
+    let is_blank = |line: &&String| line.trim().is_empty();
+    let lead = search.iter().take_while(is_blank).count();
+    let tail = search.iter().skip(lead).rev().take_while(is_blank).count();
+    search.drain(..lead);
+    search.truncate(search.len() - tail);
+    let own_lead = replace.iter().take_while(is_blank).count().min(lead);
+    replace.drain(..own_lead);
+    let own_tail = replace.iter().rev().take_while(is_blank).count().min(tail);
+    replace.truncate(replace.len() - own_tail);
 }
 
 /// Where a search text starts, also where two places overlap; not many more than are listed.
@@ -117,11 +214,11 @@ impl Plain {
     }
 
     /// The original text with `replace` at each of these places, in the line ends of the place.
-    fn put(&self, original: &str, places: &[usize], search: &str, replace: &str) -> String {
+    fn put(&self, original: &str, places: &[usize], len: usize, replace: &str) -> String {
         let mut result = String::with_capacity(original.len());
         let mut done = 0;
         for &at in places {
-            let (start, end) = (self.original(at), self.original(at + search.len()));
+            let (start, end) = (self.original(at), self.original(at + len));
             result.push_str(&original[done..start]);
             match end_at(original, start) {
                 LineEnd::CrLf => result.push_str(&replace.replace('\n', LineEnd::CrLf.as_str())),
@@ -131,18 +228,6 @@ impl Plain {
         }
         result.push_str(&original[done..]);
         result
-    }
-}
-
-/// How the line at this byte ends; where it is the last one, how the line above it ends.
-fn end_at(text: &str, at: usize) -> LineEnd {
-    let to_end = text[at..].find('\n').map_or(text.len(), |end| at + end + 1);
-    match split_end(&text[..to_end]).1 {
-        LineEnd::None => {
-            let above = text[..at].rfind('\n').map_or(0, |end| end + 1);
-            split_end(&text[..above]).1
-        }
-        end => end,
     }
 }
 

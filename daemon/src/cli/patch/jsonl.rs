@@ -1,0 +1,224 @@
+//! `vector patch --jsonl`: one case a line on stdin, one answer a line on stdout, in order.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, Write};
+
+use scene_schemas::text::TextEdit;
+use serde::{Deserialize, Serialize};
+
+use super::edits::Searched;
+use crate::core::edit::{self, Conflict, Merged};
+use crate::core::luau;
+
+/// A case. Members that it does not know are passed over.
+#[derive(Debug, Deserialize)]
+struct Case {
+    #[serde(default)]
+    id: serde_json::Value,
+    kind: Kind,
+    target: Option<String>,
+    base: Option<String>,
+    patch: Option<String>,
+    edits: Option<Vec<Searched>>,
+    range_edits: Option<Vec<TextEdit>>,
+    unit: Option<Unit>,
+    ours: Option<String>,
+    theirs: Option<String>,
+    files: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    UnifiedDiff,
+    SearchReplace,
+    RangeEdits,
+    Diff3,
+    ApplyPatchV4a,
+}
+
+/// What characters of a range are counted in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+pub(super) enum Unit {
+    #[serde(rename = "utf-8")]
+    Utf8,
+    #[default]
+    #[serde(rename = "utf-16")]
+    Utf16,
+    #[serde(rename = "utf-32", alias = "codepoint", alias = "code_points")]
+    Utf32,
+}
+
+/// An answer.
+#[derive(Debug, Default, Serialize)]
+struct Answer {
+    id: serde_json::Value,
+    outcome: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result_files: Option<BTreeMap<String, String>>,
+    confirm: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stage: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<isize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nearest: Option<edit::Nearest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conflicts: Option<Vec<Conflict>>,
+}
+
+impl Answer {
+    fn refused(reason: String) -> Self {
+        Self { outcome: "reject", reason: Some(reason), ..Self::default() }
+    }
+}
+
+/// Answers each line of stdin.
+pub(super) fn run(holds_luau: bool) -> anyhow::Result<()> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    for line in io::stdin().lock().lines() {
+        let line = line?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let answer = match serde_json::from_str::<Case>(&line) {
+            Ok(case) => {
+                let mut answer = answer(&case);
+                if holds_luau {
+                    hold(&case, &mut answer);
+                }
+                answer.id = case.id;
+                answer
+            }
+            Err(error) => Answer::refused(format!("The line is not a case: {error}.")),
+        };
+        out.write_all(one_line(&serde_json::to_string(&answer)?).as_bytes())?;
+        out.write_all(b"\n")?;
+        // Whoever sends one case and waits for its answer gets it.
+        out.flush()?;
+    }
+    Ok(())
+}
+
+/// JSON in which some readers would see a line end has it escaped.
+fn one_line(json: &str) -> Cow<'_, str> {
+    let ends = [('\u{85}', "\\u0085"), ('\u{2028}', "\\u2028"), ('\u{2029}', "\\u2029")];
+    let present = ends.into_iter().filter(|(end, _)| json.contains(*end));
+    present.fold(Cow::Borrowed(json), |json, (end, escaped)| Cow::Owned(json.replace(end, escaped)))
+}
+
+/// Refuses what would no longer compile.
+fn hold(case: &Case, answer: &mut Answer) {
+    let before = case.base.as_deref().unwrap_or_default();
+    let Some(error) =
+        answer.text.as_deref().and_then(|after| luau::new_errors(before, after).pop())
+    else {
+        return;
+    };
+    *answer = Answer::refused(format!("The script would no longer compile: {error}."));
+}
+
+fn answer(case: &Case) -> Answer {
+    let missing = |what: &str| Answer::refused(format!("The case has no `{what}`."));
+    let base = case.base.as_deref().unwrap_or_default();
+    match case.kind {
+        Kind::UnifiedDiff => match &case.patch {
+            Some(patch) => patched(base, patch, case.target.as_deref()),
+            None => missing("patch"),
+        },
+        Kind::SearchReplace => match &case.edits {
+            Some(edits) => replaced(base, edits),
+            None => missing("edits"),
+        },
+        Kind::RangeEdits => match &case.range_edits {
+            Some(edits) => ranged(base, edits, case.unit.unwrap_or_default()),
+            None => missing("range_edits"),
+        },
+        Kind::Diff3 => match (&case.ours, &case.theirs) {
+            (Some(ours), Some(theirs)) => merged(base, ours, theirs),
+            _ => missing("ours` and `theirs"),
+        },
+        Kind::ApplyPatchV4a => match (&case.files, &case.patch) {
+            (Some(files), Some(patch)) => enveloped(files, patch),
+            _ => missing("files` and `patch"),
+        },
+    }
+}
+
+fn patched(base: &str, patch: &str, target: Option<&str>) -> Answer {
+    match edit::patch(base, patch, target.as_slice()) {
+        Ok(patched) => Answer {
+            confirm: patched.confirm,
+            stage: Some(patched.stage.name()),
+            offset: Some(patched.offset),
+            ..applied(base, &patched.edits)
+        },
+        Err(error) => {
+            Answer { nearest: error.nearest().cloned(), ..Answer::refused(error.to_string()) }
+        }
+    }
+}
+
+fn applied(base: &str, edits: &[TextEdit]) -> Answer {
+    match edit::apply(base, edits) {
+        Ok(text) => Answer { outcome: "ok", text: Some(text), ..Answer::default() },
+        Err(error) => Answer::refused(error.to_string()),
+    }
+}
+
+fn replaced(base: &str, edits: &[Searched]) -> Answer {
+    let edits: Vec<_> = edits.iter().map(Searched::replacement).collect();
+    match edit::replace(base, &edits) {
+        Ok(replaced) => Answer {
+            confirm: replaced.stage > edit::Stage::Exact,
+            stage: Some(replaced.stage.name()),
+            ..applied(base, &replaced.edits)
+        },
+        Err(error) => {
+            Answer { nearest: error.nearest().cloned(), ..Answer::refused(error.to_string()) }
+        }
+    }
+}
+
+fn ranged(base: &str, edits: &[TextEdit], unit: Unit) -> Answer {
+    let edits = super::edits::in_utf16(base, edits, unit);
+    let fitted = edit::check_limits(&edits).and_then(|()| edit::fitted(base, &edits));
+    match fitted {
+        Ok(edits) => Answer { stage: Some(edit::Stage::Exact.name()), ..applied(base, &edits) },
+        Err(error) => Answer::refused(error.to_string()),
+    }
+}
+
+fn merged(base: &str, ours: &str, theirs: &str) -> Answer {
+    match edit::merge(base, ours, theirs) {
+        Merged::Text(text) => Answer { outcome: "ok", text: Some(text), ..Answer::default() },
+        Merged::Conflicts(conflicts) => {
+            let reason = "Both sides changed the same lines.".to_owned();
+            Answer { conflicts: Some(conflicts), ..Answer::refused(reason) }
+        }
+    }
+}
+
+fn enveloped(files: &BTreeMap<String, String>, patch: &str) -> Answer {
+    match edit::apply_to_files(files, patch) {
+        Ok(changes) => {
+            let confirm = changes.values().any(|change| change.confirm);
+            let mut after = files.clone();
+            for (name, change) in changes {
+                match change.text {
+                    Some(text) => after.insert(name, text),
+                    None => after.remove(&name),
+                };
+            }
+            Answer { outcome: "ok", result_files: Some(after), confirm, ..Answer::default() }
+        }
+        Err(error) => {
+            Answer { nearest: error.nearest().cloned(), ..Answer::refused(error.to_string()) }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! `vector patch`: the edit engine on a text file, and case by case for other tools.
+
+mod edits;
+mod jsonl;
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::{ArgGroup, Args};
+use serde_json::json;
+
+use self::edits::Edits;
+use super::style::{count, safe};
+use super::terminal::{print, say, stdout_style};
+use super::{Exit, hunks};
+use crate::core::edit::{self, Patched, Replacement, Stage};
+use crate::core::luau;
+use crate::targets::text::TextFile;
+
+const CONTEXT: usize = 3;
+
+/// Edit a text file with a patch, replacements or ranges: exactly, or not at all.
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[command(group = ArgGroup::new("what").required(true).args(["patch", "replace", "edits", "jsonl"]))]
+#[command(after_help = "\
+A patch is a unified diff or `*** Begin Patch`, with what models put around them. What does not fit,
+or fits several places, is refused, with the nearest real lines. What fits after white space or
+context was forgiven needs --force. Files named .luau and .lua must compile afterwards, unless they
+did not before.
+
+E.json holds replacements, [{\"search\": ..., \"replace\": ..., \"all\": true}], or ranges as the
+Language Server Protocol has them, [{\"start\": {\"line\": 0, \"character\": 0}, \"end\": ..., \"text\": ...}].
+
+Examples:
+  vector patch src/Main.server.luau --patch fix.diff
+  git diff | vector patch src/Main.server.luau --patch - --check
+  vector patch src/Main.server.luau --replace 'wait(1)' 'task.wait(1)' --all
+  vector patch --jsonl < cases.jsonl
+
+Exit codes: 0 done, 1 refused or failed, 2 wrong use, 3 it needs --force.")]
+pub(super) struct Patch {
+    /// The file
+    #[arg(required_unless_present = "jsonl")]
+    file: Option<PathBuf>,
+    /// A file with a patch; - for stdin
+    #[arg(long = "patch", id = "patch", value_name = "P.diff")]
+    diff: Option<PathBuf>,
+    /// An exact text that stands there once, and what replaces it
+    #[arg(long, num_args = 2, value_names = ["OLD", "NEW"], allow_hyphen_values = true)]
+    replace: Option<Vec<String>>,
+    /// With --replace: every occurrence
+    #[arg(long, requires = "replace")]
+    all: bool,
+    /// A file with replacements or ranges; - for stdin
+    #[arg(long, value_name = "E.json")]
+    edits: Option<PathBuf>,
+    /// Write nothing, only say whether it fits
+    #[arg(long, conflicts_with = "jsonl")]
+    check: bool,
+    /// Also apply what needs a second look
+    #[arg(long, conflicts_with = "jsonl")]
+    force: bool,
+    /// Print the outcome as a JSON object
+    #[arg(long, conflicts_with = "jsonl")]
+    json: bool,
+    /// One case a line on stdin, one answer a line on stdout (docs/patch.md)
+    #[arg(long, conflicts_with = "file")]
+    jsonl: bool,
+    /// Hold what has another name against Luau too
+    #[arg(long)]
+    luau: bool,
+}
+
+pub(super) fn run(args: &Patch) -> anyhow::Result<Exit> {
+    if let Some(file) = &args.file {
+        return edit(file, args);
+    }
+    jsonl::run(args.luau)?;
+    Ok(Exit::Done)
+}
+
+fn edit(file: &Path, args: &Patch) -> anyhow::Result<Exit> {
+    let target = TextFile::open(file)?;
+    let before = target.text();
+    let result = changed(file, before, args)
+        .and_then(|patched| Ok((edit::apply(before, &patched.edits)?, patched)))
+        .and_then(|(after, patched)| {
+            check_luau(file, before, &after, args.luau)?;
+            Ok((after, patched))
+        });
+    let (after, patched) = match result {
+        Err(error) if args.json => {
+            print(&format!("{}\n", json!({ "outcome": "reject", "reason": error.to_string() })))?;
+            return Ok(Exit::Failed);
+        }
+        result => result?,
+    };
+    let must_wait = patched.confirm && !args.force;
+    if !must_wait && !args.check {
+        target.write(&after)?;
+    }
+    let is_written = !must_wait && !args.check;
+    if args.json {
+        let outcome = json!({
+            "outcome": "ok",
+            "confirm": patched.confirm,
+            "stage": patched.stage.name(),
+            "offset": patched.offset,
+            "written": is_written,
+        });
+        print(&format!("{outcome}\n"))?;
+    } else {
+        let lines = hunks::lines(&edit::hunks(before, &after, CONTEXT), stdout_style(), true);
+        print(&(lines.join("\n") + "\n"))?;
+        say(&summary(file, before, &after, is_written));
+    }
+    if !must_wait {
+        return Ok(Exit::Done);
+    }
+    if !args.json {
+        say(&format!(
+            "It needs a second look: {}. --force applies it.",
+            doubts(&patched).join(", ")
+        ));
+    }
+    Ok(Exit::NotApproved)
+}
+
+fn summary(file: &Path, before: &str, after: &str, is_written: bool) -> String {
+    let edit::LineCounts { added, removed } = edit::line_counts(before, after);
+    let done = if is_written { "Edited" } else { "Not written:" };
+    let (added, removed) = (count(added as usize, "line"), count(removed as usize, "line"));
+    format!("{done} {}: {added} added, {removed} removed", safe(&file.display().to_string()))
+}
+
+/// Why a patch needs a second look.
+fn doubts(patched: &Patched) -> Vec<String> {
+    let stage = match patched.stage {
+        Stage::Exact => None,
+        Stage::Whitespace => Some("it fits but for white space".to_owned()),
+        Stage::Fuzz1 => Some("an outermost line of its context differs".to_owned()),
+        Stage::Fuzz2 => Some("the two outermost lines of its context differ".to_owned()),
+    };
+    let away = patched.offset.unsigned_abs();
+    let offset = (away > 10).then(|| format!("it stands {away} lines from where it says"));
+    let doubts: Vec<String> = stage.into_iter().chain(offset).collect();
+    if doubts.is_empty() { vec!["lines of it had to be repaired".to_owned()] } else { doubts }
+}
+
+fn check_luau(file: &Path, before: &str, after: &str, always: bool) -> anyhow::Result<()> {
+    let is_script = file.extension().is_some_and(|it| it == "luau" || it == "lua");
+    if (is_script || always)
+        && let Some(error) = luau::new_errors(before, after).first()
+    {
+        bail!("it would no longer compile: {error}");
+    }
+    Ok(())
+}
+
+/// What was asked for, as edits.
+fn changed(file: &Path, text: &str, args: &Patch) -> anyhow::Result<Patched> {
+    if let Some(diff) = &args.diff {
+        let patch = read(diff)?;
+        let name = file.to_string_lossy().replace('\\', "/");
+        return Ok(edit::patch(text, &patch, &[&name])?);
+    }
+    let replacements = match (&args.replace, &args.edits) {
+        (Some(both), _) => {
+            let [search, replace] = both.as_slice() else { bail!("--replace takes OLD and NEW") };
+            let (search, replace) = (search.clone(), replace.clone());
+            vec![Replacement { search, replace, all: args.all }]
+        }
+        (None, Some(file)) => {
+            let json = read(file)?;
+            match serde_json::from_str(&json)
+                .context("E.json is neither replacements nor ranges")?
+            {
+                Edits::Replacements(edits) => {
+                    edits.iter().map(edits::Searched::replacement).collect()
+                }
+                Edits::Ranges(edits) => {
+                    edit::check_limits(&edits)?;
+                    return Ok(Patched::exact(edit::fitted(text, &edits)?));
+                }
+            }
+        }
+        (None, None) => bail!("nothing was asked for"),
+    };
+    let replaced = edit::replace(text, &replacements)?;
+    let confirm = replaced.stage > Stage::Exact;
+    Ok(Patched { stage: replaced.stage, confirm, ..Patched::exact(replaced.edits) })
+}
+
+fn read(file: &Path) -> anyhow::Result<String> {
+    if file == Path::new("-") {
+        let mut text = String::new();
+        io::stdin().read_to_string(&mut text).context("stdin cannot be read as text")?;
+        return Ok(text);
+    }
+    fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))
+}

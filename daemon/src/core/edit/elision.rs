@@ -1,0 +1,68 @@
+//! Comments that stand for code that was left out.
+//!
+//! A model that writes `-- ... rest of the code ...` means that what stands there stays, and would
+//! lose it.
+
+/// Whether a line is a comment that says that something was left out.
+pub(super) fn is_elision(line: &str) -> bool {
+    const LEADERS: [&str; 6] = ["--[[", "--", "//", "/*", "<!--", "#"];
+    const WORDS: [&str; 10] = [
+        "existing",
+        "rest",
+        "unchanged",
+        "remaining",
+        "remains",
+        "omitted",
+        "previous",
+        "same",
+        "other code",
+        "keep",
+    ];
+    let line = line.trim();
+    let Some(said) = LEADERS.iter().find_map(|leader| line.strip_prefix(leader)) else {
+        return false;
+    };
+    let said = said.trim_matches(|c: char| c.is_whitespace() || "]-*/>()[{}".contains(c));
+    let has_dots = |at: &str| at.contains("...") || at.contains('…');
+    let is_open = said.starts_with("...") || said.starts_with('…');
+    let is_left_open = said.ends_with("...") || said.ends_with('…');
+    let lower = said.to_lowercase();
+    has_dots(said) && (is_open || is_left_open) && WORDS.iter().any(|word| lower.contains(word))
+}
+
+/// The first line that is put in, says that something was left out, and did not stand there before.
+pub(super) fn elided<'a>(added: impl Iterator<Item = &'a str>, before: &str) -> Option<&'a str> {
+    let mut suspects = added.filter(|line| is_elision(line));
+    suspects.find(|line| !before.lines().any(|there| there.trim() == line.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_what_stands_for_code() {
+        for line in [
+            "-- ... rest of the code unchanged ...",
+            "\t-- ... existing code ...",
+            "// ...rest of the function",
+            "# … keep the rest",
+            "--[[ ... previous code ... ]]",
+            "-- rest of the script stays as it is...",
+            "/* ... remaining methods ... */",
+        ] {
+            assert!(is_elision(line), "{line}");
+        }
+        for line in [
+            "-- waits ... for the rest",
+            "...",
+            "return ...",
+            "-- TODO...",
+            "print('... existing')",
+            "-- the existing code",
+        ] {
+            assert!(!is_elision(line), "{line}");
+        }
+        assert_eq!(elided(["-- ... rest ..."].into_iter(), "a\n  -- ... rest ...\n"), None);
+    }
+}

@@ -1,0 +1,180 @@
+//! The edits that placed hunks come to.
+//!
+//! Lines that stay keep their bytes. A line that is put in ends as the line that it replaces, or as
+//! its neighbours; the text's last line keeps its end, or its want of one, unless the patch says
+//! otherwise.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use scene_schemas::text::{Position, TextEdit};
+
+use super::super::lines::{LineEnd, before_line, split_end};
+use super::super::space::{indent, reindented, squeezed};
+use super::parse::{Hunk, Line, Sign};
+use super::place::{Base, Place};
+use super::{PatchError, Patched, Stage};
+
+/// Lines that give way to others. One of both may be empty.
+#[derive(Debug)]
+pub(super) struct Change<'a> {
+    /// Which lines of the text, from 0.
+    old: Range<usize>,
+    new: Vec<Cow<'a, str>>,
+    /// Whether the text's last line is to have an end, where the patch says so.
+    is_ended: Option<bool>,
+    hunk: usize,
+}
+
+/// The changes of a hunk that has its place.
+pub(super) fn changes<'a>(
+    base: &Base<'_>,
+    hunk: &Hunk<'a>,
+    number: usize,
+    place: &Place,
+) -> Result<Vec<Change<'a>>, PatchError> {
+    let lines = &hunk.lines[place.lines.clone()];
+    let added = added(base, lines, place);
+    let added = added.ok_or(PatchError::Indentation { hunk: number, line: place.at + 1 })?;
+    let mut added = added.into_iter();
+    // A mark on either side is said of both.
+    let is_marked = lines.iter().any(|line| line.is_last);
+    let new_last = lines.iter().rfind(|line| line.sign != Sign::Removed);
+    let is_ended = is_marked.then(|| !new_last.is_some_and(|line| line.is_last));
+    let mut changes: Vec<Change<'a>> = Vec::new();
+    let mut at = place.at;
+    let mut is_open = false;
+    for line in lines {
+        if line.sign == Sign::Context {
+            at += 1;
+            is_open = false;
+            continue;
+        }
+        if !is_open {
+            changes.push(Change { old: at..at, new: Vec::new(), is_ended, hunk: number });
+            is_open = true;
+        }
+        let Some(change) = changes.last_mut() else { continue };
+        if line.sign == Sign::Removed {
+            at += 1;
+            change.old.end = at;
+        } else {
+            change.new.extend(added.next());
+        }
+    }
+    Ok(changes)
+}
+
+/// The lines that are put in, as they are to be written.
+fn added<'a>(base: &Base<'_>, lines: &[Line<'a>], place: &Place) -> Option<Vec<Cow<'a, str>>> {
+    let added = lines.iter().filter(|line| line.sign == Sign::Added).map(|line| line.text);
+    if place.stage == Stage::Exact {
+        return Some(added.map(Cow::Borrowed).collect());
+    }
+    let old = lines.iter().filter(|line| line.sign != Sign::Added).map(|line| line.text);
+    let there = base.contents.get(place.at..).unwrap_or_default().iter().copied();
+    let both: Vec<(&str, &str)> =
+        old.zip(there).filter(|(line, _)| !squeezed(line).is_empty()).collect();
+    let pairs = both.iter().map(|(line, there)| (indent(line), indent(there))).collect();
+    // Spaces that do not break came along with the lines that stay; the text has plain ones.
+    let is_odd =
+        |(line, there): &(&str, &str)| line.contains('\u{a0}') && !there.contains('\u{a0}');
+    let plain: Vec<Cow<'_, str>> = if both.iter().any(is_odd) {
+        added.map(|line| Cow::Owned(line.replace('\u{a0}', " "))).collect()
+    } else {
+        added.map(Cow::Borrowed).collect()
+    };
+    let plain: Vec<&str> = plain.iter().map(AsRef::as_ref).collect();
+    let removed = lines.iter().find(|line| line.sign == Sign::Removed).map(|line| line.text);
+    Some(reindented(&plain, pairs, removed)?.into_iter().map(Cow::Owned).collect())
+}
+
+/// What an envelope that adds a file does to one that is there.
+pub(super) fn overwrite(base: &Base<'_>, hunks: &[Hunk<'_>]) -> Patched {
+    let lines = hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.sign == Sign::Added);
+    let text: String = lines.flat_map(|line| [line.text, "\n"]).collect();
+    let start = Position { line: 0, character: 0 };
+    let end = before_line(&base.lines, base.lines.len());
+    let edits = vec![TextEdit { start, end, text }];
+    Patched { confirm: !base.lines.is_empty(), ..Patched::exact(edits) }
+}
+
+/// The edits of all changes, in order.
+pub(super) fn edits(
+    base: &Base<'_>,
+    mut changes: Vec<Change<'_>>,
+    text: &str,
+) -> Result<Vec<TextEdit>, PatchError> {
+    changes.sort_by_key(|change| (change.old.start, change.old.end));
+    for pair in changes.windows(2) {
+        let (one, other) = (&pair[0], &pair[1]);
+        let is_same_place = one.old.start == other.old.start && one.old.is_empty();
+        if one.old.end > other.old.start || is_same_place && one.hunk != other.hunk {
+            let line = other.old.start + 1;
+            let (first, second) = (one.hunk.min(other.hunk), one.hunk.max(other.hunk));
+            return Err(PatchError::Overlap { first, second, line });
+        }
+    }
+    // The mark is no part of the first line, but positions count it.
+    let shift = u32::from(text.starts_with('\u{feff}'));
+    let edits = changes.iter().filter_map(|change| edit(base, change, shift));
+    Ok(edits.collect())
+}
+
+fn edit(base: &Base<'_>, change: &Change<'_>, shift: u32) -> Option<TextEdit> {
+    let lines = &base.lines;
+    let end_of = |at: usize| lines.get(at).map(|line| split_end(line).1);
+    let reaches_end = change.old.end == lines.len();
+    let is_ended = lines.last().is_none_or(|line| split_end(line).1 != LineEnd::None);
+    let wants_end = change.is_ended.unwrap_or(is_ended || lines.is_empty());
+    let mut text = String::new();
+    let mut usual = usual_end(base, change.old.start);
+    for (at, line) in change.new.iter().enumerate() {
+        let own = if at < change.old.len() { end_of(change.old.start + at) } else { None };
+        usual = own.filter(|end| *end != LineEnd::None).unwrap_or(usual);
+        text.push_str(line);
+        let is_last = reaches_end && at + 1 == change.new.len();
+        if !is_last || wants_end {
+            text.push_str(usual.as_str());
+        }
+    }
+    let (mut start, end) =
+        (before_line(lines, change.old.start), before_line(lines, change.old.end));
+    let is_behind = change.old.start == lines.len() && !lines.is_empty() && !is_ended;
+    if is_behind && !change.new.is_empty() {
+        text.insert_str(0, usual.as_str());
+    }
+    // What is left may lose the end of its last line, or have lost it with the lines that went.
+    if reaches_end && change.new.is_empty() && change.is_ended == Some(false) {
+        start = end_of_line(lines, change.old.start);
+    }
+    let before: String = lines.get(change.old.clone())?.concat();
+    if text == before && start == before_line(lines, change.old.start) {
+        return None;
+    }
+    let moved = |at: Position| match at.line {
+        0 if at.character > 0 || shift == 0 => Position { character: at.character + shift, ..at },
+        0 => Position { character: shift, ..at },
+        _ => at,
+    };
+    let is_first = change.old.start == 0;
+    let start = if is_first { moved(start) } else { start };
+    let end = if end.line == 0 { moved(end) } else { end };
+    Some(TextEdit { start, end, text })
+}
+
+/// Behind the text of the line before this one.
+fn end_of_line(lines: &[&str], at: usize) -> Position {
+    let Some(before) = at.checked_sub(1).and_then(|before| lines.get(before)) else {
+        return before_line(lines, at);
+    };
+    let character = split_end(before).0.encode_utf16().count() as u32;
+    Position { line: at as u32 - 1, character }
+}
+
+/// How lines around a place end.
+fn usual_end(base: &Base<'_>, at: usize) -> LineEnd {
+    let above = base.lines[..at.min(base.lines.len())].iter().rev().map(|line| split_end(line).1);
+    let below = base.lines.get(at..).unwrap_or_default().iter().map(|line| split_end(line).1);
+    above.chain(below).find(|end| *end != LineEnd::None).unwrap_or(LineEnd::Lf)
+}

@@ -1,0 +1,82 @@
+//! `*** Begin Patch` over several files, as `apply_patch` of other tools has it.
+
+use std::collections::BTreeMap;
+
+use super::super::apply as apply_edits;
+use super::parse::{Action, FilePatch};
+use super::place::Base;
+use super::{PatchError, apply, clean, parse, without_mark};
+
+/// What becomes of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileChange {
+    /// The text after; none where the file goes.
+    pub text: Option<String>,
+    /// Whether somebody should look again.
+    pub confirm: bool,
+}
+
+/// What a patch does to files, by their names; files that it does not name are left out. All of it
+/// or nothing.
+///
+/// # Errors
+/// It is no patch, does not fit, or is about a file that is not there.
+pub fn apply_to_files(
+    files: &BTreeMap<String, String>,
+    patch: &str,
+) -> Result<BTreeMap<String, FileChange>, PatchError> {
+    let cleaned = clean::clean(patch)?;
+    let mut changed: BTreeMap<String, FileChange> = BTreeMap::new();
+    for file in parse::parse(&cleaned)? {
+        let Some(name) = file.name().map(str::to_owned) else {
+            return Err(PatchError::NoHunks);
+        };
+        let now = match changed.get(&name) {
+            Some(change) => change.text.clone(),
+            None => files.get(&name).cloned(),
+        };
+        let is_taken = |name: &str| match changed.get(name) {
+            Some(change) => change.text.is_some(),
+            None => files.contains_key(name),
+        };
+        if let Some(to) = file.moved.filter(|to| is_taken(to)) {
+            let (name, what) = (to.to_owned(), "is there already, so nothing can be moved to it");
+            return Err(PatchError::File { name, what, instead: "Choose another name." });
+        }
+        let change = change_of(&file, &name, now.as_deref())?;
+        let moved = file.moved.map(str::to_owned);
+        if let Some(to) = moved {
+            changed.insert(name, FileChange { text: None, confirm: false });
+            changed.insert(to, change);
+        } else {
+            changed.insert(name, change);
+        }
+    }
+    Ok(changed)
+}
+
+fn change_of(
+    file: &FilePatch<'_>,
+    name: &str,
+    now: Option<&str>,
+) -> Result<FileChange, PatchError> {
+    let missing = |instead| {
+        let name = name.to_owned();
+        PatchError::File { name, what: "is not there", instead }
+    };
+    match (file.action, now) {
+        (Action::Delete, Some(_)) => Ok(FileChange { text: None, confirm: false }),
+        (Action::Delete, None) => Err(missing("Leave it out, or correct its name.")),
+        (Action::Update, None) => Err(missing("Correct its name, or add it with `*** Add File:`.")),
+        (Action::Update, Some(text)) if file.hunks.is_empty() && file.moved.is_some() => {
+            Ok(FileChange { text: Some(text.to_owned()), confirm: false })
+        }
+        (Action::Update, Some(_)) if file.hunks.is_empty() => Err(PatchError::NoHunks),
+        (Action::Add | Action::Update, text) => {
+            let text = text.unwrap_or_default();
+            let patched = apply(&Base::new(without_mark(text)), file, text)?;
+            let after = apply_edits(text, &patched.edits).unwrap_or_else(|_| text.to_owned());
+            Ok(FileChange { text: Some(after), confirm: patched.confirm })
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! The third door: patches, as unified diffs and in the envelope of `apply_patch`.
+//!
+//! Models describe changes well and places badly: line numbers are wrong, blank lines lose their
+//! signs, prose stands around. What cannot be meant is taken away first ([`clean`]), then each hunk
+//! is placed by its lines ([`place`]), and what comes out are ranges. A hunk that fits no place, or
+//! several, refuses the patch. Nothing is ever placed by likeness.
+//!
+//! The line ends of the text stay as they are, line by line, whatever the patch has; so does the
+//! end of the last line, unless the patch speaks of it.
+
+mod build;
+mod clean;
+mod envelope;
+mod error;
+mod parse;
+mod place;
+#[cfg(test)]
+mod tests;
+
+use scene_schemas::text::TextEdit;
+
+pub use envelope::{FileChange, apply_to_files};
+pub use error::PatchError;
+
+use self::build::Change;
+use self::clean::Clean;
+use self::parse::{Action, FilePatch, Sign};
+use self::place::Base;
+use super::elision::elided;
+use super::space::{has_invisible, visible};
+
+/// An offset above this needs a second look.
+const SURE_OFFSET: usize = 10;
+
+/// What had to be forgiven for a patch to fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stage {
+    /// Nothing.
+    Exact,
+    /// White space.
+    Whitespace,
+    /// An outermost line of context.
+    Fuzz1,
+    /// Two of them.
+    Fuzz2,
+}
+
+impl Stage {
+    /// Its name: `exact`, `whitespace`, `fuzz1` or `fuzz2`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Whitespace => "whitespace",
+            Self::Fuzz1 => "fuzz1",
+            Self::Fuzz2 => "fuzz2",
+        }
+    }
+
+    fn fuzz(self) -> Option<usize> {
+        match self {
+            Self::Exact | Self::Whitespace => None,
+            Self::Fuzz1 => Some(1),
+            Self::Fuzz2 => Some(2),
+        }
+    }
+}
+
+/// What a patch comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Patched {
+    /// Sorted edits over the text before.
+    pub edits: Vec<TextEdit>,
+    /// The highest stage that a hunk needed.
+    pub stage: Stage,
+    /// The farthest that a hunk stands from where it says, in lines; negative is above.
+    pub offset: isize,
+    /// Whether somebody should look again: a stage above the first, an offset over 10 lines, or
+    /// lines that were repaired.
+    pub confirm: bool,
+}
+
+impl Patched {
+    /// Edits that say exactly what they mean.
+    pub fn exact(edits: Vec<TextEdit>) -> Self {
+        Self { edits, stage: Stage::Exact, offset: 0, confirm: false }
+    }
+}
+
+/// What a patch does to a text.
+///
+/// `targets` are names of the text: where there are some, and headers of the patch name a file, one
+/// has to be its name.
+///
+/// # Errors
+/// It is no patch of this text, or does not fit. Nothing of it is applied then.
+pub fn patch(text: &str, patch: &str, targets: &[&str]) -> Result<Patched, PatchError> {
+    let cleaned;
+    let (base, mut source) = (Base::new(without_mark(text)), patch);
+    let is_tainted = has_invisible(patch);
+    if is_tainted {
+        // They may be meant. Where they are not, they would not fit.
+        let exact = parsed(source, targets).and_then(|file| apply(&base, &file, text));
+        match exact {
+            Ok(patched) if patched.stage == Stage::Exact => return Ok(patched),
+            _ => cleaned = without_invisible(patch),
+        }
+        source = &cleaned;
+    }
+    let file = parsed(source, targets)?;
+    check_entities(text, source)?;
+    let mut patched = apply(&base, &file, text)?;
+    let is_added = |line: &str| line.starts_with('+') && has_invisible(line);
+    patched.confirm |= is_tainted && patch.lines().any(is_added);
+    Ok(patched)
+}
+
+/// A byte order mark is no part of a file's first line.
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+fn without_invisible(patch: &str) -> String {
+    patch.split_inclusive('\n').map(visible).collect()
+}
+
+/// Reads a patch that may be of one text only.
+fn parsed<'a>(patch: &'a str, targets: &[&str]) -> Result<FilePatch<'a>, PatchError> {
+    let clean: Clean<'a> = clean::clean(patch)?;
+    let mut files = parse::parse(&clean)?;
+    let mut names: Vec<String> =
+        files.iter().filter_map(FilePatch::name).map(str::to_owned).collect();
+    names.sort();
+    names.dedup();
+    if names.len() > 1 {
+        return Err(PatchError::SeveralFiles { names });
+    }
+    let mut file = files.remove(0);
+    for other in files {
+        file.hunks.extend(other.hunks);
+    }
+    check_action(&file)?;
+    check_target(&file, targets)?;
+    if file.hunks.is_empty() {
+        return Err(PatchError::NoHunks);
+    }
+    Ok(file)
+}
+
+fn check_action(file: &FilePatch<'_>) -> Result<(), PatchError> {
+    let is_null = |name: &Option<_>| name.as_deref() == Some("/dev/null");
+    let create = "Use create_instance for a new script, or a diff against its text as it is.";
+    let (what, instead) = match file.action {
+        Action::Delete => ("deletes", "Use delete_instance for that."),
+        _ if is_null(&file.new) => ("deletes", "Use delete_instance for that."),
+        _ if is_null(&file.old) => ("creates", create),
+        _ if file.moved.is_some() => ("renames", "Use rename_instance for that."),
+        _ => return Ok(()),
+    };
+    Err(PatchError::NotAnUpdate { what, instead })
+}
+
+/// Where headers name one file, it has to be the target. Two names are of a comparison of two
+/// files, and neither needs to be.
+fn check_target(file: &FilePatch<'_>, targets: &[&str]) -> Result<(), PatchError> {
+    let (Some(target), Some(name)) = (targets.first(), file.name()) else {
+        return Ok(());
+    };
+    let is_one = file.old.is_none() || file.new.is_none() || file.old == file.new;
+    if !is_one || is_placeholder(name) || targets.iter().any(|target| is_name_of(name, target)) {
+        return Ok(());
+    }
+    Err(PatchError::OtherTarget { name: name.to_owned(), target: (*target).to_owned() })
+}
+
+/// Names that stand for any file.
+fn is_placeholder(name: &str) -> bool {
+    matches!(
+        name,
+        "a" | "b"
+            | "old"
+            | "new"
+            | "original"
+            | "modified"
+            | "before"
+            | "after"
+            | "file"
+            | "script"
+            | "source"
+            | "Source"
+    )
+}
+
+/// Whether two names of files end alike: one may have more folders than the other, and one of two
+/// scripts the suffixes of its file.
+fn is_name_of(name: &str, target: &str) -> bool {
+    let mut names = name.trim_start_matches("./").rsplit('/');
+    let mut targets = target.trim_start_matches("./").rsplit('/');
+    let (Some(last), Some(other)) = (names.next(), targets.next()) else {
+        return false;
+    };
+    let is_same = last == other
+        || stem(last).is_some_and(|last| last == other)
+        || stem(other).is_some_and(|other| last == other);
+    is_same && names.zip(targets).all(|(one, other)| one == other)
+}
+
+fn stem(file: &str) -> Option<&str> {
+    let stem = file.strip_suffix(".luau").or_else(|| file.strip_suffix(".lua"))?;
+    let kinds = [".server", ".client", ".plugin"];
+    Some(kinds.iter().find_map(|kind| stem.strip_suffix(kind)).unwrap_or(stem))
+}
+
+/// Refuses a patch all of whose signs of XML are entities where the text has the signs.
+fn check_entities(text: &str, patch: &str) -> Result<(), PatchError> {
+    const ENTITIES: [&str; 5] = ["&lt;", "&gt;", "&amp;", "&quot;", "&#39;"];
+    let find = |text: &str| ENTITIES.into_iter().find(|entity| text.contains(entity));
+    let Some(entity) = find(patch) else {
+        return Ok(());
+    };
+    let has_signs = |text: &str| text.contains(['<', '>']);
+    if find(text).is_none() && has_signs(text) && !has_signs(patch) {
+        return Err(PatchError::Entities { entity });
+    }
+    Ok(())
+}
+
+/// What a patch of one file does to its text.
+fn apply(base: &Base<'_>, file: &FilePatch<'_>, text: &str) -> Result<Patched, PatchError> {
+    check_elisions(file, text)?;
+    if file.action == Action::Add {
+        return Ok(build::overwrite(base, &file.hunks));
+    }
+    let (mut changes, mut carried): (Vec<Change<'_>>, isize) = (Vec::new(), 0);
+    let mut patched = Patched::exact(Vec::new());
+    for (hunk, number) in file.hunks.iter().zip(1..) {
+        if hunk.lines.iter().all(|line| line.sign == Sign::Context) {
+            continue;
+        }
+        let place = place::place(base, hunk, number, carried)?;
+        if hunk.start.is_some() {
+            carried = place.offset;
+        }
+        patched.stage = patched.stage.max(place.stage);
+        if place.offset.unsigned_abs() > patched.offset.unsigned_abs() {
+            patched.offset = place.offset;
+        }
+        let is_bare = |line: &parse::Line<'_>| line.is_bare && !line.text.is_empty();
+        patched.confirm |= hunk.lines.iter().any(is_bare) || is_guessed(hunk, &place);
+        changes.extend(build::changes(base, hunk, number, &place)?);
+    }
+    patched.confirm |= patched.stage > Stage::Exact || patched.offset.unsigned_abs() > SURE_OFFSET;
+    patched.edits = build::edits(base, changes, text)?;
+    if patched.edits.is_empty() {
+        return Err(PatchError::ChangesNothing);
+    }
+    Ok(patched)
+}
+
+/// Whether a hunk has other counts than it says, and blank lines at its end besides that are no part
+/// of it.
+fn is_guessed(hunk: &parse::Hunk<'_>, place: &place::Place) -> bool {
+    let blanks = hunk.lines.len() - place.lines.end;
+    let is_miscounted = hunk.counts.is_some_and(|(old, new)| {
+        let size = hunk.size();
+        (0..=blanks).all(|less| (old, new) != (size.0 - less, size.1 - less))
+    });
+    place.stage == Stage::Exact && blanks > 0 && is_miscounted
+}
+
+fn check_elisions(file: &FilePatch<'_>, text: &str) -> Result<(), PatchError> {
+    let lines = file.hunks.iter().flat_map(|hunk| &hunk.lines);
+    let added = lines.filter(|line| line.sign == Sign::Added).map(|line| line.text);
+    match elided(added, text) {
+        Some(line) => Err(PatchError::Elision { line: line.trim().to_owned() }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,436 @@
+//! Which files and hunks a patch has.
+//!
+//! Unified diffs and the envelope (`*** Begin Patch`) are read by the same rules, because models mix
+//! them. Numbers of lines in headers are hints on where a hunk ends, never more: they are often wrong.
+
+use std::borrow::Cow;
+
+use super::super::space::visible;
+use super::PatchError;
+use super::clean::{Clean, Numbered};
+
+/// What a line of a hunk is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sign {
+    Context,
+    Removed,
+    Added,
+}
+
+/// A line of a hunk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Line<'a> {
+    pub(super) sign: Sign,
+    pub(super) text: &'a str,
+    /// Its number in the patch, from 1.
+    pub(super) number: usize,
+    /// It stands there without a sign, as lines do that stay.
+    pub(super) is_bare: bool,
+    /// `\ No newline at end of file` follows.
+    pub(super) is_last: bool,
+}
+
+/// A hunk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Hunk<'a> {
+    /// Where its header says that it begins, from 1; none where it does not say.
+    pub(super) start: Option<usize>,
+    /// How many lines it has before and after, as its header says.
+    pub(super) counts: Option<(usize, usize)>,
+    /// A line that stands above it.
+    pub(super) anchor: Option<&'a str>,
+    /// Whether it says that the file ends behind it.
+    pub(super) is_at_end: bool,
+    pub(super) lines: Vec<Line<'a>>,
+}
+
+impl Hunk<'_> {
+    fn count(&self, sign: Sign) -> usize {
+        self.lines.iter().filter(|line| line.sign != sign).count()
+    }
+
+    /// How many lines it has before and after.
+    pub(super) fn size(&self) -> (usize, usize) {
+        (self.count(Sign::Added), self.count(Sign::Removed))
+    }
+
+    fn changes(&self) -> bool {
+        self.lines.iter().any(|line| line.sign != Sign::Context)
+    }
+}
+
+/// What a patch does with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    Update,
+    Add,
+    Delete,
+}
+
+/// What a patch says of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FilePatch<'a> {
+    /// The names before and after, where headers name them.
+    pub(super) old: Option<Cow<'a, str>>,
+    pub(super) new: Option<Cow<'a, str>>,
+    pub(super) action: Action,
+    /// The name that it is given.
+    pub(super) moved: Option<&'a str>,
+    pub(super) hunks: Vec<Hunk<'a>>,
+}
+
+impl<'a> FilePatch<'a> {
+    fn new(old: Option<Cow<'a, str>>, new: Option<Cow<'a, str>>, action: Action) -> Self {
+        Self { old, new, action, moved: None, hunks: Vec::new() }
+    }
+
+    fn named(name: &'a str, action: Action) -> Self {
+        let name = Some(Cow::Borrowed(name.trim()));
+        Self::new(name.clone(), name, action)
+    }
+
+    /// The name in its headers; the later one where there are two.
+    pub(super) fn name(&self) -> Option<&str> {
+        let names = [&self.new, &self.old];
+        names.into_iter().flatten().map(|name| &**name).find(|name| *name != "/dev/null")
+    }
+}
+
+/// What a patch says, file by file.
+pub(super) fn parse<'a>(clean: &Clean<'a>) -> Result<Vec<FilePatch<'a>>, PatchError> {
+    let mut parser = Parser {
+        lines: &clean.lines,
+        at: 0,
+        files: Vec::new(),
+        is_enveloped: false,
+        is_ended: false,
+    };
+    parser.run()?;
+    if clean.is_open {
+        check_end(&parser.files)?;
+    }
+    if parser.is_enveloped && !parser.is_ended {
+        return Err(PatchError::CutOff { how: "`*** End Patch` is missing".to_owned() });
+    }
+    let mut files = parser.files;
+    if files.is_empty() {
+        files.extend(without_headers(&clean.lines));
+    }
+    if files.is_empty() {
+        let why = if parser.is_enveloped { PatchError::NoHunks } else { PatchError::NoPatch };
+        return Err(why);
+    }
+    Ok(files)
+}
+
+/// Refuses a patch whose last line has no end where its last hunk is shorter than it says.
+fn check_end(files: &[FilePatch<'_>]) -> Result<(), PatchError> {
+    let last = files.last().and_then(|file| file.hunks.last());
+    let Some((hunk, counts)) = last.and_then(|hunk| Some((hunk, hunk.counts?))) else {
+        return Ok(());
+    };
+    let (old, new) = hunk.size();
+    if old >= counts.0 && new >= counts.1 {
+        return Ok(());
+    }
+    let how = format!(
+        "its last hunk says {} lines before and {} after, has {old} and {new}, and its last line \
+         has no end",
+        counts.0, counts.1
+    );
+    Err(PatchError::CutOff { how })
+}
+
+/// Lines with signs and nothing else are a hunk.
+fn without_headers<'a>(lines: &[Numbered<'a>]) -> Option<FilePatch<'a>> {
+    let mut hunk =
+        Hunk { start: None, counts: None, anchor: None, is_at_end: false, lines: vec![] };
+    for line in lines {
+        let line = signed(*line)?;
+        hunk.lines.push(line);
+    }
+    while hunk.lines.last().is_some_and(|line| line.text.trim().is_empty()) {
+        hunk.lines.pop();
+    }
+    let blank = |line: &Line<'_>| line.text.is_empty() && line.is_bare;
+    let lead = hunk.lines.iter().take_while(|line| blank(line)).count();
+    hunk.lines.drain(..lead);
+    if !hunk.changes() {
+        return None;
+    }
+    let mut file = FilePatch::new(None, None, Action::Update);
+    file.hunks.push(hunk);
+    Some(file)
+}
+
+/// A line by its sign; a blank one is a blank line that stays.
+fn signed(line: Numbered<'_>) -> Option<Line<'_>> {
+    let (sign, text, is_bare) = match line.text.as_bytes().first() {
+        None => (Sign::Context, "", true),
+        Some(b' ') => (Sign::Context, &line.text[1..], false),
+        Some(b'-') => (Sign::Removed, &line.text[1..], false),
+        Some(b'+') => (Sign::Added, &line.text[1..], false),
+        Some(_) => return None,
+    };
+    Some(Line { sign, text, number: line.number, is_bare, is_last: false })
+}
+
+struct Parser<'p, 'a> {
+    lines: &'p [Numbered<'a>],
+    at: usize,
+    files: Vec<FilePatch<'a>>,
+    is_enveloped: bool,
+    is_ended: bool,
+}
+
+/// `path` of `--- path<tab>time`.
+fn header_name(header: &str) -> Cow<'static, str> {
+    let header = visible(header);
+    let name = header.split('\t').next().unwrap_or_default().trim();
+    // Some write the time behind spaces.
+    let dated = name.split_once("  ").map_or(name, |(name, _)| name);
+    let name = dated.trim_matches('"');
+    let name = name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name);
+    Cow::Owned(name.to_owned())
+}
+
+impl<'a> Parser<'_, 'a> {
+    fn text(&self, ahead: usize) -> Option<&'a str> {
+        self.lines.get(self.at + ahead).map(|line| line.text)
+    }
+
+    fn starts(&self, ahead: usize, with: &str) -> bool {
+        self.text(ahead).is_some_and(|line| visible(line).starts_with(with))
+    }
+
+    fn run(&mut self) -> Result<(), PatchError> {
+        while let Some(line) = self.lines.get(self.at).copied() {
+            if self.marker(line)? {
+                if self.is_ended {
+                    return Ok(());
+                }
+            } else if let Some(header) = visible(line.text).strip_prefix("@@") {
+                if header.starts_with('@') {
+                    return Err(PatchError::OtherKind { what: "a combined diff of a merge" });
+                }
+                self.at += 1;
+                self.hunk(header_of(line.text));
+            } else if self.is_bare_hunk() {
+                self.hunk(Header::default());
+            } else {
+                self.file_header(line)?;
+                self.at += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// A hunk that follows the names of its file without a header of its own.
+    fn is_bare_hunk(&self) -> bool {
+        let is_first = self.files.last().is_some_and(|file| {
+            file.hunks.is_empty() && file.action == Action::Update && file.name().is_some()
+        });
+        is_first && !self.is_names(0) && self.starts_signed()
+    }
+
+    fn starts_signed(&self) -> bool {
+        self.text(0).is_some_and(|line| line.starts_with([' ', '+', '-']))
+    }
+
+    /// Whether two lines name a file before and after.
+    fn is_names(&self, ahead: usize) -> bool {
+        self.starts(ahead, "--- ") && self.starts(ahead + 1, "+++ ")
+    }
+
+    fn file_header(&mut self, line: Numbered<'a>) -> Result<(), PatchError> {
+        let seen = visible(line.text);
+        let open = |file: &&mut FilePatch<'a>| file.hunks.is_empty();
+        if let Some(names) = seen.strip_prefix("diff --git ") {
+            let name = names.rsplit_once(' ').map(|(_, name)| header_name(name));
+            self.files.push(FilePatch::new(name.clone(), name, Action::Update));
+        } else if let Some(name) = seen.strip_prefix("Index: ") {
+            let name = Some(header_name(name));
+            self.files.push(FilePatch::new(name.clone(), name, Action::Update));
+        } else if let Some(old) = seen.strip_prefix("--- ")
+            && (self.is_names(0) || self.starts(1, "@@"))
+        {
+            let old = Some(header_name(old));
+            let new = self.text(1).filter(|_| self.is_names(0));
+            let new = new.and_then(|new| Some(header_name(visible(new).strip_prefix("+++ ")?)));
+            self.at += usize::from(new.is_some());
+            match self.files.last_mut().filter(open) {
+                Some(file) => (file.old, file.new) = (old, new),
+                None => self.files.push(FilePatch::new(old, new, Action::Update)),
+            }
+        } else if let Some(new) = seen.strip_prefix("+++ ") {
+            let new = Some(header_name(new));
+            match self.files.last_mut().filter(open) {
+                Some(file) => file.new = new,
+                None => self.files.push(FilePatch::new(None, new, Action::Update)),
+            }
+        } else if seen.starts_with("deleted file mode ") {
+            if let Some(file) = self.files.last_mut() {
+                file.action = Action::Delete;
+            }
+        } else if seen.starts_with("rename from ") || seen.starts_with("copy from ") {
+            return Err(PatchError::NotAnUpdate {
+                what: "renames",
+                instead: "Use rename_instance or move_instance for that.",
+            });
+        } else if seen.starts_with("GIT binary patch") || seen.starts_with("Binary files ") {
+            return Err(PatchError::OtherKind { what: "a binary patch" });
+        } else if seen.starts_with("***************") {
+            return Err(PatchError::OtherKind { what: "a context diff" });
+        }
+        Ok(())
+    }
+
+    /// Reads a line of the envelope; false where it is none.
+    fn marker(&mut self, line: Numbered<'a>) -> Result<bool, PatchError> {
+        let Some(marker) = marker_of(line.text) else {
+            return Ok(false);
+        };
+        self.at += 1;
+        if marker == "Begin Patch" {
+            self.is_enveloped = true;
+        } else if marker == "End Patch" {
+            self.is_ended = true;
+        } else if let Some(name) = marker.strip_prefix("Update File:") {
+            self.files.push(FilePatch::named(name, Action::Update));
+            // Its first hunk may do without a header.
+            if self.text(0).is_some_and(|line| line.is_empty() || line.starts_with(['+', '-', ' ']))
+                && self.text(0).and_then(marker_of).is_none()
+            {
+                self.hunk(Header::default());
+            }
+        } else if let Some(name) = marker.strip_prefix("Delete File:") {
+            self.files.push(FilePatch::named(name, Action::Delete));
+        } else if let Some(name) = marker.strip_prefix("Add File:") {
+            self.files.push(FilePatch::named(name, Action::Add));
+            self.hunk(Header::default());
+        } else if let Some(name) = marker.strip_prefix("Move to:") {
+            if let Some(file) = self.files.last_mut() {
+                file.moved = Some(name.trim());
+            }
+        } else if marker == "End of File" {
+            let hunk = self.files.last_mut().and_then(|file| file.hunks.last_mut());
+            if let Some(hunk) = hunk {
+                hunk.is_at_end = true;
+            }
+        } else if self.is_enveloped {
+            let text = line.text.to_owned();
+            return Err(PatchError::UnknownMarker { line: line.number, text });
+        } else {
+            self.at -= 1;
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    fn hunk(&mut self, header: Header<'a>) {
+        let Header { start, counts, anchor } = header;
+        let mut hunk = Hunk { start, counts, anchor, is_at_end: false, lines: Vec::new() };
+        while let Some(line) = self.lines.get(self.at).copied() {
+            let (old, new) = hunk.size();
+            let is_full = counts.is_some_and(|counts| old >= counts.0 && new >= counts.1);
+            if self.ends_hunk(line.text, is_full) {
+                break;
+            }
+            self.at += 1;
+            if line.text.starts_with("\\ ") {
+                if let Some(last) = hunk.lines.last_mut() {
+                    last.is_last = true;
+                }
+            } else if let Some(line) = signed(line) {
+                hunk.lines.push(line);
+            } else if is_full || is_prose(line.text) && self.is_over() {
+                break;
+            } else {
+                let Numbered { number, text } = line;
+                let sign = Sign::Context;
+                hunk.lines.push(Line { sign, text, number, is_bare: true, is_last: false });
+            }
+        }
+        if self.files.is_empty() {
+            self.files.push(FilePatch::new(None, None, Action::Update));
+        }
+        if let Some(file) = self.files.last_mut()
+            && !hunk.lines.is_empty()
+        {
+            file.hunks.push(hunk);
+        }
+    }
+
+    /// Whether a line belongs to what follows a hunk.
+    fn ends_hunk(&self, line: &str, is_full: bool) -> bool {
+        let seen = visible(line);
+        seen.starts_with("@@")
+            || seen.starts_with("diff --git ")
+            || seen.starts_with("Index: ")
+            || marker_of(line).is_some()
+            || self.is_names(0) && (is_full || self.starts(2, "@@"))
+            // The signature of a mail.
+            || is_full && line == "-- "
+    }
+
+    /// Whether no line with a sign comes before the next header.
+    fn is_over(&self) -> bool {
+        let rest = self.lines[self.at..].iter().take_while(|line| !line.text.starts_with("@@"));
+        !rest.into_iter().any(|line| line.text.starts_with(['+', '-', ' ']))
+    }
+}
+
+/// What stands behind `*** ` of a line of the envelope.
+fn marker_of(line: &str) -> Option<&str> {
+    let marker = line.trim().strip_prefix("*** ")?.trim();
+    let known = ["Begin Patch", "End Patch", "End of File"];
+    let named = ["Update File:", "Add File:", "Delete File:", "Move to:"];
+    let is_named = named.iter().any(|start| marker.starts_with(start));
+    let is_other = line.starts_with("*** ") && marker.contains(" File:");
+    (known.contains(&marker) || is_named || is_other).then_some(marker)
+}
+
+/// Whether a line is a sentence and no code.
+fn is_prose(line: &str) -> bool {
+    let words = line.split_whitespace().count();
+    let first = line.chars().next().is_some_and(char::is_uppercase);
+    first && words >= 4 && !line.contains(['=', '(', ')', '{', '}', '[', ']', ';'])
+}
+
+#[derive(Debug, Default)]
+struct Header<'a> {
+    start: Option<usize>,
+    counts: Option<(usize, usize)>,
+    anchor: Option<&'a str>,
+}
+
+/// Reads `@@ -1,2 +3,4 @@ anything`, and forms of it that say less.
+fn header_of(line: &str) -> Header<'_> {
+    let behind =
+        line.trim_start_matches(|c| c == '@' || super::super::space::is_invisible(c)).trim();
+    let seen = visible(behind);
+    let numbers = seen.split("@@").next().unwrap_or_default();
+    if let Some((old, new)) = ranges(numbers) {
+        // Nobody's line is line 0 but that of an empty range.
+        let start = Some(old.0).filter(|start| *start > 0 || old.1 == Some(0));
+        let counts = Some((old.1.unwrap_or(1), new.1.unwrap_or(1)));
+        return Header { start, counts, anchor: None };
+    }
+    let anchor = behind.trim_end_matches('@').trim();
+    let says = anchor.chars().any(char::is_alphabetic) && !anchor.starts_with('-');
+    Header { anchor: Some(anchor).filter(|_| says && !anchor.contains("@@")), ..Header::default() }
+}
+
+type Range = (usize, Option<usize>);
+
+fn ranges(numbers: &str) -> Option<(Range, Range)> {
+    let mut words = numbers.split_whitespace();
+    let range = |word: &str, sign| {
+        let word = word.strip_prefix(sign)?.trim_end_matches(',');
+        match word.split_once(',') {
+            Some((start, count)) => Some((start.parse().ok()?, Some(count.parse().ok()?))),
+            None => Some((word.parse().ok()?, None)),
+        }
+    };
+    Some((range(words.next()?, '-')?, range(words.next()?, '+')?))
+}

@@ -1,0 +1,288 @@
+use std::collections::BTreeMap;
+
+use super::super::apply;
+use super::*;
+
+const SCRIPT: &str = "local a = 1\nlocal b = 2\n\nlocal function add()\n\treturn a + b\nend\n\nlocal function sub()\n\treturn a - b\nend\n\nreturn add\n";
+
+#[track_caller]
+fn patched(text: &str, patch: &str) -> (String, Patched) {
+    match super::patch(text, patch, &["Main.luau"]) {
+        Ok(patched) => (apply(text, &patched.edits).unwrap(), patched),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// A patch that fits as it is.
+#[track_caller]
+fn check(text: &str, patch: &str, after: &str) {
+    let (found, patched) = patched(text, patch);
+    assert_eq!((found.as_str(), patched.stage, patched.confirm), (after, Stage::Exact, false));
+}
+
+/// A patch that fits, and at which somebody should look again.
+#[track_caller]
+fn doubted(text: &str, patch: &str, after: &str, stage: Stage) {
+    let (found, patched) = patched(text, patch);
+    assert_eq!((found.as_str(), patched.stage, patched.confirm), (after, stage, true));
+}
+
+#[track_caller]
+fn refused(text: &str, patch: &str, says: &str) {
+    match super::patch(text, patch, &["Main.luau"]) {
+        Ok(patched) => panic!("{:?}", apply(text, &patched.edits)),
+        Err(error) => assert!(error.to_string().contains(says), "{error}"),
+    }
+}
+
+fn with(from: &str, to: &str) -> String {
+    assert!(SCRIPT.contains(from));
+    SCRIPT.replacen(from, to, 1)
+}
+
+#[test]
+fn applies_what_git_writes() {
+    let patch = "diff --git a/Main.luau b/Main.luau\nindex 1..2 100644\n--- a/Main.luau\n+++ b/Main.luau\n\
+                 @@ -2,5 +2,5 @@ local a\n local b = 2\n \n local function add()\n-\treturn a + b\n+\treturn b + a\n end\n";
+    check(SCRIPT, patch, &with("a + b", "b + a"));
+    check("", "@@ -0,0 +1,2 @@\n+a\n+b\n", "a\nb\n");
+    check("a\nc\n", "@@ -1,0 +2 @@\n+b\n", "a\nb\nc\n");
+    check("a\nb\n", "@@ -1 +0,0 @@\n-a\n", "b\n");
+    check("a\n", "@@ -1 +1 @@\n-a\n+b\n-- \n2.43.0\n", "b\n");
+}
+
+#[test]
+fn forgives_what_models_write() {
+    let after = with("return a + b", "return b + a");
+    let body = " local function add()\n-\treturn a + b\n+\treturn b + a\n end\n";
+    for patch in [
+        format!("@@\n{body}"),
+        format!("@@ ... @@\n{body}"),
+        format!("@@ -1,9 +1,99 @@\n{body}"),
+        format!("--- Main.luau\n+++ Main.luau\n{body}"),
+        body.to_owned(),
+        format!("I changed it:\n\n```diff\n@@ -4,3 +4,3 @@\n{body}```\nIt is **done**.\n"),
+        format!("*** Begin Patch\n*** Update File: src/Main.luau\n@@\n{body}*** End Patch"),
+        format!(
+            "*** Begin Patch\n*** Update File: ./Main.luau\n@@ local b = 2\n{body}*** End Patch\n"
+        ),
+        format!("\u{feff}@@ -4,3 +4,3 @@\r\n{}", body.replace('\n', "\r\n")),
+        format!(
+            "   @@ -4,3 +4,3 @@\n{}",
+            body.lines().flat_map(|line| ["   ", line, "\n"]).collect::<String>()
+        ),
+        format!("@@ -4,3 +4,3 @@\u{200b}\n{}", body.replace(" end", " end\u{200b}")),
+        format!("@@ -3,4 +3,4 @@\n\n{body}"),
+        format!("@@ -4,3 +4,3 @@\n{body}\n\n"),
+        format!("@@ -4,3 +4,3 @@\n{body}\nThis swaps the operands (again).\n"),
+    ] {
+        let (found, patched) = patched(SCRIPT, &patch);
+        assert_eq!((found.as_str(), patched.stage), (after.as_str(), Stage::Exact), "{patch}");
+        assert!(!patched.confirm, "{patch}");
+    }
+}
+
+#[test]
+fn removes_comments_that_look_like_headers() {
+    check("-- a\nb\n", "@@ -1,2 +1 @@\n--- a\n b\n", "b\n");
+    check("-- a\nb\n", "@@\n--- a\n+++ c\n b\n", "++ c\nb\n");
+    check("x\n-- a\n", "@@\n x\n--- a\n", "x\n");
+}
+
+#[test]
+fn places_by_number_or_by_being_the_only_one() {
+    let text = "a\nx\nb\na\nx\nb\n";
+    let hunk = " a\n-x\n+y\n b\n";
+    check(text, &format!("@@ -1,3 +1,3 @@\n{hunk}"), "a\ny\nb\na\nx\nb\n");
+    check(text, &format!("@@ -4,3 +4,3 @@\n{hunk}"), "a\nx\nb\na\ny\nb\n");
+    refused(text, &format!("@@\n{hunk}"), "from lines 1, 4, and it has no line number");
+    refused(text, &format!("@@ -2,3 +2,3 @@\n{hunk}"), "none of them is where it says");
+    // A hunk before says how far the numbers are off.
+    let shifted = format!("0\n{text}c\n");
+    let patch = format!("@@ -4,3 +4,3 @@\n{hunk}@@ -6,2 +6,2 @@\n b\n-c\n+d\n");
+    refused(&shifted, &patch, "fits in several places");
+    let patch = format!("@@ -6,2 +6,2 @@\n b\n-c\n+d\n@@ -4,3 +4,3 @@\n{hunk}");
+    check(&shifted, &patch, "0\na\nx\nb\na\ny\nb\nd\n");
+}
+
+#[test]
+fn anchors_choose_among_places() {
+    let text = "function a()\n\tx()\nend\nfunction b()\n\tx()\nend\nfunction c()\n\tx()\nend\n";
+    let patch = "*** Begin Patch\n*** Update File: Main.luau\n@@ function b()\n-\tx()\n+\ty()\n*** End Patch\n";
+    check(
+        text,
+        patch,
+        "function a()\n\tx()\nend\nfunction b()\n\ty()\nend\nfunction c()\n\tx()\nend\n",
+    );
+    refused(text, &patch.replace("b()", "d()"), "fits in several places");
+}
+
+#[test]
+fn measures_how_far_it_is() {
+    let text = format!("{}b\n", "a\n".repeat(60));
+    let (_, patched) = patched(&text, "@@ -53 +53 @@\n-b\n+c\n");
+    assert_eq!((patched.offset, patched.confirm), (8, false));
+    let (_, patched) = self::patched(&text, "@@ -50 +50 @@\n-b\n+c\n");
+    assert_eq!((patched.offset, patched.confirm), (11, true));
+    refused(&text, "@@ -10 +10 @@\n-b\n+c\n", "says line 10 and fits at line 61, 51 lines away");
+}
+
+#[test]
+fn forgives_white_space_and_context_with_a_second_look() {
+    let spaces = "@@\n local function add()\n-    return a + b\n+    if a then\n+        return b\n+    end\n end\n";
+    doubted(
+        SCRIPT,
+        spaces,
+        &with("\treturn a + b", "\tif a then\n\t\treturn b\n\tend"),
+        Stage::Whitespace,
+    );
+    doubted("a  \nb\n", "@@\n a\n-b\n+c\n", "a  \nc\n", Stage::Whitespace);
+    doubted("a b\nc\n", "@@\n a\u{a0}b\n-c\n+d\u{a0}e\n", "a b\nd e\n", Stage::Whitespace);
+    let text = "1\n2\n3\n4\n5\n6\n7\n";
+    doubted(
+        text,
+        "@@ -1,7 +1,7 @@\n X\n 2\n 3\n-4\n+D\n 5\n 6\n 7\n",
+        "1\n2\n3\nD\n5\n6\n7\n",
+        Stage::Fuzz1,
+    );
+    doubted(
+        text,
+        "@@ -1,7 +1,7 @@\n X\n X\n 3\n-4\n+D\n 5\n 6\n Z\n",
+        "1\n2\n3\nD\n5\n6\n7\n",
+        Stage::Fuzz2,
+    );
+    refused(text, "@@ -1,7 +1,7 @@\n X\n X\n X\n-4\n+D\n 5\n 6\n 7\n", "does not fit");
+    refused(text, "@@ -3,3 +3,3 @@\n 3\n-X\n+D\n 5\n", "does not fit");
+    // Which of the lines would be indented how is not clear.
+    refused("  a\n    b\n", "@@\n a\n b\n+c\n", "cannot be carried over");
+}
+
+#[test]
+fn lines_without_a_sign_are_lines_that_stay() {
+    let patch = "@@\nlocal function add()\n-\treturn a + b\n+\treturn b\nend\n";
+    doubted(SCRIPT, patch, &with("return a + b", "return b"), Stage::Exact);
+    refused(SCRIPT, &patch.replace("local f", "lokal f"), "Line 2 of the patch, `lokal function");
+}
+
+#[test]
+fn refuses_what_is_no_patch_of_this_text() {
+    refused(SCRIPT, "I did it.", "There is no patch in it");
+    refused(SCRIPT, "--- a/Main.luau\n+++ b/Main.luau\n", "no hunks");
+    refused(SCRIPT, "*** Begin Patch\n*** End Patch\n", "no hunks");
+    refused(
+        SCRIPT,
+        "*** Begin Patch\n*** Frob File: a\n*** End Patch\n",
+        "Line 2 of the patch, `*** Frob",
+    );
+    refused(SCRIPT, "@@ -1 +1 @@\\n-local a = 1\\n+local a = 2\\n", "single line");
+    let hunk = "@@ -1 +1 @@\n-local a = 1\n+local a = 2\n";
+    refused(
+        SCRIPT,
+        &format!("--- a/Other.luau\n+++ b/Other.luau\n{hunk}"),
+        "for `Other.luau`, not for `Main.luau`",
+    );
+    refused(
+        SCRIPT,
+        &format!("--- a/A\n+++ b/A\n{hunk}--- a/B\n+++ b/B\n{hunk}"),
+        "several files (A, B)",
+    );
+    refused(SCRIPT, &format!("--- /dev/null\n+++ b/Main.luau\n{hunk}"), "creates a file");
+    refused(SCRIPT, &format!("--- a/Main.luau\n+++ /dev/null\n{hunk}"), "deletes a file");
+    refused(
+        SCRIPT,
+        "*** Begin Patch\n*** Delete File: Main.luau\n*** End Patch\n",
+        "deletes a file",
+    );
+    refused(SCRIPT, "@@@ -1 -1 +1 @@@\n  a\n", "combined diff");
+    refused(SCRIPT, "@@ -1 +1 @@\n-local a = 1\n+local a = 1\n", "changes nothing");
+    refused(SCRIPT, "@@ -1 +1 @@\n local a = 1\n", "changes nothing");
+    refused("a < b\n", "@@ -1 +1,2 @@\n-a &lt; b\n+a &gt; b\n", "escaped as for XML (`&lt;`)");
+    refused(SCRIPT, "@@\n local a = 1\n+-- ... rest of the code ...\n", "stands for code");
+}
+
+#[test]
+fn refuses_what_is_done_or_reversed() {
+    let after = with("local b = 2", "local b = 3");
+    let patch = "@@ -1,3 +1,3 @@\n local a = 1\n-local b = 2\n+local b = 3\n \n";
+    check(SCRIPT, patch, &after);
+    refused(&after, patch, "in the script already: the lines that it leaves stand at line 1");
+    refused(&after, &patch.replace("-1,3 +1,3 ", ""), "in the script already");
+    refused("a\nx\nb\n", "@@\n a\n+x\n", "in the script already");
+    refused("a\nx\nb\n", "@@ -1,2 +1,3 @@\n a\n+x\n b\n", "in the script already");
+}
+
+#[test]
+fn refuses_what_is_cut_off() {
+    refused(
+        SCRIPT,
+        "@@ -1,3 +1,3 @@\n local a = 1\n-local b = 2\n+local b",
+        "cut off: its last hunk says 3 lines before",
+    );
+    refused(
+        SCRIPT,
+        "*** Begin Patch\n*** Update File: Main.luau\n@@\n-local b = 2\n+local b = 3\n",
+        "`*** End Patch` is missing",
+    );
+    check("a\n", "@@ -1 +1,2 @@\n-a\n+b\n+c", "b\nc\n");
+}
+
+#[test]
+fn refuses_hunks_that_meet() {
+    let hunk = "@@ -1 +1 @@\n-local a = 1\n+local a = 2\n";
+    refused(SCRIPT, &format!("{hunk}{hunk}"), "Hunks 1 and 2 change the same lines, at line 1");
+    refused(
+        "a\nb\n",
+        "@@ -1,2 +1,3 @@\n a\n+x\n b\n@@ -1,2 +1,3 @@\n a\n+y\n b\n",
+        "change the same lines",
+    );
+    check("a\nb\nc\n", "@@ -1,2 +1,2 @@\n a\n-b\n+B\n@@ -3 +3 @@\n-c\n+C\n", "a\nB\nC\n");
+    check("a\nb\nc\n", "@@ -3 +3 @@\n-c\n+C\n@@ -1,2 +1,2 @@\n-a\n+A\n b\n", "A\nb\nC\n");
+}
+
+#[test]
+fn keeps_line_ends() {
+    check("a\r\nb\nc\r\n", "@@\n a\n-b\n+x\n+y\n c\n", "a\r\nx\ny\nc\r\n");
+    check("a\r\nb\r\n", "@@\n-a\n+x\n+y\n b\n", "x\r\ny\r\nb\r\n");
+    check("a\r\n", "@@\n a\n+b\n", "a\r\nb\r\n");
+    // The end of the file stays as it is, unless the patch speaks of it.
+    check("a\nb", "@@\n a\n-b\n+c\n", "a\nc");
+    check("a\nb", "@@\n b\n+c\n", "a\nb\nc");
+    check("a\nb", "@@\n-b\n\\ No newline at end of file\n+c\n", "a\nc\n");
+    check("a\nb", "@@\n-b\n\\ No newline at end of file\n+b\n", "a\nb\n");
+    check("a\nb\n", "@@\n-b\n+b\n\\ No newline at end of file\n", "a\nb");
+    check("a\nb\n", "@@\n-b\n+c\n\\ No newline at end of file\n", "a\nc");
+    check("a\nb\n", "@@\n-a\n-b\n+a\n\\ No newline at end of file\n", "a");
+    check("a\nb", "@@ -1,2 +1 @@\n a\n-b\n\\ No newline at end of file\n", "a\n");
+    check("\u{feff}a\nb\n", "@@\n-a\n+x\n b\n", "\u{feff}x\nb\n");
+    check("\u{feff}a\n", "@@\n-a\n", "\u{feff}");
+    check("\u{feff}a\n", "@@ -0,0 +1 @@\n+x\n", "\u{feff}x\na\n");
+}
+
+#[test]
+fn changes_several_files_or_none() {
+    let file = |text: &str| text.to_owned();
+    let files = BTreeMap::from([(file("a"), file("1\n")), (file("b"), file("2\n"))]);
+    let apply =
+        |patch: &str| apply_to_files(&files, &format!("*** Begin Patch\n{patch}*** End Patch\n"));
+    let texts = |patch: &str| -> Vec<(String, Option<String>)> {
+        let changed = apply(patch).unwrap_or_else(|error| panic!("{error}"));
+        changed.into_iter().map(|(name, change)| (name, change.text)).collect()
+    };
+    let some = |name: &str, text: &str| (file(name), Some(file(text)));
+    assert_eq!(
+        texts("*** Add File: c\n+3\n+4\n*** Delete File: a\n*** Update File: b\n@@\n-2\n+two\n"),
+        [(file("a"), None), some("b", "two\n"), some("c", "3\n4\n")]
+    );
+    assert_eq!(
+        texts("*** Update File: a\n*** Move to: d\n@@\n-1\n+one\n"),
+        [(file("a"), None), some("d", "one\n")]
+    );
+    let says = |patch: &str| apply(patch).unwrap_err().to_string();
+    assert!(says("*** Update File: c\n@@\n-1\n+2\n").contains("`c` is not there"));
+    assert!(
+        says("*** Update File: a\n@@\n-1\n+2\n*** Update File: b\n@@\n-9\n+8\n")
+            .contains("does not fit")
+    );
+    assert!(says("*** Update File: a\n*** Move to: b\n@@\n-1\n+2\n").contains("is there already"));
+    assert!(says("*** Delete File: c\n").contains("`c` is not there"));
+}
