@@ -259,12 +259,15 @@ fn apply(base: &Base<'_>, file: &FilePatch<'_>, text: &str) -> Result<Patched, P
 /// Whether a hunk has other counts than it says, and blank lines at its end besides that are no part
 /// of it.
 fn is_guessed(hunk: &parse::Hunk<'_>, place: &place::Place) -> bool {
-    let blanks = hunk.lines.len() - place.lines.end;
+    let dropped = hunk.lines.len() - place.lines.end;
+    let is_blank =
+        |line: &&parse::Line<'_>| line.sign == Sign::Context && line.text.trim().is_empty();
+    let blanks = hunk.lines.iter().rev().take_while(is_blank).count();
     let is_miscounted = hunk.counts.is_some_and(|(old, new)| {
         let size = hunk.size();
         (0..=blanks).all(|less| (old, new) != (size.0 - less, size.1 - less))
     });
-    place.stage == Stage::Exact && blanks > 0 && is_miscounted
+    place.stage == Stage::Exact && dropped > 0 && is_miscounted
 }
 
 fn check_elisions(file: &FilePatch<'_>, text: &str) -> Result<(), PatchError> {
