@@ -65,7 +65,8 @@ fn the_benchmarks_operations_can_be_planned() {
     for (call, line) in list.lines().enumerate() {
         let op: Json = serde_json::from_str(line).unwrap();
         let tool = op["tool"].as_str().unwrap();
-        let plan = tools::plan(Seq(call as u64), tool, &op["args"], &mut scene, &base, &blobs);
+        let plan =
+            tools::plan(Seq(call as u64), tool, &op["args"], &mut scene, &base, &blobs, None);
         assert!(matches!(plan, Ok(Plan::Propose(..))), "{line}: {plan:?}");
     }
 }

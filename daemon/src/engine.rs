@@ -5,6 +5,9 @@
 //! one is due.
 
 mod recover;
+mod revert;
+
+use std::collections::HashMap;
 
 use scene_schemas::entry::{Approver, Entry, Finish, Record, Seq};
 use scene_schemas::proposal::{Mode, Proposal};
@@ -13,19 +16,25 @@ use serde_json::Value as Json;
 
 use crate::core::Refusal;
 use crate::core::prompt::Call;
-use crate::core::proposal::{Blobs, Draft, attempt, relocated, witness};
+use crate::core::proposal::{Blobs, Draft, Texts, attempt};
 use crate::core::refusal::refuse;
-use crate::core::scene::{Mark, Patch, Scene};
-use crate::core::tools::{self, Plan};
-use crate::core::workflow::{CALLS, Input, State, Status, Want, Workflow, decide};
+use crate::core::scene::{Mark, Scene};
+use crate::core::tools;
+use crate::core::workflow::{CALLS, Input, State, Want, Workflow, decide};
 use crate::ledger::{Append, Lease, Ledger, LedgerError};
 use crate::providers::{Provider, ProviderError};
-use crate::targets::place::{PlaceError, PlaceFile, WayBack};
+use crate::targets::place::{PlaceError, PlaceFile};
 
 pub use self::recover::recover;
+pub use self::revert::applied;
+
+use self::revert::way_back;
 
 /// The call by which a person takes a proposal back; no model can make it.
 pub const REVERT: &str = "revert";
+
+/// How often a run goes on after somebody else changed the file.
+const MAX_MOVES: usize = 3;
 
 /// What stops the engine.
 #[derive(Debug, thiserror::Error)]
@@ -87,6 +96,10 @@ pub struct Engine<'a> {
     /// The pending proposals that are done in the scene on trial, each with the moment before it.
     trial: Vec<(Seq, Mark)>,
     blobs: Blobs,
+    /// The texts that calls saw when they were planned first, of those that are planned again.
+    seen: HashMap<Seq, Texts>,
+    /// How often somebody else changed the file.
+    moves: usize,
     listener: Listener<'a>,
 }
 
@@ -119,6 +132,8 @@ impl<'a> Engine<'a> {
             file,
             trial: Vec::new(),
             blobs: Blobs::new(),
+            seen: HashMap::new(),
+            moves: 0,
             listener,
         };
         engine.read(&records);
@@ -143,6 +158,8 @@ impl<'a> Engine<'a> {
             file,
             trial: Vec::new(),
             blobs: Blobs::new(),
+            seen: HashMap::new(),
+            moves: 0,
             listener,
         }
     }
@@ -209,8 +226,32 @@ impl<'a> Engine<'a> {
         let is_pending =
             |seq: Seq| workflow.proposal(seq).is_some_and(|pending| pending.status.is_pending());
         if let Some(at) = self.trial.iter().position(|(seq, _)| !is_pending(*seq)) {
-            self.scene.rollback(self.trial[at].1);
-            self.trial.truncate(at);
+            // Each is taken back for itself, to see what it saw.
+            for (seq, mark) in self.trial.split_off(at).into_iter().rev() {
+                self.scene.rollback(mark);
+                self.remember(seq);
+            }
+        }
+    }
+
+    /// Keeps the texts that a proposal was planned on, for the case that it is planned again.
+    fn remember(&mut self, proposal: Seq) {
+        let Some(workflow) = self.state.workflow(self.workflow) else {
+            return;
+        };
+        let Some(pending) = workflow.proposal(proposal) else {
+            return;
+        };
+        for command in &pending.proposal.commands {
+            let Command::EditScript { target, .. } = command else {
+                continue;
+            };
+            if let Ok(node) = self.scene.locate(target)
+                && let Some(text) = self.scene.source(node)
+            {
+                let texts = self.seen.entry(pending.call).or_default();
+                texts.entry(target.path.clone()).or_insert_with(|| text.into_owned());
+            }
         }
     }
 
@@ -277,7 +318,8 @@ impl<'a> Engine<'a> {
         let result = if is_revert {
             self.plan_revert(call, args, &base)?
         } else {
-            tools::plan(call, tool, args, &mut self.scene, &base, &self.blobs)
+            let seen = self.seen.get(&call);
+            tools::plan(call, tool, args, &mut self.scene, &base, &self.blobs, seen)
         };
         let after = self.trial.iter().map(|(seq, _)| *seq).collect();
         let records = self.input(Input::Planned { call, result, after })?;
@@ -377,6 +419,9 @@ impl<'a> Engine<'a> {
         let prepared =
             match self.file.prepare(&mut self.scene, &approved, &self.blobs, back.as_ref()) {
                 Ok(prepared) => prepared,
+                Err(PlaceError::Changed { .. }) if self.moves < MAX_MOVES => {
+                    return self.moved(proposals);
+                }
                 Err(error) => return self.failed(proposals.to_vec(), error),
             };
         for (seq, reason) in prepared.refused {
@@ -396,10 +441,35 @@ impl<'a> Engine<'a> {
         }
         if let Err(error) = self.file.commit(stored) {
             self.scene.rollback(start);
-            return self.failed(seqs, error);
+            return match error {
+                PlaceError::Changed { .. } if self.moves < MAX_MOVES => self.moved(&seqs),
+                error => self.failed(seqs, error),
+            };
         }
         self.scene.settle();
         self.input(Input::Applied(seqs)).map(drop)
+    }
+
+    /// Goes on with the file as somebody else left it: what is pending is planned again on it.
+    fn moved(&mut self, proposals: &[Seq]) -> Result<(), EngineError> {
+        let (file, scene) = match self.file.reopen() {
+            Some(Ok(opened)) => opened,
+            Some(Err(error)) => return self.failed(proposals.to_vec(), error),
+            None => {
+                let file = self.file.output().display().to_string();
+                return self.failed(proposals.to_vec(), PlaceError::Changed { file });
+            }
+        };
+        for seq in proposals {
+            self.remember(*seq);
+            // What a later one saw, it saw with this one done. One that cannot be done was refused.
+            let _ = self.redo(&[*seq]);
+        }
+        self.moves += 1;
+        self.trial.clear();
+        (self.file, self.scene) = (file, scene);
+        let reason = "The file was changed by somebody else, and this is planned again on it.";
+        self.input(Input::Moved { reason: reason.to_owned() }).map(drop)
     }
 
     fn failed(&mut self, proposals: Vec<Seq>, error: PlaceError) -> Result<(), EngineError> {
@@ -430,137 +500,6 @@ impl<'a> Engine<'a> {
         }
         Ok(())
     }
-
-    /// Plans the way back from an applied proposal.
-    fn plan_revert(
-        &mut self,
-        call: Seq,
-        args: &Json,
-        base: &Fingerprint,
-    ) -> Result<Result<Plan, Refusal>, EngineError> {
-        let Some(seq) = args.get("proposal").and_then(Json::as_u64).map(Seq) else {
-            return Ok(refuse!(
-                "`proposal` is the position of a proposal; `vector log` lists them."
-            ));
-        };
-        let (title, ack) = match applied(self.ledger, seq)? {
-            Ok(found) => found,
-            Err(refusal) => return Ok(Err(refusal)),
-        };
-        let place = self.file.place().file;
-        if ack.file != place {
-            return Ok(refuse!("Proposal {seq} changed {}, which is not {place}.", ack.file));
-        }
-        self.fetch(restored(&ack.inverse))?;
-        let is_as_left = ack.after == *self.file.hash();
-        self.scene.begin(call);
-        let mut draft = Draft::new(&mut self.scene, &self.blobs);
-        draft.title(format!("Revert proposal {seq}: {title}"));
-        draft.goes_back();
-        let witnesses = ack.witnesses.into_iter().chain(std::iter::repeat(None));
-        for (command, left) in ack.inverse.into_iter().zip(witnesses) {
-            if let Err(refusal) = go_back(&mut draft, command, left.as_ref(), is_as_left) {
-                let why = for_person(&refusal.0);
-                return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
-            }
-        }
-        Ok(draft.finish(base).map(|mut proposal| {
-            proposal.from = Some(seq);
-            Plan::Propose(Box::new(proposal), Json::Null)
-        }))
-    }
-}
-
-/// Drafts a command of an inverse. The file may have moved on, and so may its numbers; paths,
-/// fingerprints and witnesses tell whether it means what it meant.
-fn go_back(
-    draft: &mut Draft<'_>,
-    command: Command,
-    left: Option<&Fingerprint>,
-    is_as_left: bool,
-) -> Result<(), Refusal> {
-    let goes = matches!(command, Command::Delete { .. });
-    let is_known = is_as_left && draft.scene().locate(command.target()).is_ok();
-    let command = relocated(draft.scene(), command)?;
-    if let Some(left) = left
-        && (goes || !is_known)
-        && witness(draft.scene(), &command)? != *left
-    {
-        return refuse!(
-            "{} is not what was left there. Take back what has changed it since, or change it by \
-             hand.",
-            command.target().path
-        );
-    }
-    draft.push(command).map(drop)
-}
-
-/// A refusal that was worded for a model, for a person who takes something back.
-fn for_person(refusal: &str) -> String {
-    refusal
-        .replace("list_children shows", "`vector show` shows")
-        .replace("; say which one:", ", and which of them is meant is not known:")
-        .replace(
-            "since this was planned; ask for the change again",
-            "since. Take that back first, or change it by hand",
-        )
-        .replace(
-            "since this was planned; read it again",
-            "since. Take that back first, or change it by hand",
-        )
-        .replace("; ask for the change again so that you see what it touches", "")
-        .replace("; ask for the change again", "")
-}
-
-/// What leads back to the bytes that a file had, where these proposals take back all that has made
-/// the file what it is since; nothing otherwise.
-fn way_back(
-    ledger: &Ledger,
-    file: &Fingerprint,
-    proposals: &[(Seq, Seq, &Proposal)],
-) -> Result<Option<WayBack>, EngineError> {
-    let mut back = WayBack { patches: Vec::new(), hash: file.clone() };
-    let mut left: Vec<Option<Seq>> = proposals.iter().map(|(.., it)| it.from).collect();
-    while let Some(first) = left.first().copied() {
-        let Some(Ok((_, ack))) = first.map(|seq| applied(ledger, seq)).transpose()? else {
-            return Ok(None);
-        };
-        let Some(bytes) = ack.bytes.as_ref().filter(|_| back.hash == ack.after) else {
-            return Ok(None);
-        };
-        let Some(patch) = ledger.blob(&bytes.patch)?.as_deref().and_then(Patch::read) else {
-            return Ok(None);
-        };
-        let together = applied_together(ledger, first.unwrap_or(Seq(0)), &ack)?;
-        if !together.iter().all(|seq| left.contains(&Some(*seq))) {
-            return Ok(None);
-        }
-        left.retain(|seq| seq.is_none_or(|seq| !together.contains(&seq)));
-        back.patches.push(patch);
-        back.hash = bytes.hash.clone();
-    }
-    Ok(Some(back))
-}
-
-/// The proposals that were applied in one step with another.
-fn applied_together(
-    ledger: &Ledger,
-    seq: Seq,
-    ack: &scene_schemas::proposal::Ack,
-) -> Result<Vec<Seq>, EngineError> {
-    let Some(record) = ledger.record(seq)? else {
-        return Ok(Vec::new());
-    };
-    let mut state = State::default();
-    for record in ledger.workflow(record.workflow)? {
-        state.apply(&record);
-    }
-    let is_together = |status: &Status| match status {
-        Status::Applied(other) => (&other.after, &other.bytes) == (&ack.after, &ack.bytes),
-        _ => false,
-    };
-    let proposals = state.workflow(record.workflow).into_iter().flat_map(Workflow::proposals);
-    Ok(proposals.filter(|(_, it)| is_together(&it.status)).map(|(seq, _)| seq).collect())
 }
 
 /// The blobs that commands need.
@@ -570,28 +509,4 @@ fn restored(commands: &[Command]) -> Vec<Fingerprint> {
         _ => None,
     };
     commands.iter().filter_map(blob).collect()
-}
-
-/// The title and ack of a proposal that was applied.
-pub fn applied(
-    ledger: &Ledger,
-    seq: Seq,
-) -> Result<Result<(String, scene_schemas::proposal::Ack), Refusal>, EngineError> {
-    let Some(record) = ledger.record(seq)? else {
-        return Ok(refuse!("The ledger has no entry {seq}; `vector log` lists what it has."));
-    };
-    let mut state = State::default();
-    for record in ledger.workflow(record.workflow)? {
-        state.apply(&record);
-    }
-    let pending = state.workflow(record.workflow).and_then(|workflow| workflow.proposal(seq));
-    Ok(match pending.map(|pending| (&pending.proposal, &pending.status)) {
-        Some((proposal, Status::Applied(ack))) => {
-            Ok((proposal.title.clone(), ack.as_ref().clone()))
-        }
-        Some(_) => {
-            refuse!("Proposal {seq} was never applied, so there is nothing to take back.")
-        }
-        None => refuse!("Entry {seq} is not a proposal; `vector log` lists the proposals."),
-    })
 }

@@ -359,6 +359,14 @@ impl PlaceFile {
         PlaceError::Write { file: show(&self.output), why, hint }
     }
 
+    /// Opens the place once more, where it is the file that is written.
+    ///
+    /// # Errors
+    /// It cannot be read, is no place any more, or could not be written.
+    pub fn reopen(&self) -> Option<Result<(Self, Scene), PlaceError>> {
+        (self.input == self.output).then(|| Self::open(&self.input, None))
+    }
+
     /// Whether the files still are what was read.
     fn check_unchanged(&self) -> Result<(), PlaceError> {
         let now = match hash(&self.output) {

@@ -123,7 +123,7 @@ fn edit(file: &Path, args: &Patch) -> anyhow::Result<Exit> {
     if !args.json {
         say(&format!(
             "It needs a second look: {}. --force applies it.",
-            doubts(&patched).join(", ")
+            patched.doubts().join(", ")
         ));
     }
     Ok(Exit::NotApproved)
@@ -134,20 +134,6 @@ fn summary(file: &Path, before: &str, after: &str, is_written: bool) -> String {
     let done = if is_written { "Edited" } else { "Not written:" };
     let (added, removed) = (count(added as usize, "line"), count(removed as usize, "line"));
     format!("{done} {}: {added} added, {removed} removed", safe(&file.display().to_string()))
-}
-
-/// Why a patch needs a second look.
-fn doubts(patched: &Patched) -> Vec<String> {
-    let stage = match patched.stage {
-        Stage::Exact => None,
-        Stage::Whitespace => Some("it fits but for white space".to_owned()),
-        Stage::Fuzz1 => Some("an outermost line of its context differs".to_owned()),
-        Stage::Fuzz2 => Some("the two outermost lines of its context differ".to_owned()),
-    };
-    let away = patched.offset.unsigned_abs();
-    let offset = (away > 10).then(|| format!("it stands {away} lines from where it says"));
-    let doubts: Vec<String> = stage.into_iter().chain(offset).collect();
-    if doubts.is_empty() { vec!["lines of it had to be repaired".to_owned()] } else { doubts }
 }
 
 fn check_luau(file: &Path, before: &str, after: &str, always: bool) -> anyhow::Result<()> {

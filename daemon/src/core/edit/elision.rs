@@ -31,7 +31,7 @@ pub(super) fn is_elision(line: &str) -> bool {
 }
 
 /// The first line that is put in, says that something was left out, and did not stand there before.
-pub(super) fn elided<'a>(added: impl Iterator<Item = &'a str>, before: &str) -> Option<&'a str> {
+pub fn elided<'a>(added: impl Iterator<Item = &'a str>, before: &str) -> Option<&'a str> {
     let mut suspects = added.filter(|line| is_elision(line));
     suspects.find(|line| !before.lines().any(|there| there.trim() == line.trim()))
 }

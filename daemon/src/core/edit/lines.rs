@@ -3,6 +3,8 @@
 //! A line ends in LF or CRLF; a CR that stands alone is an ordinary character. The text behind the
 //! last line end is a line too, even when it is empty.
 
+use std::borrow::Cow;
+
 use scene_schemas::text::Position;
 
 use super::EditError;
@@ -46,6 +48,20 @@ pub(super) fn with_ends(text: &str) -> Vec<&str> {
 /// The text as it is with LF alone.
 pub(super) fn with_lf(text: &str) -> String {
     text.replace("\r\n", "\n")
+}
+
+/// A text whose lines end as those of another one: where all of them end in CRLF and all of the
+/// text's in LF, or the other way round.
+pub fn ended_as<'a>(like: &str, text: &'a str) -> Cow<'a, str> {
+    let crlf = like.matches("\r\n").count();
+    let lf = like.matches('\n').count() - crlf;
+    if lf == 0 && crlf > 0 && !text.contains("\r\n") {
+        Cow::Owned(text.replace('\n', "\r\n"))
+    } else if crlf == 0 && lf > 0 && text.contains("\r\n") {
+        Cow::Owned(with_lf(text))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 /// The number, from 1, of the line that holds this byte.

@@ -1,7 +1,7 @@
 //! The edit engine: every way of describing a change of a text becomes sorted ranges.
 //!
-//! There are four doors to a script's text (ranges, exact replacements, whole texts, and later
-//! patches), and one room behind them: whatever came in, what goes on is a list of [`TextEdit`]s
+//! There are four doors to a script's text (ranges, exact replacements, patches, whole texts), and one
+//! room behind them: whatever came in, what goes on is a list of [`TextEdit`]s
 //! over the text before. Refusals are written so that a model can repair its call from them.
 //!
 //! Nothing here knows scenes, tools, fingerprints or Luau; a text is a text.
@@ -27,8 +27,10 @@ mod space;
 pub use class::change_class;
 pub use diff::{LineCounts, line_counts, whole};
 pub use duplication::duplicated;
+pub use elision::elided;
 pub use error::EditError;
 pub use hunks::{hunks, pick_hunks, unified};
+pub use lines::ended_as;
 pub use merge::{Conflict, Merged, merge};
 pub use nearest::Nearest;
 pub use patch::{FileChange, PatchError, Patched, Stage, apply_to_files, patch};

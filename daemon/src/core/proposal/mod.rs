@@ -8,7 +8,8 @@ mod inverse;
 mod part;
 mod perform;
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use scene_schemas::command::Props;
 use scene_schemas::proposal::{
@@ -17,9 +18,10 @@ use scene_schemas::proposal::{
 use scene_schemas::text::TextEdit;
 use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target};
 
+use crate::core::edit::{self, Merged};
+use crate::core::luau;
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::{Node, Scene, count};
-use crate::core::{edit, luau};
 
 pub use self::inverse::{Back, Inverse, inverse, witness};
 pub use self::part::{Text as PartText, Unit, draft_again, relocated, units};
@@ -38,6 +40,9 @@ const MAX_NAMES: usize = 20_000_000;
 /// Context lines around a change in a preview.
 pub const CONTEXT: usize = 3;
 
+/// The texts that a call has seen, by the paths of their scripts.
+pub type Texts = BTreeMap<InstancePath, String>;
+
 /// A proposal in the making.
 #[derive(Debug)]
 pub struct Draft<'a> {
@@ -53,6 +58,7 @@ pub struct Draft<'a> {
     title: Option<String>,
     names: usize,
     goes_back: bool,
+    seen: Texts,
 }
 
 /// A script whose text changes.
@@ -81,6 +87,7 @@ impl<'a> Draft<'a> {
             title: None,
             names: 0,
             goes_back: false,
+            seen: Texts::new(),
         }
     }
 
@@ -108,6 +115,58 @@ impl<'a> Draft<'a> {
     /// too long, or not compile, before they were edited.
     pub fn goes_back(&mut self) {
         self.goes_back = true;
+    }
+
+    /// Says which texts the call has seen, where they are others by now: its edits are carried over.
+    pub fn has_seen(&mut self, texts: Texts) {
+        self.seen = texts;
+    }
+
+    /// The text of a script that the call speaks of.
+    ///
+    /// # Errors
+    /// The instance is no script.
+    pub fn seen(&self, node: Node) -> Result<Cow<'_, str>, Refusal> {
+        let path = self.scene.path(node);
+        match self.seen.get(&path) {
+            Some(text) => Ok(Cow::Borrowed(text)),
+            None => text_of(self.scene, node, &path),
+        }
+    }
+
+    /// Drafts edits of the text that the call has seen. Where it is another one by now, what was
+    /// changed since and what the edits change are merged.
+    ///
+    /// # Errors
+    /// Both changed the same lines.
+    pub fn edit_seen(&mut self, node: Node, edits: Vec<TextEdit>) -> Result<(), Refusal> {
+        let path = self.scene.path(node);
+        let Some(seen) = self.seen.get(&path) else {
+            return self.edit_script(node, edits);
+        };
+        let wanted = edit::apply(seen, &edits).map_err(Refusal::new)?;
+        let now = text_of(self.scene, node, &path)?.into_owned();
+        let merged = edit::merge(seen, &now, &wanted);
+        let is_moved = *seen != now;
+        self.seen.insert(path.clone(), wanted);
+        if !is_moved {
+            return self.edit_script(node, edits);
+        }
+        let merged = match merged {
+            Merged::Text(text) => text,
+            Merged::Conflicts(conflicts) => {
+                let conflicts = serde_json::to_string(&conflicts).unwrap_or_default();
+                return refuse!(
+                    "The text of {path} has changed since this was asked for, in the same lines. \
+                     Read it again and make the edit anew. What does not go together: {conflicts}"
+                );
+            }
+        };
+        self.warn(
+            WarningKind::Fuzzy,
+            format!("{path} has changed since this was asked for; the edit was carried over."),
+        );
+        self.edit_script(node, edit::whole(&now, &merged))
     }
 
     /// Adds a warning to the card.

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::{Run, Tool, args};
 use crate::core::edit;
-use crate::core::proposal::{Draft, text_of};
+use crate::core::proposal::Draft;
 use crate::core::refusal::Refusal;
 
 pub(super) const TOOL: Tool = Tool {
@@ -31,10 +31,11 @@ pub(super) struct Args {
 fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
     let node = draft.scene().resolve(&args.path)?;
     edit::check_limits(&args.edits).map_err(Refusal::new)?;
-    let before = text_of(draft.scene(), node, &args.path)?;
-    let changed = edit::apply(&before, &args.edits).map_err(Refusal::new)? != before;
+    let before = draft.seen(node)?.into_owned();
+    let edits = edit::fitted(&before, &args.edits).map_err(Refusal::new)?;
+    let changed = edit::apply(&before, &edits).map_err(Refusal::new)? != before;
     if changed {
-        draft.edit_script(node, args.edits)?;
+        draft.edit_seen(node, edits)?;
         draft.title(format!("Edit {}", args.path));
     }
     let lines = draft.scene().source(node).map_or(0, |text| text.lines().count());

@@ -5,6 +5,7 @@
 //! and its place in [`TOOLS`].
 
 mod apply_edit;
+mod apply_patch;
 mod clone_instance;
 mod complete;
 mod create_instance;
@@ -40,7 +41,7 @@ use scene_schemas::proposal::Proposal;
 use schemars::Schema;
 use serde_json::Value as Json;
 
-use crate::core::proposal::{Blobs, Draft};
+use crate::core::proposal::{Blobs, Draft, Texts};
 use crate::core::refusal::{Refusal, did_you_mean, refuse};
 use crate::core::scene::Scene;
 
@@ -63,6 +64,7 @@ pub static TOOLS: &[Tool] = &[
     delete_instance::TOOL,
     apply_edit::TOOL,
     replace_text::TOOL,
+    apply_patch::TOOL,
     write_script::TOOL,
     propose_changes::TOOL,
     show_diff::TOOL,
@@ -162,6 +164,7 @@ pub fn plan(
     scene: &mut Scene,
     base: &Fingerprint,
     blobs: &Blobs,
+    seen: Option<&Texts>,
 ) -> Result<Plan, Refusal> {
     let tool = find(name)?;
     let args = args::without_session(args.clone());
@@ -172,7 +175,8 @@ pub fn plan(
         Run::Change(change) => {
             scene.begin(call);
             let mark = scene.mark();
-            let planned = draft(change, args, scene, base, blobs);
+            let seen = seen.cloned().unwrap_or_default();
+            let planned = draft(change, args, scene, base, (blobs, seen));
             if !matches!(planned, Ok(Plan::Propose(..))) {
                 scene.rollback(mark);
             }
@@ -198,9 +202,10 @@ fn draft(
     args: Json,
     scene: &mut Scene,
     base: &Fingerprint,
-    blobs: &Blobs,
+    (blobs, seen): (&Blobs, Texts),
 ) -> Result<Plan, Refusal> {
     let mut draft = Draft::new(scene, blobs);
+    draft.has_seen(seen);
     let answer = change(args, &mut draft)?;
     if draft.is_empty() {
         return Ok(Plan::Answer(answer));

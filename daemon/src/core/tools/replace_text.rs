@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::{Run, Tool, args};
-use crate::core::edit::{self, EditError, Replacement};
+use crate::core::edit::{self, EditError, Replacement, Stage};
 use crate::core::proposal::{Draft, text_of};
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::{Node, count};
@@ -120,10 +120,14 @@ fn replace(
     replacements: &[Replacement],
 ) -> Result<Result<usize, EditError>, Refusal> {
     let path = draft.scene().path(node);
-    let text = text_of(draft.scene(), node, &path)?;
-    match edit::replace(&text, replacements) {
+    let replaced = edit::replace(&text_of(draft.scene(), node, &path)?, replacements);
+    match replaced {
         Ok(replaced) => {
             let matches = replaced.counts.iter().sum();
+            if replaced.stage > Stage::Exact {
+                let text = format!("{path}: the text to replace fits but for white space.");
+                draft.warn(WarningKind::Fuzzy, text);
+            }
             draft.edit_script(node, replaced.edits)?;
             Ok(Ok(matches))
         }

@@ -20,7 +20,8 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
     let node = scene.resolve(&args.path)?;
     let before = text_of(scene, node, &args.path)?;
     edit::check_limits(&args.edits).map_err(Refusal::new)?;
-    let after = edit::apply(&before, &args.edits).map_err(Refusal::new)?;
+    let edits = edit::fitted(&before, &args.edits).map_err(Refusal::new)?;
+    let after = edit::apply(&before, &edits).map_err(Refusal::new)?;
     let errors: Vec<_> = luau::new_errors(&before, &after)
         .iter()
         .map(|error| json!({ "line": error.line, "message": error.message }))

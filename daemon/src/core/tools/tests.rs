@@ -48,7 +48,7 @@ fn base() -> Fingerprint {
 }
 
 fn call(scene: &mut Scene, tool: &str, args: Json) -> Result<Plan, String> {
-    plan(Seq(7), tool, &args, scene, &base(), &Blobs::new()).map_err(|refusal| refusal.0)
+    plan(Seq(7), tool, &args, scene, &base(), &Blobs::new(), None).map_err(|refusal| refusal.0)
 }
 
 #[track_caller]

@@ -7,8 +7,8 @@ use serde_json::{Value as Json, json};
 
 use super::{Run, Tool, args};
 use crate::core::edit;
-use crate::core::proposal::{Draft, text_of};
-use crate::core::refusal::Refusal;
+use crate::core::proposal::Draft;
+use crate::core::refusal::{Refusal, refuse};
 
 pub(super) const TOOL: Tool = Tool {
     name: "write_script",
@@ -28,12 +28,21 @@ struct Args {
 
 fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
     let node = draft.scene().resolve(&args.path)?;
-    let edits = edit::whole(&text_of(draft.scene(), node, &args.path)?, &args.source);
+    let before = draft.seen(node)?.into_owned();
+    if let Some(line) = edit::elided(args.source.lines(), &before) {
+        return refuse!(
+            "`source` has the line `{}`, which stands for code that it leaves out. Send the whole \
+             text, or change only some lines with apply_edit, replace_text or apply_patch.",
+            line.trim()
+        );
+    }
+    let source = edit::ended_as(&before, &args.source);
+    let edits = edit::whole(&before, &source);
     let changed = !edits.is_empty();
     if changed {
-        draft.edit_script(node, edits)?;
+        draft.edit_seen(node, edits)?;
         draft.title(format!("Write {}", args.path));
     }
-    let lines = args.source.lines().count();
+    let lines = draft.scene().source(node).map_or(0, |text| text.lines().count());
     Ok(json!({ "path": args.path, "changed": changed, "totalLines": lines }))
 }

@@ -87,6 +87,11 @@ pub enum Input {
         /// Why.
         reason: String,
     },
+    /// The place is another one by now: what is pending is planned again.
+    Moved {
+        /// Why.
+        reason: String,
+    },
     /// The run is over, whatever still waits.
     Finish {
         /// How.
@@ -128,6 +133,7 @@ pub fn decide(state: &State, workflow: Seq, input: Input) -> Result<Vec<Entry>, 
             let failed = |proposal| Entry::Failed { proposal, reason: reason.clone() };
             Ok(proposals.into_iter().map(failed).collect())
         }
+        Input::Moved { reason } => Ok(moved(workflow, &reason)),
         Input::Finish { outcome } => Ok(finish(workflow, outcome)),
     }
 }
@@ -343,6 +349,16 @@ fn applied(workflow: &Workflow, proposals: &[Seq]) -> Vec<Entry> {
             _ => None,
         })
         .collect()
+}
+
+fn moved(workflow: &Workflow, reason: &str) -> Vec<Entry> {
+    let pending = workflow.proposals.iter().filter(|(_, it)| it.status.is_pending());
+    let withdrawn = pending.map(|(seq, _)| Entry::Withdrawn {
+        proposal: *seq,
+        reason: reason.to_owned(),
+        again: true,
+    });
+    withdrawn.collect()
 }
 
 fn finish(workflow: &Workflow, outcome: Finish) -> Vec<Entry> {

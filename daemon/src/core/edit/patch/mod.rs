@@ -84,6 +84,24 @@ impl Patched {
     pub fn exact(edits: Vec<TextEdit>) -> Self {
         Self { edits, stage: Stage::Exact, offset: 0, confirm: false }
     }
+
+    /// Why somebody should look again, each reason for itself; empty where nobody has to.
+    pub fn doubts(&self) -> Vec<String> {
+        let stage = match self.stage {
+            Stage::Exact => None,
+            Stage::Whitespace => Some("it fits but for white space"),
+            Stage::Fuzz1 => Some("an outermost line of its context differs"),
+            Stage::Fuzz2 => Some("the two outermost lines of its context differ"),
+        };
+        let away = self.offset.unsigned_abs();
+        let offset =
+            (away > SURE_OFFSET).then(|| format!("it stands {away} lines from where it says"));
+        let mut doubts: Vec<String> = stage.map(str::to_owned).into_iter().chain(offset).collect();
+        if doubts.is_empty() && self.confirm {
+            doubts.push("lines of it had to be repaired".to_owned());
+        }
+        doubts
+    }
 }
 
 /// What a patch does to a text.

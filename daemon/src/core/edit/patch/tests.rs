@@ -1,3 +1,5 @@
+//! What patches come to: which fit, how, and why others are refused.
+
 use std::collections::BTreeMap;
 
 use super::super::apply;

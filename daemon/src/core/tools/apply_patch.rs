@@ -1,0 +1,48 @@
+//! `apply_patch`: a unified diff of a script.
+
+use scene_schemas::InstancePath;
+use scene_schemas::proposal::WarningKind;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::{Run, Tool, args};
+use crate::core::edit;
+use crate::core::proposal::{Draft, text_of};
+use crate::core::refusal::Refusal;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "apply_patch",
+    about: "Proposes edits of a script by a unified diff, or by `*** Begin Patch` with one `*** Update \
+            File`. Hunks are placed by their lines; a hunk that fits several places needs its line \
+            number. All hunks or none.",
+    schema: args::schema::<Args>,
+    run: Run::Change(|json, draft| plan(&args::read(json)?, draft)),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    /// Which script.
+    path: InstancePath,
+    /// The diff; headers, if any, name the script or its path.
+    patch: String,
+}
+
+fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+    let node = draft.scene().resolve(&args.path)?;
+    let path = draft.scene().path(node);
+    let before = text_of(draft.scene(), node, &path)?.into_owned();
+    let (name, full) = (draft.scene().name(node).to_owned(), path.to_string());
+    let slashed = path.segments.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join("/");
+    let patched = edit::patch(&before, &args.patch, &[&full, &name, &slashed]);
+    let patched = patched.map_err(Refusal::new)?;
+    for doubt in patched.doubts() {
+        draft.warn(WarningKind::Fuzzy, format!("{path}: {doubt}."));
+    }
+    let stage = patched.stage.name();
+    draft.edit_script(node, patched.edits)?;
+    draft.title(format!("Patch {path}"));
+    let lines = draft.scene().source(node).map_or(0, |text| text.lines().count());
+    Ok(json!({ "path": path, "stage": stage, "offset": patched.offset, "totalLines": lines }))
+}

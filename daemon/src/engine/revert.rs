@@ -1,0 +1,166 @@
+//! The way back from what was applied: inverse commands, and the bytes themselves where they are known.
+
+use scene_schemas::entry::Seq;
+use scene_schemas::proposal::{Ack, Proposal};
+use scene_schemas::{Command, Fingerprint};
+use serde_json::Value as Json;
+
+use super::{Engine, EngineError, restored};
+use crate::core::Refusal;
+use crate::core::proposal::{Draft, relocated, witness};
+use crate::core::refusal::refuse;
+use crate::core::scene::Patch;
+use crate::core::tools::Plan;
+use crate::core::workflow::{State, Status, Workflow};
+use crate::ledger::Ledger;
+use crate::targets::place::WayBack;
+
+impl Engine<'_> {
+    /// Plans the way back from an applied proposal.
+    pub(super) fn plan_revert(
+        &mut self,
+        call: Seq,
+        args: &Json,
+        base: &Fingerprint,
+    ) -> Result<Result<Plan, Refusal>, EngineError> {
+        let Some(seq) = args.get("proposal").and_then(Json::as_u64).map(Seq) else {
+            return Ok(refuse!(
+                "`proposal` is the position of a proposal; `vector log` lists them."
+            ));
+        };
+        let (title, ack) = match applied(self.ledger, seq)? {
+            Ok(found) => found,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let place = self.file.place().file;
+        if ack.file != place {
+            return Ok(refuse!("Proposal {seq} changed {}, which is not {place}.", ack.file));
+        }
+        self.fetch(restored(&ack.inverse))?;
+        let is_as_left = ack.after == *self.file.hash();
+        self.scene.begin(call);
+        let mut draft = Draft::new(&mut self.scene, &self.blobs);
+        draft.title(format!("Revert proposal {seq}: {title}"));
+        draft.goes_back();
+        let witnesses = ack.witnesses.into_iter().chain(std::iter::repeat(None));
+        for (command, left) in ack.inverse.into_iter().zip(witnesses) {
+            if let Err(refusal) = go_back(&mut draft, command, left.as_ref(), is_as_left) {
+                let why = for_person(&refusal.0);
+                return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
+            }
+        }
+        Ok(draft.finish(base).map(|mut proposal| {
+            proposal.from = Some(seq);
+            Plan::Propose(Box::new(proposal), Json::Null)
+        }))
+    }
+}
+
+/// Drafts a command of an inverse. The file may have moved on, and so may its numbers; paths,
+/// fingerprints and witnesses tell whether it means what it meant.
+fn go_back(
+    draft: &mut Draft<'_>,
+    command: Command,
+    left: Option<&Fingerprint>,
+    is_as_left: bool,
+) -> Result<(), Refusal> {
+    let goes = matches!(command, Command::Delete { .. });
+    let is_known = is_as_left && draft.scene().locate(command.target()).is_ok();
+    let command = relocated(draft.scene(), command)?;
+    if let Some(left) = left
+        && (goes || !is_known)
+        && witness(draft.scene(), &command)? != *left
+    {
+        return refuse!(
+            "{} is not what was left there. Take back what has changed it since, or change it by \
+             hand.",
+            command.target().path
+        );
+    }
+    draft.push(command).map(drop)
+}
+
+/// A refusal that was worded for a model, for a person who takes something back.
+fn for_person(refusal: &str) -> String {
+    refusal
+        .replace("list_children shows", "`vector show` shows")
+        .replace("; say which one:", ", and which of them is meant is not known:")
+        .replace(
+            "since this was planned; ask for the change again",
+            "since. Take that back first, or change it by hand",
+        )
+        .replace(
+            "since this was planned; read it again",
+            "since. Take that back first, or change it by hand",
+        )
+        .replace("; ask for the change again so that you see what it touches", "")
+        .replace("; ask for the change again", "")
+}
+
+/// What leads back to the bytes that a file had, where these proposals take back all that has made
+/// the file what it is since; nothing otherwise.
+pub(super) fn way_back(
+    ledger: &Ledger,
+    file: &Fingerprint,
+    proposals: &[(Seq, Seq, &Proposal)],
+) -> Result<Option<WayBack>, EngineError> {
+    let mut back = WayBack { patches: Vec::new(), hash: file.clone() };
+    let mut left: Vec<Option<Seq>> = proposals.iter().map(|(.., it)| it.from).collect();
+    while let Some(first) = left.first().copied() {
+        let Some(Ok((_, ack))) = first.map(|seq| applied(ledger, seq)).transpose()? else {
+            return Ok(None);
+        };
+        let Some(bytes) = ack.bytes.as_ref().filter(|_| back.hash == ack.after) else {
+            return Ok(None);
+        };
+        let Some(patch) = ledger.blob(&bytes.patch)?.as_deref().and_then(Patch::read) else {
+            return Ok(None);
+        };
+        let together = applied_together(ledger, first.unwrap_or(Seq(0)), &ack)?;
+        if !together.iter().all(|seq| left.contains(&Some(*seq))) {
+            return Ok(None);
+        }
+        left.retain(|seq| seq.is_none_or(|seq| !together.contains(&seq)));
+        back.patches.push(patch);
+        back.hash = bytes.hash.clone();
+    }
+    Ok(Some(back))
+}
+
+/// The proposals that were applied in one step with another.
+fn applied_together(ledger: &Ledger, seq: Seq, ack: &Ack) -> Result<Vec<Seq>, EngineError> {
+    let Some(record) = ledger.record(seq)? else {
+        return Ok(Vec::new());
+    };
+    let mut state = State::default();
+    for record in ledger.workflow(record.workflow)? {
+        state.apply(&record);
+    }
+    let is_together = |status: &Status| match status {
+        Status::Applied(other) => (&other.after, &other.bytes) == (&ack.after, &ack.bytes),
+        _ => false,
+    };
+    let proposals = state.workflow(record.workflow).into_iter().flat_map(Workflow::proposals);
+    Ok(proposals.filter(|(_, it)| is_together(&it.status)).map(|(seq, _)| seq).collect())
+}
+
+/// The title and ack of a proposal that was applied.
+pub fn applied(ledger: &Ledger, seq: Seq) -> Result<Result<(String, Ack), Refusal>, EngineError> {
+    let Some(record) = ledger.record(seq)? else {
+        return Ok(refuse!("The ledger has no entry {seq}; `vector log` lists what it has."));
+    };
+    let mut state = State::default();
+    for record in ledger.workflow(record.workflow)? {
+        state.apply(&record);
+    }
+    let pending = state.workflow(record.workflow).and_then(|workflow| workflow.proposal(seq));
+    Ok(match pending.map(|pending| (&pending.proposal, &pending.status)) {
+        Some((proposal, Status::Applied(ack))) => {
+            Ok((proposal.title.clone(), ack.as_ref().clone()))
+        }
+        Some(_) => {
+            refuse!("Proposal {seq} was never applied, so there is nothing to take back.")
+        }
+        None => refuse!("Entry {seq} is not a proposal; `vector log` lists the proposals."),
+    })
+}

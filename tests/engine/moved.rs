@@ -1,0 +1,180 @@
+//! What was planned on a text that is another one by now is carried over, or refused: never applied to
+//! lines that somebody else put there.
+
+use std::path::Path;
+
+use scene_schemas::entry::{Approver, Seq};
+use scene_schemas::proposal::WarningKind;
+use serde_json::{Value as Json, json};
+use vector_daemon::core::scene::{Format, Scene};
+use vector_daemon::core::workflow::Input;
+use vector_daemon::engine::{Due, Engine};
+use vector_daemon::targets::place::load;
+
+use super::{Bench, one_by_one};
+
+const MAIN: &str = "game.ServerScriptService.Main";
+const TEXT: &str = "local a = 1\nlocal b = 2\nlocal c = 3\nlocal d = 4\nreturn a + b + c + d\n";
+
+fn place(format: Format) -> Vec<u8> {
+    let mut scene = Scene::open(super::place(format).into()).unwrap();
+    set_main(&mut scene, TEXT);
+    scene.encode().unwrap()
+}
+
+fn set_main(scene: &mut Scene, text: &str) {
+    let main = scene.resolve(&MAIN.parse().unwrap()).unwrap();
+    scene.set_source(main, text.to_owned());
+}
+
+/// What somebody else does to the file.
+fn write_main(file: &Path, text: &str) {
+    let mut scene = load(file).unwrap();
+    set_main(&mut scene, text);
+    std::fs::write(file, scene.encode().unwrap()).unwrap();
+}
+
+fn main(file: &Path) -> String {
+    let scene = load(file).unwrap();
+    let main = scene.resolve(&MAIN.parse().unwrap()).unwrap();
+    scene.source(main).unwrap().into_owned()
+}
+
+/// A line of the script anew, by its number from 0.
+fn line(number: u32, text: &str) -> Json {
+    json!(["apply_edit", { "path": MAIN, "edits": [{
+        "start": { "line": number, "character": 0 },
+        "end": { "line": number + 1, "character": 0 },
+        "text": format!("{text}\n"),
+    }] }])
+}
+
+#[track_caller]
+fn due(engine: &mut Engine<'_>) -> Seq {
+    match engine.run().unwrap() {
+        Due::Decision(seq) => seq,
+        Due::Nothing => {
+            let refusals: Vec<_> = engine.workflow().unwrap().refusals().collect();
+            panic!("nothing is due: {refusals:?}");
+        }
+    }
+}
+
+fn warnings(engine: &Engine<'_>, seq: Seq) -> Vec<WarningKind> {
+    let pending = engine.workflow().unwrap().proposal(seq).unwrap();
+    pending.proposal.warnings.iter().map(|warning| warning.kind).collect()
+}
+
+#[track_caller]
+fn approve(engine: &mut Engine<'_>, seq: Seq) {
+    engine.approve(seq, Approver::Person, true).unwrap();
+}
+
+#[test]
+fn an_edit_is_carried_over_to_a_file_that_somebody_else_changed() {
+    for format in [Format::Binary, Format::Xml] {
+        let bench = Bench::new();
+        let file = bench.file(&place(format));
+        let mut engine = bench.engine(&file);
+        engine.call(one_by_one(&json!([line(3, "local d = 40")]))).unwrap();
+        let first = due(&mut engine);
+        assert_eq!(warnings(&engine, first), []);
+        // Line 3 is another one now.
+        let theirs = format!("-- new\n{TEXT}");
+        write_main(&file, &theirs);
+        approve(&mut engine, first);
+        let again = due(&mut engine);
+        assert_ne!(first, again);
+        assert_eq!(warnings(&engine, again), [WarningKind::Fuzzy]);
+        assert_eq!(main(&file), theirs);
+        approve(&mut engine, again);
+        assert_eq!(engine.run().unwrap(), Due::Nothing);
+        assert_eq!(main(&file), theirs.replace("d = 4\n", "d = 40\n"));
+    }
+}
+
+#[test]
+fn what_both_changed_is_refused_with_all_three_versions() {
+    let bench = Bench::new();
+    let file = bench.file(&place(Format::Binary));
+    let mut engine = bench.engine(&file);
+    engine.call(one_by_one(&json!([line(1, "local b = 20")]))).unwrap();
+    let first = due(&mut engine);
+    let theirs = TEXT.replace("b = 2\n", "b = 200\n");
+    write_main(&file, &theirs);
+    approve(&mut engine, first);
+    assert_eq!(engine.run().unwrap(), Due::Nothing);
+    let workflow = engine.workflow().unwrap();
+    let refusals: Vec<_> = workflow.refusals().map(|(_, why)| why.to_owned()).collect();
+    let [why] = refusals.as_slice() else { panic!("{refusals:?}") };
+    for part in [
+        "has changed since this was asked for, in the same lines",
+        r#""base":"local b = 2\n""#,
+        r#""ours":"local b = 200\n""#,
+        r#""theirs":"local b = 20\n""#,
+        r#""oursLine":2"#,
+    ] {
+        assert!(why.contains(part), "{why}");
+    }
+    assert_eq!(main(&file), theirs);
+}
+
+#[test]
+fn edits_that_stand_on_each_other_are_carried_over_together() {
+    let bench = Bench::new();
+    let file = bench.file(&place(Format::Binary));
+    let mut engine = bench.engine(&file);
+    let calls = json!([["propose_changes", { "title": "both", "changes": [
+        { "tool": "apply_edit", "args": line(0, "local x = 0\nlocal a = 1")[1] },
+        { "tool": "apply_edit", "args": line(4, "local d = 40")[1] },
+    ] }]]);
+    engine.call(one_by_one(&calls)).unwrap();
+    let first = due(&mut engine);
+    let theirs = TEXT.replace("b = 2\n", "b = 20\n");
+    write_main(&file, &theirs);
+    approve(&mut engine, first);
+    let again = due(&mut engine);
+    approve(&mut engine, again);
+    assert_eq!(engine.run().unwrap(), Due::Nothing);
+    let after = theirs.replace("local a", "local x = 0\nlocal a").replace("d = 4\n", "d = 40\n");
+    assert_eq!(main(&file), after);
+}
+
+#[test]
+fn an_edit_that_stood_on_a_rejected_one_means_the_lines_that_it_saw() {
+    let bench = Bench::new();
+    let file = bench.file(&place(Format::Binary));
+    let mut engine = bench.engine(&file);
+    let calls = json!([line(0, "local x = 0\nlocal a = 1"), line(4, "local d = 40")]);
+    engine.call(one_by_one(&calls)).unwrap();
+    let first = due(&mut engine);
+    engine.run().unwrap();
+    engine.input(Input::Reject { proposal: first, reason: None }).unwrap();
+    let second = due(&mut engine);
+    approve(&mut engine, second);
+    assert_eq!(engine.run().unwrap(), Due::Nothing);
+    assert_eq!(main(&file), TEXT.replace("d = 4\n", "d = 40\n"));
+}
+
+#[test]
+fn a_file_that_keeps_changing_ends_the_run() {
+    let bench = Bench::new();
+    let file = bench.file(&place(Format::Binary));
+    let mut engine = bench.engine(&file);
+    engine.call(one_by_one(&json!([line(3, "local d = 40")]))).unwrap();
+    let mut text = TEXT.to_owned();
+    let error = (0..9).find_map(|n| {
+        let seq = match engine.run() {
+            Ok(Due::Decision(seq)) => seq,
+            Ok(Due::Nothing) => panic!("it was applied"),
+            Err(error) => return Some(error),
+        };
+        text = format!("-- {n}\n{text}");
+        write_main(&file, &text);
+        approve(&mut engine, seq);
+        None
+    });
+    let error = error.unwrap().to_string();
+    assert!(error.contains("was changed by somebody else"), "{error}");
+    assert_eq!(main(&file), text);
+}
