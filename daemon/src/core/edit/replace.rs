@@ -141,8 +141,16 @@ fn loose(text: &str, search: &str, replace: &str, number: usize) -> Result<Loose
     };
     let mut places = find(&wanted);
     if places.is_empty() {
-        without_blank_edges(&mut wanted, &mut new);
+        let (lead, tail) = without_blank_edges(&mut wanted, &mut new);
         places = find(&wanted);
+        // Which of the blank lines there are meant is not known.
+        let is_blank = |at: Option<usize>| {
+            at.and_then(|at| there.get(at)).is_some_and(|line| line.trim().is_empty())
+        };
+        places.retain(|at| {
+            !(lead > 0 && is_blank(at.checked_sub(1))
+                || tail > 0 && is_blank(Some(at + wanted.len())))
+        });
     }
     let [place] = places[..] else {
         if places.is_empty() {
@@ -167,8 +175,8 @@ fn loose(text: &str, search: &str, replace: &str, number: usize) -> Result<Loose
     Ok(Loose { at, len, replace })
 }
 
-/// Takes the blank lines at both ends of a search away, and as many of its replacement.
-fn without_blank_edges(search: &mut Vec<String>, replace: &mut Vec<String>) {
+/// Takes the blank lines at both ends of a search away, and as many of its replacement; says how many.
+fn without_blank_edges(search: &mut Vec<String>, replace: &mut Vec<String>) -> (usize, usize) {
     let is_blank = |line: &&String| line.trim().is_empty();
     let lead = search.iter().take_while(is_blank).count();
     let tail = search.iter().skip(lead).rev().take_while(is_blank).count();
@@ -178,6 +186,7 @@ fn without_blank_edges(search: &mut Vec<String>, replace: &mut Vec<String>) {
     replace.drain(..own_lead);
     let own_tail = replace.iter().rev().take_while(is_blank).count().min(tail);
     replace.truncate(replace.len() - own_tail);
+    (lead, tail)
 }
 
 /// Where a search text starts, also where two places overlap; not many more than are listed.

@@ -79,12 +79,15 @@ enum Rule {
 }
 
 impl Rule {
-    /// What turns each first indentation into the second one; none where nothing plain does.
-    fn between(pairs: &[(&str, &str)]) -> Option<Self> {
-        let fits =
-            |rule: &Self| pairs.iter().all(|(from, to)| rule.indent(from).as_deref() == Some(*to));
-        let (from, to) = pairs.first()?;
-        let mut rules = vec![Self::Same];
+    /// All that turn each first indentation into the second one.
+    fn between(pairs: &[(&str, &str)]) -> Vec<Self> {
+        let Some((from, to)) = pairs.first() else {
+            return vec![Self::Same];
+        };
+        if pairs.iter().all(|(from, to)| from == to) {
+            return vec![Self::Same];
+        }
+        let mut rules = Vec::new();
         if let Some(deeper) = to.strip_suffix(from) {
             rules.push(Self::Deeper(deeper.to_owned()));
         }
@@ -92,21 +95,21 @@ impl Rule {
             rules.push(Self::Shallower(more.to_owned()));
         }
         for unit in [4, 2, 8, 3] {
-            let plain = String::new();
-            for mut rule in [
-                Self::Tabs { unit, deeper: plain.clone() },
-                Self::Spaces { unit, deeper: plain.clone() },
-            ] {
-                let converted = rule.indent(from).unwrap_or_default();
-                if let Some(more) = to.strip_suffix(converted.as_str()) {
-                    if let Self::Tabs { deeper, .. } | Self::Spaces { deeper, .. } = &mut rule {
-                        more.clone_into(deeper);
-                    }
-                    rules.push(rule);
-                }
+            let tabs = |deeper| Self::Tabs { unit, deeper };
+            let spaces = |deeper| Self::Spaces { unit, deeper };
+            let makes: [(&dyn Fn(String) -> Self, bool); 2] = [
+                (&tabs, pairs.iter().any(|(_, to)| to.contains('\t'))),
+                (&spaces, pairs.iter().any(|(from, _)| from.contains('\t'))),
+            ];
+            for (make, _) in makes.into_iter().filter(|(_, has_tabs)| *has_tabs) {
+                let converted = make(String::new()).indent(from).unwrap_or_default();
+                rules.extend(to.strip_suffix(converted.as_str()).map(|more| make(more.to_owned())));
             }
         }
-        rules.into_iter().find(fits)
+        let fits =
+            |rule: &Self| pairs.iter().all(|(from, to)| rule.indent(from).as_deref() == Some(*to));
+        rules.retain(fits);
+        rules
     }
 
     /// The indentation in the text that is there; none where a line stands too far out.
@@ -139,7 +142,8 @@ impl Rule {
 }
 
 /// Lines that are to stand beside others: `pairs` are the indentations of these as they are
-/// described and as they are. None where no plain rule makes the one of the other, or where some
+/// described and as they are. None where no plain rule makes the one of the other, where several do
+/// and do not agree on these lines, or where some
 /// lines are described by the one and some by the other; `beside` is a line of those that are described, and tells
 /// that they are not where the first line is indented as it is.
 pub(super) fn reindented(
@@ -150,7 +154,7 @@ pub(super) fn reindented(
     pairs.sort_unstable();
     pairs.dedup();
     let is_blank = |line: &&&str| line.trim().is_empty();
-    let rule = if pairs.is_empty() { Rule::Same } else { Rule::between(&pairs)? };
+    let rules = Rule::between(&pairs);
     let is_mixed = |line: &&str| {
         let own = indent(line);
         pairs.iter().any(|(_, there)| *there == own)
@@ -158,10 +162,13 @@ pub(super) fn reindented(
     };
     let mut speaking = lines.iter().filter(|line| !is_blank(line)).peekable();
     let is_beside = speaking.peek().is_some_and(|first| beside.map(indent) == Some(indent(first)));
-    if rule != Rule::Same && !is_beside && speaking.any(is_mixed) {
+    if rules != [Rule::Same] && !is_beside && speaking.any(is_mixed) {
         return None;
     }
-    lines.iter().map(|line| rule.line(line)).collect()
+    let by = |rule: &Rule| lines.iter().map(|line| rule.line(line)).collect::<Option<Vec<_>>>();
+    let mut made = rules.iter().filter_map(by);
+    let first = made.next()?;
+    made.all(|other| other == first).then_some(first)
 }
 
 #[cfg(test)]
@@ -195,6 +202,8 @@ mod tests {
         check(&[("\t\t", "\t"), ("\t", "")], "\t\t\tx", Some("\t\tx"));
         check(&[("\t\t", "\t"), ("\t", "")], "x", None);
         check(&[("", "\t"), ("    ", "\t\t")], "        x", Some("\t\t\tx"));
+        // Two spaces a tab, or four and one level deeper.
+        check(&[("    ", "\t\t")], "x", None);
         check(&[("", "  "), ("", "    ")], "x", None);
         check(&[("\t", "\t\t")], "", Some(""));
         check(&[("    ", "\t")], "        ", Some("\t\t"));

@@ -75,7 +75,14 @@ fn added<'a>(base: &Base<'_>, lines: &[Line<'a>], place: &Place) -> Option<Vec<C
     let there = base.contents.get(place.at..).unwrap_or_default().iter().copied();
     let both: Vec<(&str, &str)> =
         old.zip(there).filter(|(line, _)| !squeezed(line).is_empty()).collect();
-    let pairs = both.iter().map(|(line, there)| (indent(line), indent(there))).collect();
+    let mut pairs: Vec<_> =
+        both.iter().map(|(line, there)| (indent(line), indent(there))).collect();
+    if is_unsigned(lines, &both) {
+        // The lines that are put in have their signs.
+        pairs.clear();
+    } else if pairs.iter().any(|(line, there)| there.strip_prefix(' ') == Some(line)) {
+        return None;
+    }
     // Spaces that do not break came along with the lines that stay; the text has plain ones.
     let is_odd =
         |(line, there): &(&str, &str)| line.contains('\u{a0}') && !there.contains('\u{a0}');
@@ -87,6 +94,12 @@ fn added<'a>(base: &Base<'_>, lines: &[Line<'a>], place: &Place) -> Option<Vec<C
     let plain: Vec<&str> = plain.iter().map(AsRef::as_ref).collect();
     let removed = lines.iter().find(|line| line.sign == Sign::Removed).map(|line| line.text);
     Some(reindented(&plain, pairs, removed)?.into_iter().map(Cow::Owned).collect())
+}
+
+/// Whether lines that stay have lost their signs, and have one space less than stands there.
+fn is_unsigned(lines: &[Line<'_>], both: &[(&str, &str)]) -> bool {
+    let removes = lines.iter().any(|line| line.sign == Sign::Removed);
+    !removes && both.iter().all(|(line, there)| there.strip_prefix(' ') == Some(line))
 }
 
 /// What an envelope that adds a file does to one that is there.

@@ -255,6 +255,9 @@ fn apply(base: &Base<'_>, file: &FilePatch<'_>, text: &str) -> Result<Patched, P
             continue;
         }
         let place = place::place(base, hunk, number, carried)?;
+        if number == file.hunks.len() {
+            patched.confirm |= check_whole(base, hunk, &place)?;
+        }
         if hunk.start.is_some() {
             carried = place.offset;
         }
@@ -272,6 +275,28 @@ fn apply(base: &Base<'_>, file: &FilePatch<'_>, text: &str) -> Result<Patched, P
         return Err(PatchError::ChangesNothing);
     }
     Ok(patched)
+}
+
+/// Refuses a last hunk that has fewer lines than it says and ends with a change, where the text goes
+/// on: more was to come. Where the text ends there, somebody should look.
+fn check_whole(
+    base: &Base<'_>,
+    hunk: &parse::Hunk<'_>,
+    place: &place::Place,
+) -> Result<bool, PatchError> {
+    let (old, new) = hunk.size();
+    let is_short = hunk.counts.is_some_and(|counts| old < counts.0 || new < counts.1);
+    let lines = &hunk.lines[place.lines.clone()];
+    let ends_with_change = lines.last().is_some_and(|line| line.sign != Sign::Context);
+    if !is_short || !ends_with_change {
+        return Ok(false);
+    }
+    let here = lines.iter().filter(|line| line.sign != Sign::Added).count();
+    if place.at + here >= base.lines.len() {
+        return Ok(true);
+    }
+    let how = "its last hunk has fewer lines than it says, and ends with a change".to_owned();
+    Err(PatchError::CutOff { how })
 }
 
 /// Whether a hunk has other counts than it says, and blank lines at its end besides that are no part

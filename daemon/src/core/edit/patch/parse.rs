@@ -149,10 +149,10 @@ fn without_headers<'a>(lines: &[Numbered<'a>]) -> Option<FilePatch<'a>> {
         let line = signed(*line)?;
         hunk.lines.push(line);
     }
-    while hunk.lines.last().is_some_and(|line| line.text.trim().is_empty()) {
+    let blank = |line: &Line<'_>| line.text.is_empty() && line.is_bare;
+    while hunk.lines.last().is_some_and(blank) {
         hunk.lines.pop();
     }
-    let blank = |line: &Line<'_>| line.text.is_empty() && line.is_bare;
     let lead = hunk.lines.iter().take_while(|line| blank(line)).count();
     hunk.lines.drain(..lead);
     if !hunk.changes() {

@@ -82,8 +82,10 @@ pub(super) fn place(
                 return Ok(place);
             }
         }
-        if stage == Stage::Exact {
-            finder.check_not_applied()?;
+        match stage {
+            Stage::Exact => finder.check_not_applied(false)?,
+            Stage::Whitespace => finder.check_not_applied(true)?,
+            Stage::Fuzz1 | Stage::Fuzz2 => {}
         }
     }
     Err(finder.not_found())
@@ -192,36 +194,31 @@ impl<'a> Finder<'_, '_, 'a> {
             };
         };
         let said = (start + wanted.dropped).saturating_sub(1) as isize;
-        for offset in [0, self.carried] {
-            if offset.unsigned_abs() <= MAX_OFFSET && self.fits(wanted, said + offset, stage) {
-                return Ok(place((said + offset) as usize, offset));
-            }
+        let fits = |offset: isize| self.fits(wanted, said + offset, stage);
+        if fits(0) {
+            return Ok(place(said.unsigned_abs(), 0));
         }
-        let around = -(MAX_OFFSET as isize)..=MAX_OFFSET as isize;
-        let near: Vec<isize> =
-            around.filter(|offset| self.fits(wanted, said + offset, stage)).collect();
-        match near.as_slice() {
-            [] => self.stale(wanted, stage, start),
-            [offset] => Ok(place((said + offset) as usize, *offset)),
-            _ => {
-                let at: Vec<usize> = near.iter().map(|offset| (said + offset) as usize).collect();
-                Err(self.several(&at, "none of them is where it says"))
-            }
+        if stage == Stage::Exact {
+            self.check_not_applied(false)?;
         }
-    }
-
-    /// Refuses a hunk whose lines stand only far away from where it says.
-    fn stale(
-        &self,
-        wanted: &Wanted<'_, 'a>,
-        stage: Stage,
-        start: usize,
-    ) -> Result<Option<Place>, PatchError> {
-        if stage.fuzz().is_some() {
-            return Ok(None);
+        let is_near = |offset: isize| offset.unsigned_abs() <= MAX_OFFSET;
+        if is_near(self.carried) && fits(self.carried) {
+            return Ok(place((said + self.carried).unsigned_abs(), self.carried));
         }
-        match self.all(wanted, stage).as_slice() {
+        // Fuzz does not look far: what it would find there is too little to go by.
+        let all = if stage.fuzz().is_some() {
+            let around = -(MAX_OFFSET as isize)..=MAX_OFFSET as isize;
+            around.filter(|it| fits(*it)).map(|it| (said + it).unsigned_abs()).collect()
+        } else {
+            self.all(wanted, stage)
+        };
+        let offset = |at: usize| at as isize - said;
+        match all.as_slice() {
             [] => Ok(None),
+            [at] if is_near(offset(*at)) => Ok(place(*at, offset(*at))),
+            all if all.iter().any(|at| is_near(offset(*at))) => {
+                Err(self.several(all, "none of them is where it says"))
+            }
             [at, ..] => Err(PatchError::Stale {
                 hunk: self.number,
                 said: start,
@@ -267,12 +264,16 @@ impl<'a> Finder<'_, '_, 'a> {
 
     /// Refuses a hunk whose lines after the change stand where it says, or anywhere where it does
     /// not say: it was applied before, or is the other way round.
-    fn check_not_applied(&self) -> Result<(), PatchError> {
+    ///
+    /// What only removes lines leaves little to tell that by, so that it counts when nothing else is
+    /// left but fuzz.
+    fn check_not_applied(&self, also_removals: bool) -> Result<(), PatchError> {
         let new = self.new_lines();
         let lines = &self.hunk.lines;
         let adds = lines.iter().any(|line| line.sign == Sign::Added);
-        let is_within = lines.first().is_some_and(|line| line.sign == Sign::Context)
-            && lines.last().is_some_and(|line| line.sign == Sign::Context);
+        let is_within = also_removals && self.hunk.start.is_some()
+            || lines.first().is_some_and(|line| line.sign == Sign::Context)
+                && lines.last().is_some_and(|line| line.sign == Sign::Context);
         if !new.iter().any(|line| says_something(line)) || !(adds || is_within) {
             return Ok(());
         }

@@ -226,6 +226,40 @@ fn refuses_what_is_cut_off() {
         "`*** End Patch` is missing",
     );
     check("a\n", "@@ -1 +1,2 @@\n-a\n+b\n+c", "b\nc\n");
+    // More lines were to come.
+    refused(
+        SCRIPT,
+        "@@ -1,2 +1,2 @@\n-local a = 1\n-local b = 2\n",
+        "cut off: its last hunk has fewer",
+    );
+    doubted("a\nb\n", "@@ -1,2 +1,2 @@\n-a\n-b\n", "", Stage::Exact);
+}
+
+#[test]
+fn blank_lines_with_signs_count() {
+    check("a\n", "-a\n+\n", "\n");
+    check("a\n\n", " a\n-\n", "a\n");
+}
+
+#[test]
+fn what_was_applied_is_not_applied_to_its_like() {
+    refused("\tend\n b\n", "@@ -1 +1,2 @@\n+\tend\n  b\n", "in the script already");
+    refused("end\nend\n", "@@ -1,3 +1,2 @@\n end\n end\n-end\n", "in the script already");
+    let text = "x\na\nb\n".repeat(2) + &"-\n".repeat(60);
+    refused(&text, "@@ -53,2 +53,2 @@\n a\n-b\n+c\n", "fits in several places, from lines 2, 5");
+    refused(&text, "@@ -3,2 +3,2 @@\n a\n-b\n+c\n", "fits in several places");
+}
+
+#[test]
+fn indentation_that_can_mean_two_things_is_refused() {
+    refused("end\n\t\tx\n", "@@\n     x\n+y\n", "cannot be carried over");
+    // The sign of a line that lost it is a space of its indentation.
+    doubted(
+        "    a\n    b\n",
+        "@@ -1,2 +1,3 @@\n    a\n    b\n+\tc\n",
+        "    a\n    b\n\tc\n",
+        Stage::Whitespace,
+    );
 }
 
 #[test]
