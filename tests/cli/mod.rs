@@ -5,6 +5,7 @@ mod asked;
 mod bad_input;
 mod killed;
 mod merge;
+mod patch;
 
 use std::fs;
 use std::path::PathBuf;

@@ -162,7 +162,7 @@ fn changed(file: &Path, text: &str, args: &Patch) -> anyhow::Result<Patched> {
         (None, Some(file)) => {
             let json = read(file)?;
             match serde_json::from_str(&json)
-                .context("E.json is neither replacements nor ranges")?
+                .context("the edits are neither replacements nor ranges")?
             {
                 Edits::Replacements(edits) => {
                     edits.iter().map(edits::Searched::replacement).collect()

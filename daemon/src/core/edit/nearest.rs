@@ -172,17 +172,29 @@ fn most_like(lines: &[&str], wanted: &str) -> Option<usize> {
         let words = line[..end].split(is_part).filter(|word| !word.is_empty());
         words.map(|word| hash(&word.to_lowercase())).collect()
     };
-    let wanted = of(wanted);
+    let words = of(wanted);
     let mut best = (LIKE, None);
     for (at, line) in lines.iter().enumerate().filter(|(_, line)| speaks(line)) {
-        let line = of(line);
-        let shared = line.intersection(&wanted).count();
-        let likeness = 2.0 * shared as f64 / (line.len() + wanted.len()).max(1) as f64;
+        let own = of(line);
+        let shared = own.intersection(&words).count();
+        let mut likeness = 2.0 * shared as f64 / (own.len() + words.len()).max(1) as f64;
+        if likeness > LIKE {
+            likeness += alike_at_the_ends(line.trim(), wanted.trim()) / 4.0;
+        }
         if likeness > best.0 {
             best = (likeness, Some(at));
         }
     }
     best.1
+}
+
+/// How much of the longer of two lines both begin and end with, from 0 to 1.
+fn alike_at_the_ends(one: &str, other: &str) -> f64 {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let start = one.iter().zip(other).take_while(|(a, b)| a == b).count();
+    let (rest, rest_other) = (one[start..].iter().rev(), other[start..].iter().rev());
+    let end = rest.zip(rest_other).take_while(|(a, b)| a == b).count();
+    (start + end) as f64 / one.len().max(other.len()).max(1) as f64
 }
 
 fn hash(word: &str) -> u64 {

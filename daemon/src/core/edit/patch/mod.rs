@@ -271,7 +271,7 @@ fn apply(base: &Base<'_>, file: &FilePatch<'_>, text: &str) -> Result<Patched, P
     }
     patched.confirm |= patched.stage > Stage::Exact || patched.offset.unsigned_abs() > SURE_OFFSET;
     patched.edits = build::edits(base, changes, text)?;
-    if patched.edits.is_empty() {
+    if changes_nothing(text, &patched.edits) {
         return Err(PatchError::ChangesNothing);
     }
     Ok(patched)
@@ -284,6 +284,10 @@ fn check_whole(
     hunk: &parse::Hunk<'_>,
     place: &place::Place,
 ) -> Result<bool, PatchError> {
+    if hunk.is_open && place.stage.fuzz().is_some() && place.lines.end < hunk.lines.len() {
+        let how = "its last line is not that of the script, and has no end".to_owned();
+        return Err(PatchError::CutOff { how });
+    }
     let (old, new) = hunk.size();
     let is_short = hunk.counts.is_some_and(|counts| old < counts.0 || new < counts.1);
     let lines = &hunk.lines[place.lines.clone()];
@@ -311,6 +315,10 @@ fn is_guessed(hunk: &parse::Hunk<'_>, place: &place::Place) -> bool {
         (0..=blanks).all(|less| (old, new) != (size.0 - less, size.1 - less))
     });
     place.stage == Stage::Exact && dropped > 0 && is_miscounted
+}
+
+fn changes_nothing(text: &str, edits: &[TextEdit]) -> bool {
+    super::apply(text, edits).is_ok_and(|after| after == text)
 }
 
 fn check_elisions(file: &FilePatch<'_>, text: &str) -> Result<(), PatchError> {

@@ -41,6 +41,8 @@ pub(super) struct Hunk<'a> {
     pub(super) anchor: Option<&'a str>,
     /// Whether it says that the file ends behind it.
     pub(super) is_at_end: bool,
+    /// Whether its last line may be cut off: nothing ends it.
+    pub(super) is_open: bool,
     pub(super) lines: Vec<Line<'a>>,
 }
 
@@ -104,10 +106,14 @@ pub(super) fn parse<'a>(clean: &Clean<'a>) -> Result<Vec<FilePatch<'a>>, PatchEr
         files: Vec::new(),
         is_enveloped: false,
         is_ended: false,
+        is_cut: false,
     };
     parser.run()?;
+    if parser.is_cut {
+        return Err(PatchError::CutOff { how: "its last hunk has no lines".to_owned() });
+    }
     if clean.is_open {
-        check_end(&parser.files)?;
+        check_end(&mut parser.files)?;
     }
     if parser.is_enveloped && !parser.is_ended {
         return Err(PatchError::CutOff { how: "`*** End Patch` is missing".to_owned() });
@@ -124,9 +130,12 @@ pub(super) fn parse<'a>(clean: &Clean<'a>) -> Result<Vec<FilePatch<'a>>, PatchEr
 }
 
 /// Refuses a patch whose last line has no end where its last hunk is shorter than it says.
-fn check_end(files: &[FilePatch<'_>]) -> Result<(), PatchError> {
-    let last = files.last().and_then(|file| file.hunks.last());
-    let Some((hunk, counts)) = last.and_then(|hunk| Some((hunk, hunk.counts?))) else {
+fn check_end(files: &mut [FilePatch<'_>]) -> Result<(), PatchError> {
+    let Some(hunk) = files.last_mut().and_then(|file| file.hunks.last_mut()) else {
+        return Ok(());
+    };
+    hunk.is_open = true;
+    let Some(counts) = hunk.counts else {
         return Ok(());
     };
     let (old, new) = hunk.size();
@@ -143,8 +152,14 @@ fn check_end(files: &[FilePatch<'_>]) -> Result<(), PatchError> {
 
 /// Lines with signs and nothing else are a hunk.
 fn without_headers<'a>(lines: &[Numbered<'a>]) -> Option<FilePatch<'a>> {
-    let mut hunk =
-        Hunk { start: None, counts: None, anchor: None, is_at_end: false, lines: vec![] };
+    let mut hunk = Hunk {
+        start: None,
+        counts: None,
+        anchor: None,
+        is_at_end: false,
+        is_open: false,
+        lines: vec![],
+    };
     for line in lines {
         let line = signed(*line)?;
         hunk.lines.push(line);
@@ -181,6 +196,8 @@ struct Parser<'p, 'a> {
     files: Vec<FilePatch<'a>>,
     is_enveloped: bool,
     is_ended: bool,
+    /// A header ends the patch.
+    is_cut: bool,
 }
 
 /// `path` of `--- path<tab>time`.
@@ -329,7 +346,8 @@ impl<'a> Parser<'_, 'a> {
 
     fn hunk(&mut self, header: Header<'a>) {
         let Header { start, counts, anchor } = header;
-        let mut hunk = Hunk { start, counts, anchor, is_at_end: false, lines: Vec::new() };
+        let mut hunk =
+            Hunk { start, counts, anchor, is_at_end: false, is_open: false, lines: Vec::new() };
         while let Some(line) = self.lines.get(self.at).copied() {
             let (old, new) = hunk.size();
             let is_full = counts.is_some_and(|counts| old >= counts.0 && new >= counts.1);
@@ -354,6 +372,7 @@ impl<'a> Parser<'_, 'a> {
         if self.files.is_empty() {
             self.files.push(FilePatch::new(None, None, Action::Update));
         }
+        self.is_cut = hunk.lines.is_empty() && self.at >= self.lines.len();
         if let Some(file) = self.files.last_mut()
             && !hunk.lines.is_empty()
         {

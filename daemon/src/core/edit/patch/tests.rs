@@ -198,6 +198,7 @@ fn refuses_what_is_no_patch_of_this_text() {
     refused(SCRIPT, "@@@ -1 -1 +1 @@@\n  a\n", "combined diff");
     refused(SCRIPT, "@@ -1 +1 @@\n-local a = 1\n+local a = 1\n", "changes nothing");
     refused(SCRIPT, "@@ -1 +1 @@\n local a = 1\n", "changes nothing");
+    refused("\n\n", "@@ -1,2 +1,2 @@\n-\t\n \n+\n", "changes nothing");
     refused("a < b\n", "@@ -1 +1,2 @@\n-a &lt; b\n+a &gt; b\n", "escaped as for XML (`&lt;`)");
     refused(SCRIPT, "@@\n local a = 1\n+-- ... rest of the code ...\n", "stands for code");
 }
@@ -226,6 +227,16 @@ fn refuses_what_is_cut_off() {
         "`*** End Patch` is missing",
     );
     check("a\n", "@@ -1 +1,2 @@\n-a\n+b\n+c", "b\nc\n");
+    refused(
+        SCRIPT,
+        "@@ -1 +1 @@\n-local a = 1\n+local a = 2\n@@ -8,3 +8,3 @@",
+        "cut off: its last hunk has no lines",
+    );
+    refused(
+        "a\nb\nfoo()\nc\n",
+        "@@ -1,3 +1,3 @@\n-a\n+x\n b\n fo",
+        "cut off: its last line is not that",
+    );
     // More lines were to come.
     refused(
         SCRIPT,
