@@ -6,9 +6,8 @@
 use std::thread;
 
 use selene_lib::lints::Severity;
-use selene_lib::standard_library::StandardLibrary;
 use selene_lib::{Checker, CheckerConfig};
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use stylua_lib::{Config, OutputVerification};
 use vector_tests::repository;
 
@@ -100,35 +99,11 @@ fn the_lints_find_something() {
     assert_eq!(found, expected, "{problems:?}");
 }
 
-/// With the settings that `selene` itself finds in the repository, and what it knows of Roblox
-/// without asking the network.
+/// With the settings that `selene` itself finds in the repository, and what Vector knows of Roblox.
 fn checker() -> Checker<toml::Value> {
     let config: CheckerConfig<toml::Value> =
         toml::from_str(&repository::read("selene.toml")).unwrap();
-    Checker::new(config, roblox()).unwrap()
-}
-
-/// What selene ships of Roblox knows neither its enums nor its instances, which `selene` downloads.
-/// Enums are in the reflection database; what is asked of an instance is not checked.
-fn roblox() -> StandardLibrary {
-    let mut globals = serde_json::Map::new();
-    for instance in ["game", "plugin", "script", "workspace"] {
-        globals.insert(instance.to_owned(), json!({ "any": true }));
-    }
-    for (name, items) in &rbx_reflection_database::get().unwrap().enums {
-        for item in items.items.keys() {
-            let field = json!({ "struct": "EnumItem" });
-            globals.insert(format!("Enum.{name}.{item}"), field);
-        }
-        for method in ["FromName", "FromValue", "GetEnumItems"] {
-            let field = json!({ "args": [{ "type": "..." }], "method": true });
-            globals.insert(format!("Enum.{name}.{method}"), field);
-        }
-    }
-    let ours = json!({ "globals": globals });
-    let mut library: StandardLibrary = serde_json::from_value(ours).unwrap();
-    library.extend(StandardLibrary::roblox_base());
-    library
+    Checker::new(config, vector_daemon::core::luau::roblox().unwrap()).unwrap()
 }
 
 fn lint(checker: &Checker<toml::Value>, path: &str, text: &str) -> Vec<String> {

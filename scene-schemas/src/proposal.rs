@@ -55,6 +55,8 @@ pub enum WarningKind {
     Name,
     /// The inserted passage already stands nearby.
     Duplication,
+    /// Something in a script is suspicious: selene says what.
+    Lint,
     /// Some of the named scripts have no match.
     NoMatch,
     /// References from elsewhere are lost.

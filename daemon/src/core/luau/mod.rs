@@ -4,10 +4,13 @@
 //! already known to compile. Nothing here ever runs code, and nothing knows scenes or edits.
 
 mod compile;
+mod lint;
+mod nesting;
 mod outline;
 mod security;
 mod tokens;
 
 pub use compile::{Diagnostic, check, new_errors};
+pub use lint::{Lint, lint, roblox};
 pub use outline::{Definition, DefinitionKind, OutlineError, outline};
 pub use security::security;

@@ -5,6 +5,7 @@
 //! not known here.
 
 mod inverse;
+mod judge;
 mod part;
 mod perform;
 
@@ -19,7 +20,6 @@ use scene_schemas::text::TextEdit;
 use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target};
 
 use crate::core::edit::{self, Merged};
-use crate::core::luau;
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::{Node, Scene, count};
 
@@ -29,9 +29,6 @@ pub use self::perform::{Blobs, Done, attempt, perform, text_of};
 
 /// Rows that a preview lists; a person reads no more, and the commands hold the rest.
 const MAX_ROWS: usize = 2_000;
-
-/// Scripts of this many characters cannot be written in Studio (`Source` refuses them).
-const MAX_SCRIPT: usize = 200_000;
 
 /// Names in all paths of a proposal. Only a place that is nested thousands deep, changed all over,
 /// comes near it; it would fill the memory.
@@ -59,6 +56,7 @@ pub struct Draft<'a> {
     names: usize,
     goes_back: bool,
     seen: Texts,
+    linted: usize,
 }
 
 /// A script whose text changes.
@@ -88,6 +86,7 @@ impl<'a> Draft<'a> {
             names: 0,
             goes_back: false,
             seen: Texts::new(),
+            linted: 0,
         }
     }
 
@@ -482,47 +481,6 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// Holds a script's new text against Luau, and describes the change.
-    fn judge_text(&mut self, text: &Text) -> Result<Option<ScriptDiff>, Refusal> {
-        let path = self.scene.path(text.node);
-        let after = self.scene.source(text.node).unwrap_or_default().into_owned();
-        let before = &text.before;
-        if *before == after {
-            return Ok(None);
-        }
-        let length = after.encode_utf16().count();
-        if !self.goes_back && length >= MAX_SCRIPT && after.len() > before.len() {
-            return refuse!(
-                "{path} would have {length} characters; Studio cannot hold a script of {MAX_SCRIPT} \
-                 or more. Split it into ModuleScripts."
-            );
-        }
-        if !self.goes_back
-            && let Some(first) = luau::new_errors(before, &after).first()
-        {
-            return refuse!(
-                "{path} would no longer compile: line {}: {}. Nothing was changed; mend the edit and \
-                 send it again.",
-                first.line,
-                first.message
-            );
-        }
-        if self.is_known(text.node) {
-            self.class = self.class.max(edit::change_class(before, &after));
-        }
-        let edits =
-            if text.edits.is_empty() { edit::whole(before, &after) } else { text.edits.clone() };
-        for sentence in edit::duplicated(before, &edits) {
-            self.warn(WarningKind::Duplication, format!("{path}: {sentence}"));
-        }
-        for sentence in new_sentences(&luau::security(before), luau::security(&after)) {
-            self.warn(WarningKind::Security, format!("{path}: {sentence}"));
-        }
-        let hunks = edit::hunks(before, &after, CONTEXT);
-        let edit::LineCounts { added, removed } = edit::line_counts(before, &after);
-        Ok(Some(ScriptDiff { command: text.command, path, added, removed, hunks }))
-    }
-
     fn default_title(&self) -> String {
         let what = count(self.commands.len(), "change", "changes");
         match self.rows.first() {
@@ -544,25 +502,6 @@ fn verb(change: &Change) -> &'static str {
         Change::Deleted { .. } => "delete",
         Change::Restored { .. } => "restore",
     }
-}
-
-/// The sentences that the old ones do not hold, whatever their line numbers.
-fn new_sentences(old: &[String], new: Vec<String>) -> Vec<String> {
-    let body = |sentence: &str| {
-        sentence
-            .trim_start_matches(|c: char| c != ' ')
-            .trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit())
-            .to_owned()
-    };
-    let mut known: Vec<String> = old.iter().map(|sentence| body(sentence)).collect();
-    let is_new = |sentence: &String| match known.iter().position(|it| *it == body(sentence)) {
-        Some(at) => {
-            known.swap_remove(at);
-            false
-        }
-        None => true,
-    };
-    new.into_iter().filter(is_new).collect()
 }
 
 /// The hash over base and commands: what was seen is what is applied.

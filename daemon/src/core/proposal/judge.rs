@@ -1,0 +1,104 @@
+//! What Luau and a reader would say of a script's new text: errors refuse it, the rest are warnings
+//! on the card.
+
+use scene_schemas::InstancePath;
+use scene_schemas::proposal::{ScriptDiff, WarningKind};
+
+use super::{CONTEXT, Draft, Text};
+use crate::core::edit;
+use crate::core::luau::{self, Lint};
+use crate::core::refusal::{Refusal, refuse};
+use crate::core::scene::count;
+
+/// Scripts of this many characters cannot be written in Studio (`Source` refuses them).
+const MAX_SCRIPT: usize = 200_000;
+
+/// Bytes of all texts of a proposal that are linted, and lints of one that are listed: a person reads
+/// no more.
+const MAX_LINTED: usize = 1 << 20;
+const MAX_LINTS: usize = 5;
+
+impl Draft<'_> {
+    /// Holds a script's new text against Luau, and describes the change.
+    pub(super) fn judge_text(&mut self, text: &Text) -> Result<Option<ScriptDiff>, Refusal> {
+        let path = self.scene.path(text.node);
+        let after = self.scene.source(text.node).unwrap_or_default().into_owned();
+        let before = &text.before;
+        if *before == after {
+            return Ok(None);
+        }
+        let length = after.encode_utf16().count();
+        if !self.goes_back && length >= MAX_SCRIPT && after.len() > before.len() {
+            return refuse!(
+                "{path} would have {length} characters; Studio cannot hold a script of {MAX_SCRIPT} \
+                 or more. Split it into ModuleScripts."
+            );
+        }
+        if !self.goes_back
+            && let Some(first) = luau::new_errors(before, &after).first()
+        {
+            return refuse!(
+                "{path} would no longer compile: line {}: {}. Nothing was changed; mend the edit and \
+                 send it again.",
+                first.line,
+                first.message
+            );
+        }
+        if self.is_known(text.node) {
+            self.class = self.class.max(edit::change_class(before, &after));
+        }
+        let edits =
+            if text.edits.is_empty() { edit::whole(before, &after) } else { text.edits.clone() };
+        for sentence in edit::duplicated(before, &edits) {
+            self.warn(WarningKind::Duplication, format!("{path}: {sentence}"));
+        }
+        for sentence in new_sentences(&luau::security(before), luau::security(&after)) {
+            self.warn(WarningKind::Security, format!("{path}: {sentence}"));
+        }
+        self.lint(&path, before, &after);
+        let hunks = edit::hunks(before, &after, CONTEXT);
+        let edit::LineCounts { added, removed } = edit::line_counts(before, &after);
+        Ok(Some(ScriptDiff { command: text.command, path, added, removed, hunks }))
+    }
+
+    /// Warns of what is suspicious in a text and was not before.
+    fn lint(&mut self, path: &InstancePath, before: &str, after: &str) {
+        if self.goes_back || self.linted + after.len() > MAX_LINTED {
+            return;
+        }
+        self.linted += after.len();
+        let sentence = |it: &Lint| format!("line {}: {} ({})", it.line, it.message, it.code);
+        let found: Vec<String> = luau::lint(after).iter().map(sentence).collect();
+        if found.is_empty() {
+            return;
+        }
+        let old: Vec<String> = luau::lint(before).iter().map(sentence).collect();
+        let new = new_sentences(&old, found);
+        for sentence in new.iter().take(MAX_LINTS) {
+            self.warn(WarningKind::Lint, format!("{path}: {sentence}"));
+        }
+        if new.len() > MAX_LINTS {
+            let more = count(new.len() - MAX_LINTS, "more lint", "more lints");
+            self.warn(WarningKind::Lint, format!("{path}: {more}."));
+        }
+    }
+}
+
+/// The sentences that the old ones do not hold, whatever their line numbers.
+fn new_sentences(old: &[String], new: Vec<String>) -> Vec<String> {
+    let body = |sentence: &str| {
+        sentence
+            .trim_start_matches(|c: char| c != ' ')
+            .trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit())
+            .to_owned()
+    };
+    let mut known: Vec<String> = old.iter().map(|sentence| body(sentence)).collect();
+    let is_new = |sentence: &String| match known.iter().position(|it| *it == body(sentence)) {
+        Some(at) => {
+            known.swap_remove(at);
+            false
+        }
+        None => true,
+    };
+    new.into_iter().filter(is_new).collect()
+}
