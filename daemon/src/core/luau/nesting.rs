@@ -21,9 +21,8 @@ pub(super) fn is_deep(tokens: &[Token<'_>]) -> bool {
             (Kind::Name, "end" | "until") | (Kind::Sign, ")" | "]" | "}") => {
                 depth = depth.saturating_sub(1);
             }
-            (Kind::Name, "and" | "or" | "not" | "else") => length += 1,
             (Kind::Sign, "," | ";") => length = 0,
-            (Kind::Sign, _) => length += 1,
+            (Kind::Name, "and" | "or" | "not" | "else") | (Kind::Sign, _) => length += 1,
             // Two values without a sign between them are of two statements.
             _ if ends_value => length = 0,
             _ => {}

@@ -13,9 +13,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use scene_schemas::command::Props;
-use scene_schemas::proposal::{
-    Change, Class, Preview, Proposal, Row, ScriptDiff, Warning, WarningKind,
-};
+use scene_schemas::proposal::{Change, Class, Preview, Proposal, Row, Warning, WarningKind};
 use scene_schemas::text::TextEdit;
 use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target};
 
