@@ -92,8 +92,8 @@ fn each_case_has_an_answer_in_its_line() {
             "patch": "*** Begin Patch\n*** Update File: f\n@@\n-a\n+b\n*** Add File: g\n+c\n*** End Patch\n" }),
         json!({ "id": 6, "kind": "unified_diff", "base": "aa\n" }),
     ];
-    let lines: String = cases.iter().map(|case| format!("{case}\n")).collect();
-    let run = Home::new().run(&["patch", "--jsonl"], &(lines + "no case\n"));
+    let lines: Vec<String> = cases.iter().map(Json::to_string).collect();
+    let run = Home::new().run(&["patch", "--jsonl"], &format!("{}\nno case\n", lines.join("\n")));
     ended(&run, 0);
     let answers: Vec<Json> =
         run.stdout.split_terminator('\n').map(|line| serde_json::from_str(line).unwrap()).collect();
