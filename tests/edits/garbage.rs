@@ -1,0 +1,90 @@
+//! Patches that are none.
+
+use vector_daemon::core::edit::{apply, apply_to_files, invert, patch};
+
+use super::chance::Chance;
+use super::{Failure, diffs, run_all, shown};
+
+const SCRAPS: [&str; 24] = [
+    "@@",
+    "@@ -1,3 +1,4 @@",
+    "@@ -0,0 +1 @@",
+    "@@ -99999999999999999999,1 +1 @@",
+    "@@ -3 +3,18446744073709551615 @@",
+    "@@ function f1(a, b) @@",
+    "@@@ -1 -1 +1 @@@",
+    "--- a/x",
+    "+++ b/x",
+    "--- /dev/null",
+    "+++ /dev/null",
+    "diff --git a/x b/x",
+    "*** Begin Patch",
+    "*** End Patch",
+    "*** Update File: x",
+    "*** Add File: x",
+    "*** Delete File: x",
+    "*** Move to: y",
+    "*** End of File",
+    "```",
+    "\\ No newline at end of file",
+    "\u{feff}",
+    "-- ",
+    "GIT binary patch",
+];
+
+fn garbage(chance: &mut Chance, text: &str) -> String {
+    let lines: Vec<&str> = text.lines().chain([""]).collect();
+    let mut patch = String::new();
+    for _ in 0..chance.below(14) {
+        match chance.below(8) {
+            0..3 => patch.push_str(chance.pick(&SCRAPS)),
+            3 => patch.push_str(&chance.line(true)),
+            _ => {
+                patch.push_str(chance.pick(&[" ", "+", "-", "", "    ", "+", "-", "\u{200b}"]));
+                patch.push_str(chance.pick(&lines));
+            }
+        }
+        patch.push_str(chance.pick(&["\n", "\n", "\n", "\n", "\r\n", ""]));
+    }
+    patch
+}
+
+#[test]
+fn garbage_never_panics_and_is_taken_back() {
+    run_all(10_000, |chance| {
+        let text = chance.text(true).with(chance.pick(&["\n", "\r\n"]));
+        let source = if chance.one_in(3) {
+            // A real one with some of its bytes lost.
+            let old = chance.text(true);
+            let new = chance.changed(&old, true);
+            let mut source = diffs::written(&diffs::hunks(&old, &new, 2, chance));
+            for _ in 0..=chance.below(3) {
+                let at: Vec<usize> = source.char_indices().map(|(at, _)| at).collect();
+                let from = chance.pick(&at);
+                source.remove(from);
+            }
+            source
+        } else {
+            garbage(chance, &text)
+        };
+        let files = [("x".to_owned(), text.clone())].into();
+        let _ = apply_to_files(&files, &source);
+        let got = patch(&text, &source, &[]);
+        let fail =
+            |kind: &str| Err(Failure::new(kind, shown(&text, &source, &format!("{got:?}"), "")));
+        if patch(&text, &source, &[]) != got {
+            return fail("another answer");
+        }
+        let Ok(patched) = &got else {
+            return Ok(());
+        };
+        let Ok(after) = apply(&text, &patched.edits) else {
+            return fail("edits that do not fit");
+        };
+        let back = invert(&text, &patched.edits).unwrap();
+        if apply(&after, &back).as_deref() != Ok(&text) {
+            return fail("no way back");
+        }
+        Ok(())
+    });
+}

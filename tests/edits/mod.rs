@@ -1,0 +1,211 @@
+//! The edit engine against chance: real diffs, diffs with the faults that models make, replacements,
+//! merges and garbage. What is applied has to be what is meant, exactly; the rest is refused.
+//!
+//! A run of the tests does some thousand of each kind. `VECTOR_SEEDS=N` does N, and
+//! `VECTOR_FIRST_SEED` says with which to begin, so that a run can be split, and one that failed be
+//! done again. Of each kind of failure the shortest is told.
+
+mod cases;
+mod chance;
+mod diffs;
+mod garbage;
+mod perturbed;
+mod replaced;
+
+use std::collections::BTreeMap;
+use std::env;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use vector_daemon::core::edit::{Merged, Stage, apply, hunks, merge, patch, unified, whole};
+
+use self::chance::Chance;
+
+/// The end of the lines of a text.
+const ENDS: [&str; 2] = ["\n", "\r\n"];
+
+/// One of them for a text; where no line has an end, new lines end in LF.
+fn end_for(text: &str, chance: &mut Chance) -> &'static str {
+    let end = chance.pick(&ENDS);
+    if text.contains('\n') { end } else { "\n" }
+}
+
+/// What kind of failure, and what happened.
+struct Failure {
+    kind: String,
+    said: String,
+}
+
+impl Failure {
+    fn new(kind: impl Into<String>, said: String) -> Self {
+        Self { kind: kind.into(), said }
+    }
+}
+
+fn number(name: &str) -> Option<u64> {
+    env::var(name).ok().map(|text| text.parse().unwrap())
+}
+
+/// A panic is a failure like all others.
+fn caught(work: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let said = panic.downcast_ref::<String>().map(String::as_str);
+        let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
+        Err(Failure::new("a panic", said.unwrap_or_default().to_owned()))
+    })
+}
+
+/// Does all that are asked for; tells how many failed of each kind, and the shortest.
+fn run_all(seeds: u64, one: impl Fn(&mut Chance) -> Result<(), Failure>) {
+    let first = number("VECTOR_FIRST_SEED").unwrap_or(0);
+    let seeds = number("VECTOR_SEEDS").unwrap_or(seeds);
+    let mut failed: BTreeMap<String, (u64, u64, String)> = BTreeMap::new();
+    for seed in first..first + seeds {
+        let Err(Failure { kind, said }) = caught(|| one(&mut Chance(seed))) else {
+            continue;
+        };
+        let (count, shortest, shown) =
+            failed.entry(kind).or_insert_with(|| (0, seed, said.clone()));
+        *count += 1;
+        if said.len() < shown.len() {
+            (*shortest, *shown) = (seed, said);
+        }
+    }
+    let failed: Vec<_> = failed
+        .iter()
+        .map(|(kind, (count, seed, said))| {
+            format!("{kind}: {count} failed, as seed {seed}: {said}")
+        })
+        .collect();
+    assert!(failed.is_empty(), "\n{}\n", failed.join("\n\n"));
+}
+
+/// What a patch gives, and whether it asks for another look; none where it is refused.
+fn patched(text: &str, source: &str) -> Option<(String, bool)> {
+    let targets: [&[&str]; 2] = [&[], &["src/Main.luau"]];
+    let patched = patch(text, source, targets[source.len() % 2]).ok()?;
+    Some((apply(text, &patched.edits).unwrap(), patched.confirm))
+}
+
+fn shown(text: &str, source: &str, got: &str, meant: &str) -> String {
+    format!("\n--- text\n{text:?}\n--- patch\n{source}\n--- got\n{got:?}\n--- meant\n{meant}")
+}
+
+#[test]
+fn diffs_give_the_text_that_they_were_made_of() {
+    run_all(6_000, |chance| {
+        let old = chance.text(true);
+        let new = chance.changed(&old, true);
+        let context = chance.below(4);
+        let hunks = diffs::hunks(&old, &new, context, chance);
+        if hunks.is_empty() {
+            return Ok(());
+        }
+        let source = diffs::written(&hunks);
+        let end = end_for(&old.with("\n"), chance);
+        let (text, meant) = (old.with(end), new.with(end));
+        let fail = |kind: &str, got: &str| {
+            let meant = format!("{meant:?}");
+            Err(Failure::new(
+                format!("{kind}, {} of context", context.min(1)),
+                shown(&text, &source, got, &meant),
+            ))
+        };
+        let patched = match patch(&text, &source, &[]) {
+            Ok(patched) => patched,
+            Err(_) if context == 0 => return Ok(()),
+            Err(error) => return fail("refused", &error.to_string()),
+        };
+        let got = apply(&text, &patched.edits).unwrap();
+        if got != meant {
+            return fail("another text", &got);
+        }
+        if patched.stage != Stage::Exact || patched.confirm {
+            return fail("not exact", &format!("{:?}", patched.stage));
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn faults_never_give_another_text() {
+    run_all(10_000, |chance| {
+        let Some(case) = perturbed::case(chance) else {
+            return Ok(());
+        };
+        let end = end_for(&case.base, chance);
+        let text = case.base.replace('\n', end);
+        let Some((got, confirm)) = patched(&text, &case.patch) else {
+            return Ok(());
+        };
+        let fail = |kind: &str| {
+            let said = shown(&text, &case.patch, &got, &format!("{:?}", case.meant));
+            Err(Failure::new(format!("{}: {kind} ({confirm})", case.fault), said))
+        };
+        if end == "\r\n" && got.replace("\r\n", "").contains('\n') {
+            return fail("other line ends");
+        }
+        if !case.meant.allows(&got.replace("\r\n", "\n")) {
+            return fail("another text");
+        }
+        if case.confirm && !confirm {
+            return fail("nobody has to look");
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn our_own_diffs_can_be_applied() {
+    run_all(2_000, |chance| {
+        let old = chance.text(false);
+        let mut new = chance.changed(&old, false);
+        if !old.is_ended {
+            return Ok(());
+        }
+        new.is_ended = true;
+        let (old, new) = (old.with("\n"), new.with("\n"));
+        let context = 1 + chance.below(3);
+        let source = unified(&hunks(&old, &new, context));
+        if apply(&old, &whole(&old, &new)).unwrap() != new {
+            return Err(Failure::new("whole", shown(&old, "", "", &new)));
+        }
+        if source.is_empty() {
+            return Ok(());
+        }
+        match patched(&old, &source) {
+            Some((got, false)) if got == new => Ok(()),
+            got => Err(Failure::new("own", shown(&old, &source, &format!("{got:?}"), &new))),
+        }
+    });
+}
+
+#[test]
+fn merges_keep_both_changes() {
+    run_all(2_000, |chance| {
+        let base = chance.text(false);
+        let (one, other) = (chance.changed(&base, false), chance.changed(&base, false));
+        let end = chance.pick(&ENDS);
+        let (text, ours, theirs) = (base.with(end), one.with(end), other.with(end));
+        let check = |kind: &str, got: Merged, meant: &str| {
+            if got == Merged::Text(meant.to_owned()) {
+                return Ok(());
+            }
+            Err(Failure::new(kind, shown(&text, &ours, &format!("{got:?}"), meant)))
+        };
+        check("theirs alone", merge(&text, &text, &theirs), &theirs)?;
+        check("ours alone", merge(&text, &ours, &text), &ours)?;
+        check("the same", merge(&text, &ours, &ours), &ours)?;
+        // Changes above and below lines that stay.
+        let kept: Vec<String> = (0..5).map(|at| format!("kept {at}")).collect();
+        let joined = |above: &chance::Text, below: &chance::Text| {
+            let lines = [above.lines.clone(), kept.clone(), below.lines.clone()].concat();
+            chance::Text { lines, is_ended: below.is_ended }.with(end)
+        };
+        let last = chance.text(false);
+        let new = chance.changed(&last, false);
+        let (text, ours) = (joined(&base, &last), joined(&one, &last));
+        let (theirs, meant) = (joined(&base, &new), joined(&one, &new));
+        check("both", merge(&text, &ours, &theirs), &meant)?;
+        check("both, the other way", merge(&text, &theirs, &ours), &meant)
+    });
+}

@@ -1,0 +1,142 @@
+//! Replacements of texts that stand there once.
+
+use vector_daemon::core::edit::{Replacement, apply, replace};
+
+use super::chance::{Chance, Text};
+use super::perturbed::Meant;
+use super::{Failure, end_for, run_all, shown};
+
+fn occurrences(text: &str, search: &str) -> usize {
+    let at = text.char_indices().map(|(at, _)| at);
+    at.filter(|at| text[*at..].starts_with(search)).count()
+}
+
+fn once(search: &str, replace: &str) -> Replacement {
+    Replacement { search: search.to_owned(), replace: replace.to_owned(), all: false }
+}
+
+/// What is done, or refused, against what is meant.
+fn check(
+    kind: &str,
+    text: &str,
+    end: &str,
+    wanted: &Replacement,
+    meant: &Meant,
+    must: bool,
+) -> Result<(), Failure> {
+    let text = text.replace('\n', end);
+    let fail = |kind: String, got: &str| {
+        let source = format!("{wanted:?}");
+        Err(Failure::new(kind, shown(&text, &source, got, &format!("{meant:?}"))))
+    };
+    let replaced = match replace(&text, std::slice::from_ref(wanted)) {
+        Ok(replaced) => replaced,
+        Err(error) if must => return fail(format!("{kind}: refused"), &error.to_string()),
+        Err(_) => return Ok(()),
+    };
+    let got = apply(&text, &replaced.edits).unwrap();
+    let is_mixed = end == "\r\n" && got.replace("\r\n", "").contains('\n');
+    if is_mixed || !meant.allows(&got.replace("\r\n", "\n")) {
+        return fail(format!("{kind}: another text"), &got);
+    }
+    Ok(())
+}
+
+#[test]
+fn exact_searches_are_replaced() {
+    run_all(5_000, |chance| {
+        let text = chance.text(false).with("\n");
+        let places: Vec<usize> =
+            text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+        let start = chance.below(places.len());
+        let end = (start + 1 + chance.below(60)).min(places.len() - 1);
+        let search = &text[places[start]..places[end]];
+        let new = chance.text(false).with("\n");
+        if search.is_empty() || search == new || new.lines().count() > 100 {
+            return Ok(());
+        }
+        let ends = end_for(&text, chance);
+        let count = occurrences(&text, search);
+        let meant = match count {
+            1 => Meant::Texts(vec![text.replacen(search, &new, 1)]),
+            _ => Meant::Nothing,
+        };
+        check("once", &text, ends, &once(search, &new), &meant, count == 1)?;
+        let all = Replacement { all: true, ..once(search, &new) };
+        let meant = Meant::Texts(vec![text.replace(search, &new)]);
+        check("all", &text, ends, &all, &meant, true)
+    });
+}
+
+/// Whole lines of a text, other ones, and the text with these instead.
+struct Lines {
+    old: Text,
+    start: usize,
+    count: usize,
+    new: Vec<String>,
+}
+
+impl Lines {
+    fn by(chance: &mut Chance) -> Option<Self> {
+        let old = chance.text(false);
+        if old.lines.is_empty() {
+            return None;
+        }
+        let start = chance.below(old.lines.len());
+        let count = 1 + chance.below((old.lines.len() - start).min(6));
+        let part = Text { lines: old.lines[start..start + count].to_vec(), is_ended: true };
+        let new = chance.changed(&part, false).lines;
+        (new != part.lines && !new.is_empty()).then_some(Self { old, start, count, new })
+    }
+}
+
+#[test]
+fn white_space_never_gives_another_text() {
+    run_all(8_000, |chance| {
+        let Some(lines) = Lines::by(chance) else {
+            return Ok(());
+        };
+        let there = &lines.old.lines[lines.start..lines.start + lines.count];
+        let unit = chance.pick(&[4, 2]);
+        let spaces = " ".repeat(unit);
+        let faults = ["spaces", "deeper", "shallower", "behind", "blank edges"];
+        let fault = chance.pick(&faults);
+        let faulty = |line: &String| match fault {
+            "spaces" => Some(line.replace('\t', &spaces)),
+            "deeper" | "shallower" if line.is_empty() => Some(String::new()),
+            "deeper" => Some(format!("\t{line}")),
+            "shallower" => line.strip_prefix('\t').map(str::to_owned),
+            "behind" => Some(format!("{line} ")),
+            _ => Some(line.clone()),
+        };
+        let search: Option<Vec<String>> = there.iter().map(faulty).collect();
+        let new: Option<Vec<String>> = match fault {
+            "behind" => Some(lines.new.clone()),
+            _ => lines.new.iter().map(faulty).collect(),
+        };
+        let (Some(search), Some(new)) = (search, new) else {
+            return Ok(());
+        };
+        let (mut search, mut new) = (search.join("\n"), new.join("\n"));
+        if fault == "blank edges" {
+            (search, new) = (format!("\n{search}\n\n"), format!("\n{new}\n\n"));
+        } else if chance.one_in(2) {
+            search.push('\n');
+            new.push('\n');
+        }
+        let text = lines.old.with("\n");
+        // It may stand elsewhere just so.
+        if text.contains(&search) || search.trim().is_empty() {
+            return Ok(());
+        }
+        let mut all = lines.old.lines.clone();
+        all.splice(lines.start..lines.start + lines.count, lines.new.iter().cloned());
+        let mut come = vec![false; all.len()];
+        // A blank line beside them may be that of the search.
+        let end = (lines.start + lines.new.len() + 1).min(come.len());
+        come[lines.start.saturating_sub(1)..end].fill(true);
+        let meant = Text { lines: all, is_ended: lines.old.is_ended }.with("\n");
+        let meant = Meant::Spaced { text: meant, come, unit };
+        check(fault, &text, end_for(&text, chance), &once(&search, &new), &meant, false)
+    });
+}
