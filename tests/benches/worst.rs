@@ -1,5 +1,11 @@
 //! Texts that are chosen to hurt: what every operation of the edit engine makes of them.
 
+#![allow(
+    clippy::format_collect,
+    clippy::too_many_lines,
+    reason = "a list of cases reads best as a list"
+)]
+
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -22,7 +28,9 @@ struct Pair {
 /// Measures every operation on every pair of texts, and then the single ones.
 pub(crate) fn run(lines: usize, only: Option<&str>) {
     let mut table = Table { only, slowest: (Duration::ZERO, String::new()), over: 0 };
-    println!("Worst cases, {lines} lines; milliseconds, the fastest of {RUNS} runs; `!` is over 50");
+    println!(
+        "Worst cases, {lines} lines; milliseconds, the fastest of {RUNS} runs; `!` is over 50"
+    );
     for pair in pairs(lines) {
         table.pair(&pair);
     }
@@ -149,8 +157,7 @@ fn pairs(count: usize) -> Vec<Pair> {
     add("ordinary, reversed", &before, &after);
     random.shuffle(&mut after);
     add("ordinary, shuffled", &before, &after);
-    let mut functions: Vec<&[String]> =
-        before.split_inclusive(|line| line == "end").collect();
+    let mut functions: Vec<&[String]> = before.split_inclusive(|line| line == "end").collect();
     random.shuffle(&mut functions);
     add("ordinary, functions shuffled", &before, &functions.concat());
     add("another script", &before, &script(&mut random, count));
@@ -166,7 +173,7 @@ fn pairs(count: usize) -> Vec<Pair> {
     let alternating = of(&|n| ["if a then", "end"][n % 2].to_owned());
     let mut after = alternating.clone();
     after.rotate_left(1);
-    after[count / 2] = "x".to_owned();
+    "x".clone_into(&mut after[count / 2]);
     add("two lines in turns", &alternating, &after);
     for (name, kinds) in [
         ("two lines at random", 2),
@@ -194,8 +201,16 @@ fn pairs(count: usize) -> Vec<Pair> {
     add("neighbours swapped", &one, &swapped);
     let second = |own: &[String]| of(&|n| if n % 2 == 0 { one[n].clone() } else { own[n].clone() });
     add("every second line shared", &second(&numbered("c")), &second(&other));
-    add("every second line added", &second(&other), &one.iter().step_by(2).cloned().collect::<Vec<_>>());
-    add("every second line equal", &of(&|n| if n % 2 == 0 { "end".into() } else { one[n].clone() }), &of(&|n| if n % 2 == 0 { "end".into() } else { other[n].clone() }));
+    add(
+        "every second line added",
+        &second(&other),
+        &one.iter().step_by(2).cloned().collect::<Vec<_>>(),
+    );
+    add(
+        "every second line equal",
+        &of(&|n| if n % 2 == 0 { "end".into() } else { one[n].clone() }),
+        &of(&|n| if n % 2 == 0 { "end".into() } else { other[n].clone() }),
+    );
     let mut shuffled = second(&other);
     random.shuffle(&mut shuffled);
     add("half shared, shuffled", &one, &shuffled);
@@ -210,7 +225,7 @@ fn pairs(count: usize) -> Vec<Pair> {
     add("long lines, shuffled", &before, &shuffled);
     let equal = of(&|_| "long ".repeat(200));
     let mut after = equal.clone();
-    after[count / 2] = "x".to_owned();
+    "x".clone_into(&mut after[count / 2]);
     after.rotate_left(3);
     add("long lines, all equal", &equal, &after);
     let words = |n: usize| format!("{}{n}", "a+".repeat(500));
@@ -218,7 +233,11 @@ fn pairs(count: usize) -> Vec<Pair> {
     add("long lines of short words", &of(&words), &of(&grown));
     let period = of(&|n| format!("x{}", n % 64));
     add("64 lines in turns, rotated", &period, &of(&|n| format!("x{}", (n * 7) % 64)));
-    add("ruler", &of(&|n| format!("x{}", n.trailing_zeros())), &of(&|n| format!("x{}", (n + 1).trailing_zeros() % 9)));
+    add(
+        "ruler",
+        &of(&|n| format!("x{}", n.trailing_zeros())),
+        &of(&|n| format!("x{}", (n + 1).trailing_zeros() % 9)),
+    );
     pairs
 }
 
@@ -228,21 +247,20 @@ fn singles(table: &mut Table<'_>, count: usize) {
     let equal = "\tend\n".repeat(count);
     let distinct: String = (0..count).map(|n| format!("local v{n} = {n}\n")).collect();
     let ordinary = text(&script(&mut random, count));
-    let patch = |text: &str, patch: &str| {
-        edit::patch(text, patch, &[]).map_err(|error| error.to_string())
-    };
+    let patch =
+        |text: &str, patch: &str| edit::patch(text, patch, &[]).map_err(|error| error.to_string());
     let replace = |text: &str, search: &str, put: &str, all: bool| {
         let one = Replacement { search: search.into(), replace: put.into(), all };
         edit::replace(text, &[one]).map_err(|error| error.to_string())
     };
 
-    let almost = |header: &str| {
-        format!("{header}\n{}-\tend,\n+\treturn\n", " \tend\n".repeat(count / 2))
-    };
+    let almost =
+        |header: &str| format!("{header}\n{}-\tend,\n+\treturn\n", " \tend\n".repeat(count / 2));
     table.single("hunk that almost fits everywhere, bare", || patch(&equal, &almost("@@")));
     let header = format!("@@ -{},{1} +{0},{1} @@", count / 4, count / 2 + 1);
     table.single("hunk that almost fits everywhere", || patch(&equal, &almost(&header)));
-    let late = |header: &str| format!("{header}\n-\tend,\n+\treturn\n{}", " \tend\n".repeat(count / 2));
+    let late =
+        |header: &str| format!("{header}\n-\tend,\n+\treturn\n{}", " \tend\n".repeat(count / 2));
     table.single("hunk whose first line fits nowhere", || patch(&equal, &late(&header)));
     let fits = |header: &str| format!("{header}\n{}+\treturn\n", " \tend\n".repeat(count / 2));
     table.single("hunk that fits everywhere, bare", || patch(&equal, &fits("@@")));
@@ -270,9 +288,7 @@ fn singles(table: &mut Table<'_>, count: usize) {
     table.single("the same, bare", || patch(&distinct, &many(&bare, "")));
     table.single("the same, bare, in white space", || patch(&distinct, &many(&bare, "  ")));
     table.single("the same, all wrong", || patch(&distinct, &many(&numbers, "0")));
-    table.single("hunks of equal lines", || {
-        patch(&equal, &many(&numbers, "").replace(" = ", "?"))
-    });
+    table.single("hunks of equal lines", || patch(&equal, &many(&numbers, "").replace(" = ", "?")));
     let anchored = |n: usize| format!("@@ local v{} = {}\n", n / 2, n / 2);
     table.single("the same, each with an anchor", || patch(&distinct, &many(&anchored, "")));
     let elided: String = (0..count).map(|n| format!("+-- ... rest of {n} ...\n")).collect();
@@ -287,7 +303,10 @@ fn singles(table: &mut Table<'_>, count: usize) {
     table.single("a patch of hunk headers", || patch(&distinct, &"@@\n".repeat(count)));
     table.single("a patch of prose", || patch(&distinct, &ordinary));
     table.single("a patch that is indented", || {
-        patch(&distinct, &many(&numbers, "").lines().map(|line| format!("   {line}\n")).collect::<String>())
+        patch(
+            &distinct,
+            &many(&numbers, "").lines().map(|line| format!("   {line}\n")).collect::<String>(),
+        )
     });
     let invisible = many(&numbers, "\u{200b}");
     table.single("a patch of invisible characters", || patch(&distinct, &invisible));
@@ -324,7 +343,6 @@ fn singles(table: &mut Table<'_>, count: usize) {
     });
     let near_miss = format!("{}b", "a".repeat(5_000));
     let letters = "a".repeat(count * 30);
-    table.single("search of one letter 5,000 times", || {
-        replace(&letters, &near_miss, "x\n", false)
-    });
+    table
+        .single("search of one letter 5,000 times", || replace(&letters, &near_miss, "x\n", false));
 }

@@ -5,8 +5,11 @@
 
 use scene_schemas::proposal::Class;
 
-use super::diff::{Change, changes, line_counts};
+use super::diff::{Change, changes};
 use super::lines::with_ends;
+
+/// How many bytes of lines are compared word by word. What lies behind counts as changed.
+const MAX_LOOKED_AT: usize = 1_000_000;
 
 /// The class of a change.
 ///
@@ -21,11 +24,13 @@ pub fn change_class(before: &str, after: &str) -> Class {
     }
     let (old, new) = (with_ends(before), with_ends(after));
     let changes = changes(&old, &new);
-    if changes.iter().all(|change| only_inserts(&old, &new, change)) {
+    let mut looked_at = 0;
+    if changes.iter().all(|change| only_inserts(&old, &new, change, &mut looked_at)) {
         return Class::Additive;
     }
-    let counts = line_counts(before, after);
-    if counts.removed > counts.added || overwrites(&old, &changes) {
+    let removed: usize = changes.iter().map(|change| change.old.len()).sum();
+    let added: usize = changes.iter().map(|change| change.new.len()).sum();
+    if removed > added || overwrites(&old, &changes) {
         Class::Destructive
     } else {
         Class::Modifying
@@ -41,11 +46,15 @@ fn is_insertion(before: &str, after: &str) -> bool {
 }
 
 /// Whether a run of lines is still there in the run that replaces it, each line in order inside of
-/// another one.
-fn only_inserts(old: &[&str], new: &[&str], change: &Change) -> bool {
+/// another one. `looked_at` counts the bytes of which words were compared.
+fn only_inserts(old: &[&str], new: &[&str], change: &Change, looked_at: &mut usize) -> bool {
     let mut candidates = new[change.new.clone()].iter();
+    let mut has_grown = |line: &str, wider: &str| {
+        *looked_at += line.len() + wider.len();
+        *looked_at <= MAX_LOOKED_AT && grew(line, wider)
+    };
     let in_order = old[change.old.clone()].iter().all(|line| {
-        candidates.by_ref().any(|wider| is_insertion(line, wider) || grew(line, wider))
+        candidates.by_ref().any(|wider| is_insertion(line, wider) || has_grown(line, wider))
     });
     in_order || is_insertion(&old[change.old.clone()].concat(), &new[change.new.clone()].concat())
 }

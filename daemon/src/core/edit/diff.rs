@@ -1,13 +1,14 @@
 //! What differs between two texts, line by line: the base of whole-text edits, hunks and classes.
 //!
 //! A line counts with its line end, so that a lost final newline is a change. Work is bounded by
-//! the number of lines and never by a clock: the same two texts always give the same answer.
+//! the number of lines, and by counted steps ([`compare`](super::compare)), and never by a clock: the same two texts always give the same answer.
 
 use std::ops::Range;
 
 use scene_schemas::text::TextEdit;
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use similar::DiffOp;
 
+use super::compare::{compare, numbered};
 use super::lines::{before_line, with_ends};
 
 /// How many lines, of both texts together and without what they share at both ends, are compared.
@@ -71,7 +72,8 @@ pub(super) fn changes(old: &[&str], new: &[&str]) -> Vec<Change> {
     }
     let moved = |range: Range<usize>| range.start + head..range.end + head;
     let mut changes: Vec<Change> = vec![];
-    for op in capture_diff_slices(Algorithm::Histogram, old, new) {
+    let (old, new) = numbered(old, new);
+    for op in compare(&old, &new) {
         if matches!(op, DiffOp::Equal { .. }) {
             continue;
         }

@@ -3,12 +3,13 @@
 //!
 //! It warns and never refuses; a person sees both places and decides.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
+use rustc_hash::FxHashMap;
 use scene_schemas::text::TextEdit;
 
 use super::class::speaks;
+use super::space::without_space;
 
 /// How many non-blank lines make a passage.
 const MIN_LINES: usize = 3;
@@ -34,7 +35,8 @@ struct Line {
 /// The non-blank lines that no edit touches.
 struct Standing {
     lines: Vec<Line>,
-    by_content: HashMap<String, Vec<usize>>,
+    /// By the hash of their content; it has to be compared all the same.
+    by_content: FxHashMap<u64, Vec<usize>>,
 }
 
 impl Standing {
@@ -47,9 +49,9 @@ impl Standing {
             while next.next_if(|range| range.end <= line.number).is_some() {}
             next.peek().is_none_or(|range| !range.contains(&line.number))
         });
-        let mut by_content: HashMap<String, Vec<usize>> = HashMap::new();
+        let mut by_content: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
         for (at, line) in lines.iter().enumerate() {
-            by_content.entry(line.squeezed.clone()).or_default().push(at);
+            by_content.entry(hash(&line.squeezed)).or_default().push(at);
         }
         Self { lines, by_content }
     }
@@ -84,11 +86,13 @@ impl Standing {
 
     /// Where most of the first of these lines stand nearby, and how many do.
     fn longest(&self, inserted: &[Line], near: &Range<usize>) -> (usize, usize) {
-        let places = inserted.first().and_then(|line| self.by_content.get(&line.squeezed));
+        let places = inserted.first().and_then(|line| self.by_content.get(&hash(&line.squeezed)));
+        let places = places.map(Vec::as_slice).unwrap_or_default();
+        let first = places.partition_point(|place| self.lines[*place].number < near.start);
         let mut best = (0, 0);
-        for &place in places.into_iter().flatten() {
-            if !near.contains(&self.lines[place].number) {
-                continue;
+        for &place in &places[first..] {
+            if self.lines[place].number >= near.end {
+                break;
             }
             let pairs = self.lines[place..].iter().zip(inserted);
             let length = pairs
@@ -102,10 +106,14 @@ impl Standing {
     }
 }
 
+fn hash(line: &str) -> u64 {
+    std::hash::BuildHasher::hash_one(&rustc_hash::FxBuildHasher, line)
+}
+
 fn non_blank(text: &str) -> Vec<Line> {
     let lines = text.lines().enumerate();
     lines
-        .map(|(n, line)| Line { number: n + 1, squeezed: line.split_whitespace().collect() })
+        .map(|(n, line)| Line { number: n + 1, squeezed: without_space(line) })
         .filter(|line| !line.squeezed.is_empty())
         .collect()
 }

@@ -3,6 +3,8 @@
 //! A model that writes `-- ... rest of the code ...` means that what stands there stays, and would
 //! lose it.
 
+use rustc_hash::FxHashSet;
+
 /// Whether a line is a comment that says that something was left out.
 pub(super) fn is_elision(line: &str) -> bool {
     const LEADERS: [&str; 6] = ["--[[", "--", "//", "/*", "<!--", "#"];
@@ -32,8 +34,10 @@ pub(super) fn is_elision(line: &str) -> bool {
 
 /// The first line that is put in, says that something was left out, and did not stand there before.
 pub fn elided<'a>(added: impl Iterator<Item = &'a str>, before: &str) -> Option<&'a str> {
-    let mut suspects = added.filter(|line| is_elision(line));
-    suspects.find(|line| !before.lines().any(|there| there.trim() == line.trim()))
+    let mut suspects = added.filter(|line| is_elision(line)).peekable();
+    suspects.peek()?;
+    let standing: FxHashSet<&str> = before.lines().map(str::trim).collect();
+    suspects.find(|line| !standing.contains(line.trim()))
 }
 
 #[cfg(test)]

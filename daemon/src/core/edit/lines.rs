@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use rustc_hash::FxHashMap;
 use scene_schemas::text::Position;
 
 use super::EditError;
@@ -151,6 +152,107 @@ pub(super) fn occurrences<T: AsRef<str>, W: AsRef<str>>(text: &[T], wanted: &[W]
     found
 }
 
+/// The lines of a text by numbers: equal ones have the same, and each knows where it stands.
+pub(super) struct Index<'a> {
+    pub(super) numbers: Vec<u32>,
+    by_line: FxHashMap<&'a str, u32>,
+    /// By number, where its lines begin in `places`; one more at the end.
+    starts: Vec<u32>,
+    places: Vec<u32>,
+}
+
+impl<'a> Index<'a> {
+    pub(super) fn of<T: AsRef<str>>(lines: &'a [T]) -> Self {
+        let mut by_line: FxHashMap<&str, u32> = FxHashMap::default();
+        let mut counts: Vec<u32> = Vec::new();
+        let mut number = |line: &'a T| {
+            let number = *by_line.entry(line.as_ref()).or_insert(counts.len() as u32);
+            match counts.get_mut(number as usize) {
+                Some(count) => *count += 1,
+                None => counts.push(1),
+            }
+            number
+        };
+        let numbers: Vec<u32> = lines.iter().map(&mut number).collect();
+        let mut starts = vec![0; counts.len() + 1];
+        for (number, count) in counts.iter().enumerate() {
+            starts[number + 1] = starts[number] + count;
+        }
+        let mut places = vec![0; numbers.len()];
+        let mut next = starts.clone();
+        for (at, number) in (0..).zip(&numbers) {
+            let slot = &mut next[*number as usize];
+            places[*slot as usize] = at;
+            *slot += 1;
+        }
+        Self { numbers, by_line, starts, places }
+    }
+
+    /// The number of a line; none where the text does not have it.
+    pub(super) fn number(&self, line: &str) -> Option<u32> {
+        self.by_line.get(line).copied()
+    }
+
+    /// Where a line stands, in order.
+    pub(super) fn places(&self, number: u32) -> &[u32] {
+        let bound = |at: usize| self.starts.get(at).map_or(0, |start| *start as usize);
+        self.places.get(bound(number as usize)..bound(number as usize + 1)).unwrap_or_default()
+    }
+
+    /// Where the first of some lines stands, in order, and how many of them stand there.
+    pub(super) fn agreeing(&self, wanted: &[Option<u32>]) -> Vec<(usize, usize)> {
+        // Behind a line that is nowhere, nothing agrees.
+        let wanted: Vec<u32> = wanted.iter().map_while(|number| *number).collect();
+        let Some(places) = wanted.first().map(|first| self.places(*first)) else {
+            return Vec::new();
+        };
+        let at = places.iter().map(|at| *at as usize);
+        if places.len().saturating_mul(wanted.len()) <= self.numbers.len() {
+            let count = |at: usize| {
+                let there = self.numbers[at..].iter().zip(&wanted);
+                there.take_while(|(a, b)| a == b).count()
+            };
+            return at.map(|at| (at, count(at))).collect();
+        }
+        let counts = agreements(&self.numbers, &wanted);
+        at.map(|at| (at, counts[at])).collect()
+    }
+}
+
+/// How many of the wanted ones stand at each place of a list. Linear: what is known of the wanted
+/// ones among themselves is not looked at again (the Z algorithm).
+pub(super) fn agreements(list: &[u32], wanted: &[u32]) -> Vec<usize> {
+    let own = extended(wanted, wanted, &[]);
+    extended(list, wanted, &own)
+}
+
+/// How many of the wanted ones stand at each place; `own` says it of the wanted ones themselves,
+/// and is empty where that is what is asked.
+fn extended(list: &[u32], wanted: &[u32], own: &[usize]) -> Vec<usize> {
+    let is_own = own.is_empty();
+    let mut counts = vec![0; list.len()];
+    // What is known to agree: from where, and up to where.
+    let (mut from, mut to) = (0, 0);
+    for at in usize::from(is_own)..list.len() {
+        let known = if at < to {
+            let known = if is_own { counts[at - from] } else { own[at - from] };
+            known.min(to - at)
+        } else {
+            0
+        };
+        let rest = list[at + known..].iter().zip(wanted.get(known..).unwrap_or_default());
+        let count = known + rest.take_while(|(a, b)| a == b).count();
+        counts[at] = count;
+        if at + count > to {
+            (from, to) = (at, at + count);
+        }
+    }
+    if let Some(first) = counts.first_mut().filter(|_| is_own) {
+        *first = wanted.len();
+    }
+    counts
+}
+
 /// How the line at this byte ends; where it is the last one, how the line above it ends.
 pub(super) fn end_at(text: &str, at: usize) -> LineEnd {
     let to_end = text[at..].find('\n').map_or(text.len(), |end| at + end + 1);
@@ -160,5 +262,29 @@ pub(super) fn end_at(text: &str, at: usize) -> LineEnd {
             split_end(&text[..above]).1
         }
         end => end,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::seeded::Random;
+    use super::*;
+
+    #[test]
+    fn counts_what_agrees() {
+        let mut random = Random::new(14);
+        for _ in 0..3_000 {
+            let (kinds, count) = (1 + random.below(4), random.below(40));
+            let list: Vec<String> = (0..count).map(|_| random.below(kinds).to_string()).collect();
+            let wanted: Vec<String> =
+                (0..=random.below(9)).map(|_| random.below(kinds + 1).to_string()).collect();
+            let index = Index::of(&list);
+            let numbers: Vec<_> = wanted.iter().map(|line| index.number(line)).collect();
+            let count =
+                |at: usize| list[at..].iter().zip(&wanted).take_while(|(a, b)| a == b).count();
+            let simple: Vec<_> =
+                (0..list.len()).map(|at| (at, count(at))).filter(|(_, count)| *count > 0).collect();
+            assert_eq!(index.agreeing(&numbers), simple);
+        }
     }
 }

@@ -1,11 +1,12 @@
 //! Two changes of one text, made one again: `diff3`.
 //!
-//! Nothing is decided where both sides changed the same lines: the conflict is handed over with the
-//! three versions.
+//! Nothing is decided where both sides changed the same lines, or lines that touch: the conflict is
+//! handed over with the three versions. Where both changed them alike, there is none.
 
 use std::ops::Range;
 
-use similar::{MergeRegion, MergeResolution, TextMerge};
+use super::diff::{Change, changes};
+use super::lines::with_ends;
 
 /// What became of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,28 +37,150 @@ pub struct Conflict {
 
 /// Does to `ours` what `theirs` did to `base`.
 pub fn merge(base: &str, ours: &str, theirs: &str) -> Merged {
-    let merge = TextMerge::from_lines(base, ours, theirs);
-    let lines = |range: Range<usize>, line: &dyn Fn(usize) -> Option<String>| -> String {
-        range.filter_map(line).collect()
-    };
-    let in_base = |at: usize| merge.base_line(at).map(str::to_owned);
-    let in_ours = |at: usize| merge.ours_line(at).map(str::to_owned);
-    let in_theirs = |at: usize| merge.theirs_line(at).map(str::to_owned);
-    let conflict = |region: &MergeRegion| Conflict {
-        base: lines(region.base_range(), &in_base),
-        ours: lines(region.ours_range(), &in_ours),
-        theirs: lines(region.theirs_range(), &in_theirs),
-        base_line: region.base_range().start + 1,
-        ours_line: region.ours_range().start + 1,
-        theirs_line: region.theirs_range().start + 1,
-    };
-    let conflicts: Vec<Conflict> = merge.conflicts().map(conflict).collect();
+    let (base, ours, theirs) = (with_ends(base), with_ends(ours), with_ends(theirs));
+    let (our_changes, their_changes) = (changes(&base, &ours), changes(&base, &theirs));
+    let (mut one, mut other) = (Side::new(&our_changes), Side::new(&their_changes));
+    let (mut text, mut conflicts, mut done) = (String::new(), Vec::new(), 0);
+    while let Some(start) = one.next().into_iter().chain(other.next()).min() {
+        // Changes that touch, of either side, are one region.
+        let (our_first, their_first) = (one.at, other.at);
+        let mut end = start;
+        while one.takes(&mut end) || other.takes(&mut end) {}
+        let our_lines = one.lines(our_first, start, end);
+        let their_lines = other.lines(their_first, start, end);
+        text.extend(base[done..start].iter().copied());
+        done = end;
+        let (our_text, their_text) = (&ours[our_lines.clone()], &theirs[their_lines.clone()]);
+        if one.at == our_first {
+            text.extend(their_text.iter().copied());
+        } else if other.at == their_first || our_text == their_text {
+            text.extend(our_text.iter().copied());
+        } else {
+            conflicts.push(Conflict {
+                base: base[start..end].concat(),
+                ours: our_text.concat(),
+                theirs: their_text.concat(),
+                base_line: start + 1,
+                ours_line: our_lines.start + 1,
+                theirs_line: their_lines.start + 1,
+            });
+        }
+    }
     if !conflicts.is_empty() {
         return Merged::Conflicts(conflicts);
     }
-    let text = merge.regions().iter().map(|region| match region.resolution() {
-        MergeResolution::Theirs => lines(region.theirs_range(), &in_theirs),
-        _ => lines(region.ours_range(), &in_ours),
-    });
-    Merged::Text(text.collect())
+    text.extend(base[done..].iter().copied());
+    Merged::Text(text)
+}
+
+/// The changes of a side, of which those before `at` are dealt with.
+struct Side<'c> {
+    changes: &'c [Change],
+    at: usize,
+}
+
+impl<'c> Side<'c> {
+    fn new(changes: &'c [Change]) -> Self {
+        Self { changes, at: 0 }
+    }
+
+    /// Where the next change begins, in the text before.
+    fn next(&self) -> Option<usize> {
+        Some(self.changes.get(self.at)?.old.start)
+    }
+
+    /// Takes the next change to a region that ends here, where it touches it.
+    fn takes(&mut self, end: &mut usize) -> bool {
+        let Some(change) = self.changes.get(self.at).filter(|change| change.old.start <= *end)
+        else {
+            return false;
+        };
+        *end = (*end).max(change.old.end);
+        self.at += 1;
+        true
+    }
+
+    /// The lines of this side that stand for those of a region, which begins with the change `first`
+    /// or before it.
+    fn lines(&self, first: usize, start: usize, end: usize) -> Range<usize> {
+        let before = first.checked_sub(1).and_then(|before| self.changes.get(before));
+        let (old, new) = before.map_or((0, 0), |change| (change.old.end, change.new.end));
+        let from = new + start - old;
+        let last = self.changes[first..self.at].last();
+        let (old, new) = last.map_or((old, new), |change| (change.old.end, change.new.end));
+        from..new + end - old
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use similar::{Algorithm, MergeRegion, MergeResolution, TextMerge};
+
+    use super::super::seeded::Random;
+    use super::*;
+
+    #[test]
+    fn makes_one_of_two() {
+        let merged = |ours, theirs| merge("a\nb\nc\nd\n", ours, theirs);
+        assert_eq!(merged("A\nb\nc\nd\n", "a\nb\nc\nD\n"), Merged::Text("A\nb\nc\nD\n".into()));
+        assert_eq!(merged("b\nc\nd\n", "b\nc\nd\n"), Merged::Text("b\nc\nd\n".into()));
+        let Merged::Conflicts(conflicts) = merged("x\na\nB\nc\nd\n", "a\nb2\nc\n") else {
+            panic!("one is expected");
+        };
+        let [conflict] = &conflicts[..] else { panic!("one is expected") };
+        assert_eq!((&*conflict.base, &*conflict.ours, &*conflict.theirs), ("b\n", "B\n", "b2\n"));
+        assert_eq!((conflict.base_line, conflict.ours_line, conflict.theirs_line), (2, 3, 2));
+    }
+
+    #[test]
+    fn agrees_with_another_merge() {
+        let mut random = Random::new(13);
+        let mut texts = 0;
+        for _ in 0..5_000 {
+            // Nothing repeats itself: there are several ways to see a change of equal lines.
+            let base: Vec<String> = (0..random.below(12)).map(|n| format!("{n}\n")).collect();
+            let base = base.concat();
+            let mut number = 0;
+            let mut change = || {
+                let mut lines: Vec<String> =
+                    base.split_inclusive('\n').map(str::to_owned).collect();
+                for _ in 0..random.below(3) {
+                    let at = random.below(lines.len() + 1);
+                    let end = (at + random.below(3)).min(lines.len());
+                    number += random.below(2);
+                    lines.splice(at..end, [format!("x{number}\n")]);
+                }
+                lines.concat()
+            };
+            let (ours, theirs) = (change(), change());
+            let mut config = TextMerge::configure();
+            let other =
+                config.algorithm(Algorithm::Histogram).merge_lines(&*base, &*ours, &*theirs);
+            match merge(&base, &ours, &theirs) {
+                Merged::Conflicts(conflicts) => {
+                    assert_eq!(conflicts.len(), other.conflict_count());
+                    for (one, other) in conflicts.iter().zip(other.conflicts()) {
+                        assert_eq!(one.base_line, other.base_range().start + 1);
+                        assert_eq!(one.ours_line, other.ours_range().start + 1);
+                        assert_eq!(one.theirs_line, other.theirs_range().start + 1);
+                    }
+                }
+                Merged::Text(text) => {
+                    texts += 1;
+                    let lines = |region: &MergeRegion| -> String {
+                        match region.resolution() {
+                            MergeResolution::Theirs => region
+                                .theirs_range()
+                                .filter_map(|at| other.theirs_line(at))
+                                .collect(),
+                            _ => region.ours_range().filter_map(|at| other.ours_line(at)).collect(),
+                        }
+                    };
+                    assert_eq!(other.conflict_count(), 0);
+                    assert_eq!(text, other.regions().iter().map(lines).collect::<String>());
+                }
+            }
+        }
+        assert!(texts > 1_000);
+    }
 }

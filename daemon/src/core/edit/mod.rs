@@ -9,6 +9,7 @@
 //! [`TextEdit`]: scene_schemas::text::TextEdit
 
 mod class;
+mod compare;
 mod diff;
 mod duplication;
 mod elision;

@@ -3,16 +3,20 @@
 //!
 //! It only describes. Nothing that is found here is ever edited.
 
-use std::collections::HashSet;
 use std::fmt;
+use std::hash::Hasher;
 
 use serde::Serialize;
 
 use super::class::{speaks, words};
+use super::lines::{Index, agreements};
+use super::space::without_space as squeezed;
 
 /// How many lines of a text are looked at, and how much of each is compared.
 const MAX_LINES: usize = 50_000;
 const MAX_COMPARED: usize = 300;
+/// Longer lines are not compared word by word to say what differs, in bytes.
+const MAX_DIFFERING: usize = 10_000;
 /// How many lines of a search are compared.
 const MAX_SEARCHED: usize = 200;
 /// How much of a line is shown.
@@ -124,6 +128,9 @@ fn breaking_off(lines: &[&str], at: usize, agreeing: usize, other: &str) -> Near
 
 /// Which word or sign differs, where it is just one.
 fn token_difference(line: &str, wanted: &str) -> Option<String> {
+    if line.len().max(wanted.len()) > MAX_DIFFERING {
+        return None;
+    }
     let (there, here) = (words(line.trim()), words(wanted.trim()));
     let mut differing = there.iter().zip(&here).filter(|(there, here)| there != here);
     let (there_word, here_word) = differing.next()?;
@@ -148,15 +155,22 @@ fn best_run(lines: &[&str], wanted: &[&str]) -> Option<(usize, usize)> {
     let wanted: Vec<String> = wanted.iter().map(|line| squeezed(line)).collect();
     let lines: Vec<String> = lines.iter().map(|line| squeezed(line)).collect();
     let last = wanted.len() - 1;
+    let speaking = wanted.iter().position(|line| speaks(line));
+    // The lines between the first and the last one are whole lines.
+    let index = Index::of(&lines);
+    let middle = wanted.get(1..last).unwrap_or_default();
+    let middle: Vec<u32> = middle.iter().map_while(|line| index.number(line)).collect();
+    let agreeing = agreements(&index.numbers, &middle);
     let mut best: Option<(usize, usize)> = None;
-    for at in 0..lines.len() {
-        let run = lines[at..]
-            .iter()
-            .zip(0..wanted.len())
-            .take_while(|(line, n)| fits(line, &wanted[*n], *n, last))
-            .count();
+    for (at, line) in lines.iter().enumerate() {
+        if !fits(line, &wanted[0], 0, last) {
+            continue;
+        }
+        let mut run = 1 + agreeing.get(at + 1).copied().unwrap_or(0);
+        let behind = lines.get(at + run).filter(|_| run == last);
+        run += usize::from(behind.is_some_and(|line| fits(line, &wanted[last], last, last)));
         // A lone `end` that agrees says nothing about the place that was meant.
-        let helps = run == wanted.len() || (run > 0 && wanted[..run].iter().any(|l| speaks(l)));
+        let helps = run == wanted.len() || speaking.is_some_and(|speaking| speaking < run);
         if helps && best.is_none_or(|(_, most)| run > most) {
             best = Some((at, run));
         }
@@ -166,20 +180,31 @@ fn best_run(lines: &[&str], wanted: &[&str]) -> Option<(usize, usize)> {
 
 /// The line that has most words in common with another one, and enough.
 fn most_like(lines: &[&str], wanted: &str) -> Option<usize> {
-    let of = |line: &str| -> HashSet<u64> {
-        let end = line.char_indices().nth(MAX_COMPARED).map_or(line.len(), |(end, _)| end);
-        let is_part = |c: char| !c.is_alphanumeric() && c != '_';
-        let words = line[..end].split(is_part).filter(|word| !word.is_empty());
-        words.map(|word| hash(&word.to_lowercase())).collect()
-    };
-    let words = of(wanted);
+    let (mut words, mut line) = (Vec::new(), Vec::new());
+    hashes(wanted, &mut words);
+    words.sort_unstable();
+    words.dedup();
+    let likeness =
+        |shared: usize, count: usize| 2.0 * shared as f64 / (count + words.len()).max(1) as f64;
+    // By word, the line that has it, so that none counts twice.
+    let mut seen = vec![usize::MAX; words.len()];
     let mut best = (LIKE, None);
-    for (at, line) in lines.iter().enumerate().filter(|(_, line)| speaks(line)) {
-        let own = of(line);
-        let shared = own.intersection(&words).count();
-        let mut likeness = 2.0 * shared as f64 / (own.len() + words.len()).max(1) as f64;
+    for (at, text) in lines.iter().enumerate() {
+        hashes(text, &mut line);
+        let mut shared = 0;
+        for word in line.iter().filter_map(|word| words.binary_search(word).ok()) {
+            shared += usize::from(seen[word] != at);
+            seen[word] = at;
+        }
+        // It has at least these words; only then all of them have to be counted.
+        if likeness(shared, shared) + 0.25 <= best.0 || !speaks(text) {
+            continue;
+        }
+        line.sort_unstable();
+        line.dedup();
+        let mut likeness = likeness(shared, line.len());
         if likeness > LIKE {
-            likeness += alike_at_the_ends(line.trim(), wanted.trim()) / 4.0;
+            likeness += alike_at_the_ends(text.trim(), wanted.trim()) / 4.0;
         }
         if likeness > best.0 {
             best = (likeness, Some(at));
@@ -197,12 +222,25 @@ fn alike_at_the_ends(one: &str, other: &str) -> f64 {
     (start + end) as f64 / one.len().max(other.len()).max(1) as f64
 }
 
-fn hash(word: &str) -> u64 {
-    std::hash::BuildHasher::hash_one(&rustc_hash::FxBuildHasher, word)
-}
-
-fn squeezed(line: &str) -> String {
-    line.split_whitespace().collect()
+/// The hashes of the words that a line begins with.
+fn hashes(line: &str, hashes: &mut Vec<u64>) {
+    let end = if line.len() <= MAX_COMPARED {
+        line.len()
+    } else {
+        line.char_indices().nth(MAX_COMPARED).map_or(line.len(), |(end, _)| end)
+    };
+    let is_part = |c: char| !c.is_alphanumeric() && c != '_';
+    let words = line[..end].split(is_part).filter(|word| !word.is_empty());
+    hashes.clear();
+    hashes.extend(words.map(|word| {
+        let mut hasher = rustc_hash::FxHasher::default();
+        if word.is_ascii() {
+            word.bytes().for_each(|byte| hasher.write_u8(byte.to_ascii_lowercase()));
+        } else {
+            word.to_lowercase().bytes().for_each(|byte| hasher.write_u8(byte));
+        }
+        hasher.finish()
+    }));
 }
 
 /// What differs between two lines that agree but for white space.

@@ -58,6 +58,18 @@ pub(super) fn squeezed(line: &str) -> Cow<'_, str> {
     Cow::Owned(squeezed)
 }
 
+/// A line without any white space.
+pub(super) fn without_space(line: &str) -> String {
+    if !line.is_ascii() {
+        return line.split_whitespace().collect();
+    }
+    // As `char::is_whitespace` has it, which counts a vertical tab.
+    let is_space = |byte: u8| matches!(byte, b' ' | b'\t'..=b'\r');
+    let mut kept = Vec::with_capacity(line.len());
+    kept.extend(line.bytes().filter(|byte| !is_space(*byte)));
+    String::from_utf8(kept).unwrap_or_default()
+}
+
 /// The white space that a line begins with.
 pub(super) fn indent(line: &str) -> &str {
     &line[..line.len() - line.trim_start().len()]

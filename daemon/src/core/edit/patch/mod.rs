@@ -25,7 +25,7 @@ pub use error::PatchError;
 use self::build::Change;
 use self::clean::Clean;
 use self::parse::{Action, FilePatch, Sign};
-use self::place::Base;
+use self::place::{Base, Indexes};
 use super::elision::elided;
 use super::space::{has_invisible, visible};
 
@@ -250,11 +250,12 @@ fn apply(base: &Base<'_>, file: &FilePatch<'_>, text: &str) -> Result<Patched, P
     }
     let (mut changes, mut carried): (Vec<Change<'_>>, isize) = (Vec::new(), 0);
     let mut patched = Patched::exact(Vec::new());
+    let indexes = Indexes::new(base);
     for (hunk, number) in file.hunks.iter().zip(1..) {
         if hunk.lines.iter().all(|line| line.sign == Sign::Context) {
             continue;
         }
-        let place = place::place(base, hunk, number, carried)?;
+        let place = place::place(&indexes, hunk, number, carried)?;
         if number == file.hunks.len() {
             patched.confirm |= check_whole(base, hunk, &place)?;
         }

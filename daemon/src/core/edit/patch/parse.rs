@@ -103,6 +103,7 @@ pub(super) fn parse<'a>(clean: &Clean<'a>) -> Result<Vec<FilePatch<'a>>, PatchEr
     let mut parser = Parser {
         lines: &clean.lines,
         at: 0,
+        speaking: 0,
         files: Vec::new(),
         is_enveloped: false,
         is_ended: false,
@@ -193,6 +194,8 @@ fn signed(line: Numbered<'_>) -> Option<Line<'_>> {
 struct Parser<'p, 'a> {
     lines: &'p [Numbered<'a>],
     at: usize,
+    /// The next line with a sign or of a header, once it was looked for.
+    speaking: usize,
     files: Vec<FilePatch<'a>>,
     is_enveloped: bool,
     is_ended: bool,
@@ -348,8 +351,9 @@ impl<'a> Parser<'_, 'a> {
         let Header { start, counts, anchor } = header;
         let mut hunk =
             Hunk { start, counts, anchor, is_at_end: false, is_open: false, lines: Vec::new() };
+        // Its size so far.
+        let (mut old, mut new) = (0, 0);
         while let Some(line) = self.lines.get(self.at).copied() {
-            let (old, new) = hunk.size();
             let is_full = counts.is_some_and(|counts| old >= counts.0 && new >= counts.1);
             if self.ends_hunk(line.text, is_full) {
                 break;
@@ -360,6 +364,8 @@ impl<'a> Parser<'_, 'a> {
                     last.is_last = true;
                 }
             } else if let Some(line) = signed(line) {
+                old += usize::from(line.sign != Sign::Added);
+                new += usize::from(line.sign != Sign::Removed);
                 hunk.lines.push(line);
             } else if is_full || is_prose(line.text) && self.is_over() {
                 break;
@@ -367,6 +373,7 @@ impl<'a> Parser<'_, 'a> {
                 let Numbered { number, text } = line;
                 let sign = Sign::Context;
                 hunk.lines.push(Line { sign, text, number, is_bare: true, is_last: false });
+                (old, new) = (old + 1, new + 1);
             }
         }
         if self.files.is_empty() {
@@ -393,9 +400,15 @@ impl<'a> Parser<'_, 'a> {
     }
 
     /// Whether no line with a sign comes before the next header.
-    fn is_over(&self) -> bool {
-        let rest = self.lines[self.at..].iter().take_while(|line| !line.text.starts_with("@@"));
-        !rest.into_iter().any(|line| line.text.starts_with(['+', '-', ' ']))
+    fn is_over(&mut self) -> bool {
+        if self.speaking < self.at {
+            let rest = &self.lines[self.at..];
+            let speaks = |line: &Numbered<'_>| {
+                line.text.starts_with(['+', '-', ' ']) || line.text.starts_with("@@")
+            };
+            self.speaking = self.at + rest.iter().position(speaks).unwrap_or(rest.len());
+        }
+        self.lines.get(self.speaking).is_none_or(|line| line.text.starts_with('@'))
     }
 }
 

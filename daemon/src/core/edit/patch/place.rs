@@ -3,10 +3,11 @@
 //! A place is taken when it is the only one, or when it is where the hunk says; nothing is guessed.
 //! What a hunk removes is never let go. Work is linear in the lines of the text for each rung.
 
-use std::cell::OnceCell;
+use std::borrow::Cow;
+use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 
-use super::super::lines::{occurrences, split_end};
+use super::super::lines::{Index, split_end};
 use super::super::nearest::{Nearest, nearest};
 use super::super::space::squeezed;
 use super::parse::{Hunk, Line, Sign};
@@ -15,13 +16,39 @@ use super::{PatchError, Stage};
 /// How far a hunk may stand from the line that it says.
 pub(super) const MAX_OFFSET: usize = 50;
 
+/// How many hunks that do not say where they are are looked for line by line.
+const MAX_SCANNED: usize = 3;
+
 /// A text by its lines.
 pub(super) struct Base<'a> {
     /// With their ends.
     pub(super) lines: Vec<&'a str>,
     /// Without.
     pub(super) contents: Vec<&'a str>,
-    keys: OnceCell<Vec<std::borrow::Cow<'a, str>>>,
+    /// Without white space that says nothing.
+    keys: OnceCell<Vec<Cow<'a, str>>>,
+}
+
+/// The lines of a text by numbers, as they are and by their keys. Made when a hunk is not where it
+/// says, and once for all of them.
+pub(super) struct Indexes<'i, 'a> {
+    base: &'i Base<'a>,
+    exact: OnceCell<Index<'i>>,
+    keys: OnceCell<Index<'i>>,
+}
+
+impl<'i, 'a> Indexes<'i, 'a> {
+    pub(super) fn new(base: &'i Base<'a>) -> Self {
+        Self { base, exact: OnceCell::new(), keys: OnceCell::new() }
+    }
+
+    fn exact(&self) -> &Index<'i> {
+        self.exact.get_or_init(|| Index::of(&self.base.contents))
+    }
+
+    fn keys(&self) -> &Index<'i> {
+        self.keys.get_or_init(|| Index::of(self.base.keys()))
+    }
 }
 
 impl<'a> Base<'a> {
@@ -31,7 +58,7 @@ impl<'a> Base<'a> {
         Self { lines, contents, keys: OnceCell::new() }
     }
 
-    fn keys(&self) -> &[std::borrow::Cow<'a, str>] {
+    fn keys(&self) -> &[Cow<'a, str>] {
         self.keys.get_or_init(|| self.contents.iter().map(|line| squeezed(line)).collect())
     }
 }
@@ -49,34 +76,69 @@ pub(super) struct Place {
 }
 
 /// Some of a hunk's lines, as they are looked for.
-struct Wanted<'h, 'a> {
+struct Wanted {
     /// Which lines of the hunk.
     range: Range<usize>,
-    /// Those that stand in the text before.
-    old: Vec<&'h Line<'a>>,
-    keys: Vec<std::borrow::Cow<'a, str>>,
+    /// How many of them stand in the text before.
+    count: usize,
     /// How many lines before them were let go.
     dropped: usize,
+}
+
+/// Where the first lines of a hunk stand, and how many of its lines agree there.
+struct Agreeing {
+    places: Vec<(usize, usize)>,
+    most: usize,
+}
+
+impl Agreeing {
+    fn of(index: &Index<'_>, wanted: &[Option<u32>]) -> Self {
+        let places = index.agreeing(wanted);
+        let most = places.iter().map(|(_, count)| *count).max().unwrap_or(0);
+        Self { places, most }
+    }
+
+    /// The places where so many lines agree.
+    fn all(&self, count: usize) -> Vec<usize> {
+        if count > self.most {
+            return Vec::new();
+        }
+        self.places.iter().filter(|(_, agree)| *agree >= count).map(|(at, _)| *at).collect()
+    }
+
+    /// Those of them that lie in a range.
+    fn within(&self, count: usize, range: Range<isize>) -> impl Iterator<Item = usize> {
+        let from = self.places.partition_point(|(at, _)| (*at as isize) < range.start);
+        let places = if count > self.most { &[] } else { &self.places[from..] };
+        let near = places.iter().take_while(move |(at, _)| (*at as isize) < range.end);
+        near.filter(move |(_, agree)| *agree >= count).map(|(at, _)| *at)
+    }
 }
 
 /// Finds the place of a hunk, the `number`th of its patch, where those before it stand `carried`
 /// lines from where they say.
 pub(super) fn place(
-    base: &Base<'_>,
+    indexes: &Indexes<'_, '_>,
     hunk: &Hunk<'_>,
     number: usize,
     carried: isize,
 ) -> Result<Place, PatchError> {
+    let base = indexes.base;
     if hunk.lines.iter().all(|line| line.sign == Sign::Added) {
         return bare_insertion(base, hunk, number);
     }
-    let finder = Finder { base, hunk, number, carried };
+    let mut finder = Finder::new(indexes, hunk, number, carried);
+    if let Some(place) = finder.as_it_is()? {
+        finder.check_not_there(&place)?;
+        return Ok(place);
+    }
     let ends = finder.ends();
     for stage in [Stage::Exact, Stage::Whitespace, Stage::Fuzz1, Stage::Fuzz2] {
         for end in &ends {
             let Some(wanted) = finder.wanted(*end, stage) else {
                 continue;
             };
+            finder.look(wanted.dropped, stage);
             if let Some(place) = finder.find(&wanted, stage)? {
                 finder.check_not_there(&place)?;
                 return Ok(place);
@@ -107,30 +169,153 @@ fn bare_insertion(base: &Base<'_>, hunk: &Hunk<'_>, number: usize) -> Result<Pla
     Ok(Place { at, lines: 0..hunk.lines.len(), stage: Stage::Exact, offset: 0 })
 }
 
-struct Finder<'f, 'b, 'a> {
+struct Finder<'f, 'i, 'b, 'a> {
+    indexes: &'f Indexes<'i, 'b>,
     base: &'f Base<'b>,
     hunk: &'f Hunk<'a>,
     number: usize,
     carried: isize,
+    /// How many lines stay at its two ends.
+    lead: usize,
+    tail: usize,
+    /// How many of the hunk's lines up to each one stand in the text before, and how many of those
+    /// say that they are at their place, are removed, and stay.
+    sums: Vec<Sums>,
+    /// Where its lines agree, when so many are let go at its front.
+    agreeing: [[Option<Agreeing>; 3]; 2],
+    /// The first two of those that are looked for now.
+    current: (usize, usize),
 }
 
-impl<'a> Finder<'_, '_, 'a> {
-    /// Up to where the hunk's lines may count: blank lines at its end may be no part of it.
-    fn ends(&self) -> Vec<usize> {
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    old: usize,
+    telling: usize,
+    removed: usize,
+    context: usize,
+}
+
+impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
+    fn new(
+        indexes: &'f Indexes<'i, 'b>,
+        hunk: &'f Hunk<'a>,
+        number: usize,
+        carried: isize,
+    ) -> Self {
+        let is_context = |line: &&Line<'_>| line.sign == Sign::Context;
+        let lines = &hunk.lines;
+        Self {
+            indexes,
+            base: indexes.base,
+            hunk,
+            number,
+            carried,
+            lead: lines.iter().take_while(is_context).count(),
+            tail: lines.iter().rev().take_while(is_context).count(),
+            sums: Vec::new(),
+            agreeing: Default::default(),
+            current: (0, 0),
+        }
+    }
+
+    /// The place of a hunk all of whose lines stand where it says, or where those before it say, or
+    /// just once anywhere. Most do, and need no index.
+    fn as_it_is(&self) -> Result<Option<Place>, PatchError> {
         let lines = &self.hunk.lines;
+        // A long hunk may almost fit everywhere.
+        let steps = Cell::new(4 * self.base.contents.len().max(lines.len()));
+        let fits = |at: isize| {
+            let there = self.base.contents.get(usize::try_from(at).ok()?..)?;
+            let mut there = there.iter();
+            let mut old = lines.iter().filter(|line| line.sign != Sign::Added);
+            old.all(|line| {
+                steps.set(steps.get().saturating_sub(1));
+                steps.get() > 0 && there.next() == Some(&line.text)
+            })
+            .then_some(at)
+        };
+        let place = |at: isize, offset| {
+            let lines = 0..lines.len();
+            Some(Place { at: at.unsigned_abs(), lines, stage: Stage::Exact, offset })
+        };
+        let only = || {
+            let mut places = (0..self.base.contents.len() as isize).filter_map(&fits);
+            let first = places.next()?;
+            let is_only = places.next().is_none();
+            Some(first).filter(|_| is_only && steps.get() > 0)
+        };
+        let Some(start) = self.hunk.start else {
+            // Many hunks are quicker with an index.
+            let is_plain = self.hunk.anchor.is_none() && !self.hunk.is_at_end;
+            let found = only().filter(|_| is_plain && self.number <= MAX_SCANNED);
+            return Ok(found.and_then(|at| place(at, 0)));
+        };
+        let said = start.saturating_sub(1) as isize;
+        if let Some(at) = fits(said) {
+            return Ok(place(at, 0));
+        }
+        self.check_not_applied(false)?;
+        let is_near = |offset: isize| offset.unsigned_abs() <= MAX_OFFSET;
+        if is_near(self.carried)
+            && let Some(at) = fits(said + self.carried)
+        {
+            return Ok(place(at, self.carried));
+        }
+        let found = only().filter(|at| is_near(at - said));
+        Ok(found.and_then(|at| place(at, at - said)))
+    }
+
+    /// Looks for the hunk's lines, of which the first ones are let go, unless that was done.
+    fn look(&mut self, dropped: usize, stage: Stage) {
+        let by_key = usize::from(stage != Stage::Exact);
+        self.current = (by_key, dropped);
+        let slot = &mut self.agreeing[by_key][dropped];
+        if slot.is_some() {
+            return;
+        }
+        let lines = self.hunk.lines[dropped..].iter().filter(|line| line.sign != Sign::Added);
+        let agreeing = if stage == Stage::Exact {
+            let index = self.indexes.exact();
+            let wanted: Vec<_> = lines.map(|line| index.number(line.text)).collect();
+            Agreeing::of(index, &wanted)
+        } else {
+            let index = self.indexes.keys();
+            let wanted: Vec<_> = lines.map(|line| index.number(&squeezed(line.text))).collect();
+            Agreeing::of(index, &wanted)
+        };
+        *slot = Some(agreeing);
+    }
+
+    fn agreeing(&self) -> Option<&Agreeing> {
+        let (by_key, dropped) = self.current;
+        self.agreeing[by_key][dropped].as_ref()
+    }
+
+    /// Up to where the hunk's lines may count: blank lines at its end may be no part of it.
+    fn ends(&mut self) -> Vec<usize> {
+        let lines = &self.hunk.lines;
+        let mut sum = Sums::default();
+        self.sums = vec![sum];
+        self.sums.extend(lines.iter().map(|line| {
+            let is_context = line.sign == Sign::Context;
+            sum.old += usize::from(line.sign != Sign::Added);
+            sum.removed += usize::from(line.sign == Sign::Removed);
+            sum.context += usize::from(is_context);
+            sum.telling += usize::from(is_context && says_something(line.text));
+            sum
+        }));
         let is_blank = |line: &&Line<'_>| line.sign == Sign::Context && line.text.trim().is_empty();
         let blanks = lines.iter().rev().take_while(is_blank).count();
         (0..=blanks).map(|less| lines.len() - less).collect()
     }
 
     /// What is looked for; none where a stage lets go of nothing more, or of too much.
-    fn wanted(&self, end: usize, stage: Stage) -> Option<Wanted<'_, 'a>> {
-        let lines = &self.hunk.lines[..end];
-        let is_context = |line: &&Line<'_>| line.sign == Sign::Context;
-        let lead = lines.iter().take_while(is_context).count();
-        let tail = lines.iter().rev().take_while(is_context).count();
+    fn wanted(&self, end: usize, stage: Stage) -> Option<Wanted> {
         let (mut front, mut back) = (0, 0);
         if let Some(fuzz) = stage.fuzz() {
+            let lead = self.lead.min(end);
+            // What is cut off at the end is context too.
+            let tail = self.tail.saturating_sub(self.hunk.lines.len() - end);
             // As GNU patch has it: the side with less context is let go of later.
             let context = lead.max(tail);
             front = (fuzz + lead).saturating_sub(context).min(lead);
@@ -139,54 +324,28 @@ impl<'a> Finder<'_, '_, 'a> {
                 return None;
             }
         }
-        let range = front..end - back;
-        let old: Vec<&Line<'a>> =
-            lines.get(range.clone())?.iter().filter(|line| line.sign != Sign::Added).collect();
+        let range = front..end.checked_sub(back).filter(|end| front <= *end)?;
+        let (before, sum) = (self.sums.get(range.start)?, self.sums.get(range.end)?);
         // Something has to stay that tells the place from others.
-        let tells = |line: &&Line<'_>| line.sign == Sign::Context && says_something(line.text);
         let is_enough = stage.fuzz().is_none()
-            || old.iter().any(tells)
-            || old.iter().any(|line| line.sign == Sign::Removed)
-                && old.iter().any(|line| line.sign == Sign::Context);
-        if old.is_empty() || !is_enough {
+            || sum.telling > before.telling
+            || sum.removed > before.removed && sum.context > before.context;
+        let count = sum.old - before.old;
+        if count == 0 || !is_enough {
             return None;
         }
-        let keys = if stage == Stage::Exact {
-            Vec::new()
-        } else {
-            old.iter().map(|line| squeezed(line.text)).collect()
+        Some(Wanted { range, count, dropped: front })
+    }
+
+    fn find(&self, wanted: &Wanted, stage: Stage) -> Result<Option<Place>, PatchError> {
+        let Some(agreeing) = self.agreeing().filter(|agreeing| wanted.count <= agreeing.most)
+        else {
+            return Ok(None);
         };
-        Some(Wanted { range, old, keys, dropped: front })
-    }
-
-    fn fits(&self, wanted: &Wanted<'_, 'a>, at: isize, stage: Stage) -> bool {
-        let Ok(at) = usize::try_from(at) else {
-            return false;
-        };
-        if stage == Stage::Exact {
-            let there = self.base.contents.get(at..at + wanted.old.len());
-            return there.is_some_and(|there| {
-                there.iter().zip(&wanted.old).all(|(there, line)| *there == line.text)
-            });
-        }
-        let there = self.base.keys().get(at..at + wanted.keys.len());
-        there.is_some_and(|there| there == wanted.keys)
-    }
-
-    fn all(&self, wanted: &Wanted<'_, 'a>, stage: Stage) -> Vec<usize> {
-        if stage == Stage::Exact {
-            let texts: Vec<&str> = wanted.old.iter().map(|line| line.text).collect();
-            occurrences(&self.base.contents, &texts)
-        } else {
-            occurrences(self.base.keys(), &wanted.keys)
-        }
-    }
-
-    fn find(&self, wanted: &Wanted<'_, 'a>, stage: Stage) -> Result<Option<Place>, PatchError> {
         let place =
             |at: usize, offset| Some(Place { at, lines: wanted.range.clone(), stage, offset });
         let Some(start) = self.hunk.start else {
-            let all = self.anchored(self.all(wanted, stage), wanted);
+            let all = self.anchored(agreeing.all(wanted.count), wanted);
             return match all.as_slice() {
                 [] => Ok(None),
                 [at] => Ok(place(*at, 0)),
@@ -194,7 +353,10 @@ impl<'a> Finder<'_, '_, 'a> {
             };
         };
         let said = (start + wanted.dropped).saturating_sub(1) as isize;
-        let fits = |offset: isize| self.fits(wanted, said + offset, stage);
+        let fits = |offset: isize| {
+            let at = said + offset;
+            agreeing.within(wanted.count, at..at + 1).next().is_some()
+        };
         if fits(0) {
             return Ok(place(said.unsigned_abs(), 0));
         }
@@ -206,11 +368,10 @@ impl<'a> Finder<'_, '_, 'a> {
             return Ok(place((said + self.carried).unsigned_abs(), self.carried));
         }
         // Fuzz does not look far: what it would find there is too little to go by.
-        let all = if stage.fuzz().is_some() {
-            let around = -(MAX_OFFSET as isize)..=MAX_OFFSET as isize;
-            around.filter(|it| fits(*it)).map(|it| (said + it).unsigned_abs()).collect()
-        } else {
-            self.all(wanted, stage)
+        let max = MAX_OFFSET as isize;
+        let all: Vec<usize> = match stage.fuzz() {
+            Some(_) => agreeing.within(wanted.count, said - max..said + max + 1).collect(),
+            None => agreeing.all(wanted.count),
         };
         let offset = |at: usize| at as isize - said;
         match all.as_slice() {
@@ -228,26 +389,25 @@ impl<'a> Finder<'_, '_, 'a> {
     }
 
     /// The first place below the hunk's anchor, where that stands just once and is needed.
-    fn anchored(&self, all: Vec<usize>, wanted: &Wanted<'_, 'a>) -> Vec<usize> {
+    fn anchored(&self, all: Vec<usize>, wanted: &Wanted) -> Vec<usize> {
         let Some(anchor) = self.hunk.anchor.filter(|_| all.len() > 1) else {
             return if self.hunk.is_at_end && all.len() > 1 { self.last(all, wanted) } else { all };
         };
-        let anchor = squeezed(anchor);
-        let mut anchors = (0..).zip(self.base.keys()).filter(|(_, key)| **key == anchor);
-        let (Some((line, _)), None) = (anchors.next(), anchors.next()) else {
+        let index = self.indexes.keys();
+        let anchors = index.number(&squeezed(anchor)).map(|number| index.places(number));
+        let Some([line]) = anchors else {
             return all;
         };
-        match all.iter().find(|at| **at > line) {
+        match all.iter().find(|at| **at > *line as usize) {
             Some(at) => vec![*at],
             None => all,
         }
     }
 
     /// Those places behind which the text ends.
-    fn last(&self, all: Vec<usize>, wanted: &Wanted<'_, 'a>) -> Vec<usize> {
+    fn last(&self, all: Vec<usize>, wanted: &Wanted) -> Vec<usize> {
         let end = self.base.lines.len();
-        let last: Vec<usize> =
-            all.iter().copied().filter(|at| at + wanted.old.len() == end).collect();
+        let last: Vec<usize> = all.iter().copied().filter(|at| at + wanted.count == end).collect();
         if last.is_empty() { all } else { last }
     }
 
@@ -277,17 +437,18 @@ impl<'a> Finder<'_, '_, 'a> {
         if !new.iter().any(|line| says_something(line)) || !(adds || is_within) {
             return Ok(());
         }
-        let at = match self.hunk.start {
-            Some(start) => {
-                let said = start.saturating_sub(1) as isize;
-                let mut places = [said, said + self.carried].into_iter();
-                places.find_map(|at| {
-                    let at = usize::try_from(at).ok()?;
-                    let there = self.base.contents.get(at..at + new.len())?;
-                    (there == new).then_some(at)
-                })
-            }
-            None => occurrences(&self.base.contents, &new).first().copied(),
+        let at = if let Some(start) = self.hunk.start {
+            let said = start.saturating_sub(1) as isize;
+            let mut places = [said, said + self.carried].into_iter();
+            places.find_map(|at| {
+                let at = usize::try_from(at).ok()?;
+                let there = self.base.contents.get(at..at + new.len())?;
+                (there == new).then_some(at)
+            })
+        } else {
+            let index = self.indexes.exact();
+            let wanted: Vec<_> = new.iter().map(|line| index.number(line)).collect();
+            Agreeing::of(index, &wanted).all(new.len()).first().copied()
         };
         match at {
             Some(at) => Err(PatchError::AlreadyThere { hunk: self.number, line: at + 1 }),
@@ -314,7 +475,9 @@ impl<'a> Finder<'_, '_, 'a> {
 
     fn not_found(&self) -> PatchError {
         if let Some(line) = self.hunk.lines.iter().find(|line| {
-            line.is_bare && !line.text.is_empty() && !self.base.contents.contains(&line.text)
+            line.is_bare
+                && !line.text.is_empty()
+                && self.indexes.exact().number(line.text).is_none()
         }) {
             return PatchError::NoSign { line: line.number, text: line.text.to_owned() };
         }

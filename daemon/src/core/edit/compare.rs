@@ -1,0 +1,458 @@
+//! Which lines two lists share, in bounded work.
+//!
+//! The rules are those of the histogram diff in the crate `similar`, and so are the answers on texts
+//! that people write: the longest run of lines that both lists have and that are not all over the
+//! place stays, and what lies before and behind it is compared alike. There, texts that share every
+//! second line take a second. Here steps are counted, and once there were too many, lines that stand
+//! just once on both sides decide what stays. Runs of lines that are all over the place are compared
+//! as `myers` does, long ones in pieces. No clock is read: the same lists always give the same
+//! answer.
+
+use std::convert::Infallible;
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+use similar::DiffOp;
+use similar::algorithms::{Capture, Compact, DiffHook, NoFinishHook, Replace, myers};
+
+/// How many steps are made to find the longest runs.
+const MAX_STEPS: usize = 1_200_000;
+/// A line that stands more often than this tells nothing of where lines belong.
+const MAX_OCCURRENCES: u32 = 64;
+/// How many lines that are all over the place are compared as a whole, in one diff.
+const MAX_WHOLE: usize = 1_024;
+/// The pieces that they are compared in otherwise.
+const PIECE: usize = 128;
+/// Lists of fewer lines are always looked at closely.
+const MIN_UNLIKE: usize = 512;
+/// How many lines are looked at to see whether lists are alike at either end.
+const PROBED: usize = 9;
+
+const NONE: u32 = u32::MAX;
+
+/// Numbers lines: equal ones, of both lists, have the same number.
+pub(super) fn numbered<'a>(old: &[&'a str], new: &[&'a str]) -> (Vec<u32>, Vec<u32>) {
+    let mut numbers: FxHashMap<&str, u32> = FxHashMap::default();
+    numbers.reserve(old.len());
+    let mut number = |line: &&'a str| {
+        let next = numbers.len() as u32;
+        *numbers.entry(line).or_insert(next)
+    };
+    (old.iter().map(&mut number).collect(), new.iter().map(&mut number).collect())
+}
+
+/// What differs between two lists of numbered lines. Neither is empty.
+pub(super) fn compare(old: &[u32], new: &[u32]) -> Vec<DiffOp> {
+    let mut hook = Compact::new(Replace::new(Capture::new()), old, new);
+    let mut comparison = Comparison::new(old, new, &mut hook);
+    let Ok(()) = comparison.run();
+    let Ok(()) = hook.finish();
+    hook.into_inner().into_inner().into_ops()
+}
+
+/// Ranges of both lists.
+#[derive(Debug, Clone)]
+struct Pair {
+    old: Range<usize>,
+    new: Range<usize>,
+}
+
+impl Pair {
+    fn len(&self) -> usize {
+        self.old.len() + self.new.len()
+    }
+}
+
+/// What is still to be done; the last one is next.
+enum Task {
+    /// Compare by the longest runs.
+    Runs(Pair),
+    /// Compare in pieces.
+    Pieces(Pair),
+    /// These are equal.
+    Equal { old: usize, new: usize, len: usize },
+}
+
+/// Lines that are equal.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    old: usize,
+    new: usize,
+    len: usize,
+    /// How often the rarest of them stands in the old list.
+    rarest: u32,
+}
+
+impl Run {
+    fn is_better(&self, other: &Self) -> bool {
+        let key = |run: &Self| (std::cmp::Reverse(run.len), run.rarest, run.old, run.new);
+        key(self) < key(other)
+    }
+}
+
+enum Found {
+    Run(Run),
+    /// They share only lines that are all over the place.
+    Common,
+    Nothing,
+}
+
+/// Too many steps were made.
+struct Exhausted;
+
+struct Comparison<'c, D> {
+    old: &'c [u32],
+    new: &'c [u32],
+    hook: &'c mut D,
+    steps: usize,
+    whole: usize,
+    /// By number: where it stands first in the range that is looked at, and how often.
+    first: Vec<u32>,
+    count: Vec<u32>,
+    /// By line of the old list: where the same line stands next.
+    next: Vec<u32>,
+    /// By diagonal: up to where its run is known, in the new list.
+    known: Vec<u32>,
+    diagonals: Vec<usize>,
+}
+
+impl<'c, D: DiffHook<Error = Infallible>> Comparison<'c, D> {
+    fn new(old: &'c [u32], new: &'c [u32], hook: &'c mut D) -> Self {
+        let numbers = old.iter().chain(new).max().map_or(0, |max| *max as usize + 1);
+        Self {
+            old,
+            new,
+            hook,
+            steps: MAX_STEPS,
+            whole: MAX_WHOLE,
+            first: vec![NONE; numbers],
+            count: vec![0; numbers],
+            next: vec![NONE; old.len()],
+            known: vec![0; old.len() + new.len() + 1],
+            diagonals: Vec::new(),
+        }
+    }
+
+    fn run(&mut self) -> Result<(), Infallible> {
+        let all = Pair { old: 0..self.old.len(), new: 0..self.new.len() };
+        if self.is_unlike() {
+            return self.replace(&all);
+        }
+        let mut tasks = vec![Task::Runs(all)];
+        while let Some(task) = tasks.pop() {
+            let (pair, by_runs) = match task {
+                Task::Equal { old, new, len } => {
+                    self.hook.equal(old, new, len)?;
+                    continue;
+                }
+                Task::Runs(pair) => (pair, true),
+                Task::Pieces(pair) => (pair, false),
+            };
+            let Some(pair) = self.trimmed(pair, &mut tasks)? else {
+                continue;
+            };
+            if !by_runs {
+                self.pieces(&pair)?;
+                continue;
+            }
+            match self.longest(&pair) {
+                Ok(Found::Run(run)) => {
+                    let (old, new) = (run.old + run.len, run.new + run.len);
+                    let behind = Pair { old: old..pair.old.end, new: new..pair.new.end };
+                    let before =
+                        Pair { old: pair.old.start..run.old, new: pair.new.start..run.new };
+                    tasks.push(Task::Runs(behind));
+                    tasks.push(Task::Equal { old: run.old, new: run.new, len: run.len });
+                    tasks.push(Task::Runs(before));
+                }
+                Ok(Found::Nothing) => self.replace(&pair)?,
+                Ok(Found::Common) => self.common(&pair)?,
+                Err(Exhausted) => self.split(&pair, &mut tasks),
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes on what is equal at both ends, and what only one side has; none where nothing is left.
+    fn trimmed(&mut self, pair: Pair, tasks: &mut Vec<Task>) -> Result<Option<Pair>, Infallible> {
+        let (old, new) = (&self.old[pair.old.clone()], &self.new[pair.new.clone()]);
+        let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+        let (old, new) = (&old[head..], &new[head..]);
+        let tail = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
+        if head > 0 {
+            self.hook.equal(pair.old.start, pair.new.start, head)?;
+        }
+        let Pair { old, new } = Pair {
+            old: pair.old.start + head..pair.old.end - tail,
+            new: pair.new.start + head..pair.new.end - tail,
+        };
+        if tail > 0 {
+            tasks.push(Task::Equal { old: old.end, new: new.end, len: tail });
+        }
+        if old.is_empty() || new.is_empty() {
+            self.replace(&Pair { old, new })?;
+            return Ok(None);
+        }
+        Ok(Some(Pair { old, new }))
+    }
+
+    fn replace(&mut self, Pair { old, new }: &Pair) -> Result<(), Infallible> {
+        if !old.is_empty() {
+            self.hook.delete(old.start, old.len(), new.start)?;
+        }
+        if !new.is_empty() {
+            self.hook.insert(old.end, new.start, new.len())?;
+        }
+        Ok(())
+    }
+
+    /// Whether long lists share next to nothing, and so nothing that is worth finding.
+    fn is_unlike(&mut self) -> bool {
+        let (old, new) = (self.old, self.new);
+        let least = old.len().min(new.len());
+        let is_near = |skip: usize| {
+            let (old_end, new_end) = (old.len() - 1, new.len() - 1);
+            new[skip] == old[0]
+                || new[0] == old[skip]
+                || new[new_end - skip] == old[old_end]
+                || new[new_end] == old[old_end - skip]
+        };
+        if least < MIN_UNLIKE || (0..PROBED).any(is_near) {
+            return false;
+        }
+        let few = (least / 1_024).clamp(1, 64);
+        for number in old {
+            self.count[*number as usize] = 1;
+        }
+        let is_shared = |number: &&u32| self.count[**number as usize] > 0;
+        let shared = new.iter().filter(is_shared).take(few + 1).count();
+        self.count.fill(0);
+        shared <= few
+    }
+
+    /// The longest run of lines that both sides have.
+    fn longest(&mut self, pair: &Pair) -> Result<Found, Exhausted> {
+        self.spend(pair.len())?;
+        for at in pair.old.clone().rev() {
+            let number = self.old[at] as usize;
+            self.next[at] = self.first[number];
+            self.first[number] = at as u32;
+            self.count[number] += 1;
+        }
+        let found = self.longest_indexed(pair);
+        for number in &self.old[pair.old.clone()] {
+            self.first[*number as usize] = NONE;
+            self.count[*number as usize] = 0;
+        }
+        for diagonal in self.diagonals.drain(..) {
+            self.known[diagonal] = 0;
+        }
+        found
+    }
+
+    fn longest_indexed(&mut self, pair: &Pair) -> Result<Found, Exhausted> {
+        let (mut best, mut has_common): (Option<Run>, bool) = (None, false);
+        for new in pair.new.clone() {
+            let number = self.new[new] as usize;
+            let (mut old, count) = (self.first[number], self.count[number]);
+            has_common |= count > 0;
+            if count == 0 || count > MAX_OCCURRENCES {
+                continue;
+            }
+            self.spend(count as usize)?;
+            while old != NONE {
+                let at = old as usize;
+                old = self.next[at];
+                let diagonal = at + self.new.len() - new;
+                if self.known[diagonal] as usize > new {
+                    continue;
+                }
+                let run = self.run_at(pair, at, new);
+                self.spend(run.len)?;
+                if self.known[diagonal] == 0 {
+                    self.diagonals.push(diagonal);
+                }
+                self.known[diagonal] = (run.new + run.len) as u32;
+                if best.is_none_or(|best| run.is_better(&best)) {
+                    best = Some(run);
+                }
+            }
+        }
+        Ok(match best {
+            Some(run) => Found::Run(run),
+            None if has_common => Found::Common,
+            None => Found::Nothing,
+        })
+    }
+
+    /// The run that two equal lines are part of.
+    fn run_at(&self, pair: &Pair, old: usize, new: usize) -> Run {
+        let is_equal = |(a, b): &(&u32, &u32)| a == b;
+        let before = self.old[pair.old.start..old].iter().rev();
+        let before = before.zip(self.new[pair.new.start..new].iter().rev());
+        let lead = before.take_while(is_equal).count();
+        let behind = self.old[old..pair.old.end].iter().zip(&self.new[new..pair.new.end]);
+        let len = lead + behind.take_while(is_equal).count();
+        let (old, new) = (old - lead, new - lead);
+        let counts = self.old[old..old + len].iter().map(|number| self.count[*number as usize]);
+        Run { old, new, len, rarest: counts.min().unwrap_or(0) }
+    }
+
+    fn spend(&mut self, steps: usize) -> Result<(), Exhausted> {
+        let left = self.steps.checked_sub(steps);
+        // Whoever asks for less later on shall not go on either.
+        self.steps = left.unwrap_or(0);
+        left.map(|_| ()).ok_or(Exhausted)
+    }
+
+    /// Compares lines that are all over the place.
+    fn common(&mut self, pair: &Pair) -> Result<(), Infallible> {
+        // The shorter side bounds how much can be shared, and so the work.
+        match self.whole.checked_sub(2 * pair.old.len().min(pair.new.len())) {
+            Some(left) => {
+                self.whole = left;
+                self.myers(pair)
+            }
+            None => self.pieces(pair),
+        }
+    }
+
+    fn pieces(&mut self, Pair { old, new }: &Pair) -> Result<(), Infallible> {
+        let count = old.len().max(new.len()).div_ceil(PIECE);
+        let piece = |range: &Range<usize>, n: usize| {
+            range.start + range.len() * n / count..range.start + range.len() * (n + 1) / count
+        };
+        for n in 0..count {
+            let pair = Pair { old: piece(old, n), new: piece(new, n) };
+            if pair.old.is_empty() || pair.new.is_empty() {
+                self.replace(&pair)?;
+            } else {
+                self.myers(&pair)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn myers(&mut self, pair: &Pair) -> Result<(), Infallible> {
+        let mut hook = NoFinishHook::new(&mut *self.hook);
+        myers::diff(&mut hook, self.old, pair.old.clone(), self.new, pair.new.clone())
+    }
+
+    /// Splits ranges at lines that stand just once on both sides, as many as stand in one order.
+    fn split(&mut self, pair: &Pair, tasks: &mut Vec<Task>) {
+        // Where a line stands in the old range, and how often on both sides.
+        for at in pair.old.clone() {
+            let number = self.old[at] as usize;
+            self.first[number] = at as u32;
+            self.count[number] += 1;
+        }
+        for number in &self.new[pair.new.clone()] {
+            self.count[*number as usize] += MAX_OCCURRENCES;
+        }
+        let is_single =
+            |(number, _): &(&u32, usize)| self.count[**number as usize] == MAX_OCCURRENCES + 1;
+        let both = self.new[pair.new.clone()].iter().zip(pair.new.clone()).filter(is_single);
+        let both: Vec<(usize, usize)> =
+            both.map(|(number, new)| (self.first[*number as usize] as usize, new)).collect();
+        for number in self.old[pair.old.clone()].iter().chain(&self.new[pair.new.clone()]) {
+            self.first[*number as usize] = NONE;
+            self.count[*number as usize] = 0;
+        }
+        let (mut old, mut new) = (pair.old.end, pair.new.end);
+        for (at, other) in rising(&both).into_iter().rev() {
+            tasks.push(Task::Pieces(Pair { old: at + 1..old, new: other + 1..new }));
+            tasks.push(Task::Equal { old: at, new: other, len: 1 });
+            (old, new) = (at, other);
+        }
+        tasks.push(Task::Pieces(Pair { old: pair.old.start..old, new: pair.new.start..new }));
+    }
+}
+
+/// As many of these, which rise on the right, as rise on the left too.
+fn rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    // The pair that ends the chain of each length, and the one that stands before each pair.
+    let (mut ends, mut before): (Vec<usize>, Vec<Option<usize>>) = (Vec::new(), Vec::new());
+    for (at, (old, _)) in pairs.iter().enumerate() {
+        let length = ends.partition_point(|end: &usize| pairs[*end].0 < *old);
+        before.push(length.checked_sub(1).map(|length| ends[length]));
+        match ends.get_mut(length) {
+            Some(end) => *end = at,
+            None => ends.push(at),
+        }
+    }
+    let mut chain = Vec::with_capacity(ends.len());
+    let mut at = ends.last().copied();
+    while let Some(pair) = at {
+        chain.push(pairs[pair]);
+        at = before[pair];
+    }
+    chain.reverse();
+    chain
+}
+
+#[cfg(test)]
+mod tests {
+    use similar::{Algorithm, capture_diff_slices};
+
+    use super::super::seeded::Random;
+    use super::*;
+
+    fn list(random: &mut Random, len: usize, kinds: usize) -> Vec<u32> {
+        (0..len).map(|_| random.below(kinds) as u32).collect()
+    }
+
+    #[test]
+    fn answers_as_the_histogram_diff_does() {
+        let mut random = Random::new(11);
+        for round in 0..2_000 {
+            let (len, kinds) = (1 + random.below(80), 1 + random.below(60));
+            let mut old = list(&mut random, len, kinds);
+            let mut new = old.clone();
+            for _ in 0..=random.below(20) {
+                let at = random.below(new.len());
+                new[at] = random.below(kinds + 5) as u32;
+            }
+            if round % 3 == 0 {
+                new = list(&mut random, len, kinds);
+            }
+            if round % 5 == 0 {
+                old = (0..1_000).chain(old).chain(2_000..3_000).collect();
+                new =
+                    (0..1_000).map(|n| if n % 9 == 0 { n + 5_000 } else { n }).chain(new).collect();
+            }
+            let expected = capture_diff_slices(Algorithm::Histogram, &old, &new);
+            assert_eq!(compare(&old, &new), expected);
+        }
+    }
+
+    /// What two lists share, after a look that they do.
+    fn shared(old: &[u32], new: &[u32]) -> usize {
+        let (mut shared, mut at, mut other) = (0, 0, 0);
+        for op in compare(old, new) {
+            assert_eq!((op.old_range().start, op.new_range().start), (at, other));
+            (at, other) = (op.old_range().end, op.new_range().end);
+            if matches!(op, DiffOp::Equal { .. }) {
+                assert_eq!(old[op.old_range()], new[op.new_range()]);
+                shared += op.old_range().len();
+            }
+        }
+        assert_eq!((at, other), (old.len(), new.len()));
+        shared
+    }
+
+    #[test]
+    fn long_lists_become_each_other() {
+        let old: Vec<u32> = (0..10_000).collect();
+        let second: Vec<u32> =
+            (0..10_000).map(|n| if n % 2 == 0 { n } else { n + 20_000 }).collect();
+        assert_eq!(shared(&old, &second), 5_000);
+        let mut swapped = old.clone();
+        swapped.chunks_exact_mut(2).for_each(|pair| pair.swap(0, 1));
+        assert_eq!(shared(&old, &swapped), 5_000);
+        let mut random = Random::new(12);
+        for kinds in [1, 2, 3, 10, 100, 160, 1_000, 10_000] {
+            let (old, new) = (list(&mut random, 6_000, kinds), list(&mut random, 5_000, kinds));
+            assert!(shared(&old, &new) >= usize::from(kinds < 1_000));
+        }
+    }
+}
