@@ -51,7 +51,7 @@ fn garbage(chance: &mut Chance, text: &str) -> String {
 
 #[test]
 fn garbage_never_panics_and_is_taken_back() {
-    run_all(10_000, |chance| {
+    run_all(2_500, |chance| {
         let text = chance.text(true).with(chance.pick(&["\n", "\r\n"]));
         let source = if chance.one_in(3) {
             // A real one with some of its bytes lost.

@@ -92,7 +92,7 @@ fn shown(text: &str, source: &str, got: &str, meant: &str) -> String {
 
 #[test]
 fn diffs_give_the_text_that_they_were_made_of() {
-    run_all(6_000, |chance| {
+    run_all(1_500, |chance| {
         let old = chance.text(true);
         let new = chance.changed(&old, true);
         let context = chance.below(4);
@@ -128,7 +128,7 @@ fn diffs_give_the_text_that_they_were_made_of() {
 
 #[test]
 fn faults_never_give_another_text() {
-    run_all(10_000, |chance| {
+    run_all(2_500, |chance| {
         let Some(case) = perturbed::case(chance) else {
             return Ok(());
         };
@@ -156,7 +156,7 @@ fn faults_never_give_another_text() {
 
 #[test]
 fn our_own_diffs_can_be_applied() {
-    run_all(2_000, |chance| {
+    run_all(600, |chance| {
         let old = chance.text(false);
         let mut new = chance.changed(&old, false);
         if !old.is_ended {
@@ -181,7 +181,7 @@ fn our_own_diffs_can_be_applied() {
 
 #[test]
 fn merges_keep_both_changes() {
-    run_all(2_000, |chance| {
+    run_all(600, |chance| {
         let base = chance.text(false);
         let (one, other) = (chance.changed(&base, false), chance.changed(&base, false));
         let end = chance.pick(&ENDS);

@@ -45,7 +45,7 @@ fn check(
 
 #[test]
 fn exact_searches_are_replaced() {
-    run_all(5_000, |chance| {
+    run_all(1_200, |chance| {
         let text = chance.text(false).with("\n");
         let places: Vec<usize> =
             text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
@@ -93,7 +93,7 @@ impl Lines {
 
 #[test]
 fn white_space_never_gives_another_text() {
-    run_all(8_000, |chance| {
+    run_all(2_000, |chance| {
         let Some(lines) = Lines::by(chance) else {
             return Ok(());
         };
