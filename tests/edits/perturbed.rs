@@ -359,6 +359,9 @@ fn cut(pair: &Pair, fault: &'static str, chance: &mut Chance) -> Option<Case> {
         {
             return None;
         }
+        if at > start && at < end && looks_whole(&whole[start..at], &whole[at..end]) {
+            return None;
+        }
         if is_complete && (at <= end || at < end + 3) {
             texts.push(with_hunks(&pair.old, &pair.hunks[..=number]));
         }
@@ -366,6 +369,13 @@ fn cut(pair: &Pair, fault: &'static str, chance: &mut Chance) -> Option<Case> {
     let patch = whole[..at].to_owned();
     let meant = Meant::Texts(texts);
     Some(Case { fault, base: pair.old.with("\n"), patch, meant, confirm: false })
+}
+
+/// Whether what is left of a hunk ends as one does, and lacks so few lines that it may be miscounted.
+fn looks_whole(left: &str, rest: &str) -> bool {
+    let tail = left.lines().rev().take_while(|line| line.starts_with(' ')).count();
+    let goes_on = rest.lines().any(|line| !line.starts_with('+'));
+    rest.lines().count() <= 3 && (tail >= 3 || tail > 0 && !goes_on)
 }
 
 /// The patch was applied before, or is the other way round.

@@ -147,10 +147,12 @@ fn loose(text: &str, search: &str, replace: &str, number: usize) -> Result<Loose
         let is_blank = |at: Option<usize>| {
             at.and_then(|at| there.get(at)).is_some_and(|line| line.trim().is_empty())
         };
-        places.retain(|at| {
-            !(lead > 0 && is_blank(at.checked_sub(1))
+        if let [at] = places[..]
+            && (lead > 0 && is_blank(at.checked_sub(1))
                 || tail > 0 && is_blank(Some(at + wanted.len())))
-        });
+        {
+            places.clear();
+        }
     }
     let [place] = places[..] else {
         if places.is_empty() {

@@ -77,9 +77,9 @@ fn added<'a>(base: &Base<'_>, lines: &[Line<'a>], place: &Place) -> Option<Vec<C
         old.zip(there).filter(|(line, _)| !squeezed(line).is_empty()).collect();
     let mut pairs: Vec<_> =
         both.iter().map(|(line, there)| (indent(line), indent(there))).collect();
-    if is_unsigned(lines, &both) {
+    if is_unsigned(base, lines, place) {
         // The lines that are put in have their signs.
-        pairs.clear();
+        pairs.retain(|(line, there)| there.strip_prefix(' ') != Some(line));
     } else if pairs.iter().any(|(line, there)| there.strip_prefix(' ') == Some(line)) {
         return None;
     }
@@ -97,9 +97,13 @@ fn added<'a>(base: &Base<'_>, lines: &[Line<'a>], place: &Place) -> Option<Vec<C
 }
 
 /// Whether lines that stay have lost their signs, and have one space less than stands there.
-fn is_unsigned(lines: &[Line<'_>], both: &[(&str, &str)]) -> bool {
-    let removes = lines.iter().any(|line| line.sign == Sign::Removed);
-    !removes && both.iter().all(|(line, there)| there.strip_prefix(' ') == Some(line))
+fn is_unsigned(base: &Base<'_>, lines: &[Line<'_>], place: &Place) -> bool {
+    let old = lines.iter().filter(|line| line.sign != Sign::Added);
+    let there = base.contents.get(place.at..).unwrap_or_default();
+    let stays = |line: &Line<'_>| line.sign == Sign::Context && !line.text.trim().is_empty();
+    old.zip(there)
+        .filter(|(line, _)| stays(line))
+        .all(|(line, there)| indent(there).strip_prefix(' ') == Some(indent(line.text)))
 }
 
 /// What an envelope that adds a file does to one that is there.

@@ -29,6 +29,11 @@ use self::place::{Base, Indexes};
 use super::elision::elided;
 use super::space::{has_invisible, visible};
 
+/// How many lines stay behind the last change of a hunk that is whole.
+const CONTEXT: usize = 3;
+/// By how many lines a header may be wrong.
+const MISCOUNTED: usize = 3;
+
 /// An offset above this needs a second look.
 const SURE_OFFSET: usize = 10;
 
@@ -252,12 +257,16 @@ fn apply(base: &Base<'_>, file: &FilePatch<'_>, text: &str) -> Result<Patched, P
     let mut patched = Patched::exact(Vec::new());
     let indexes = Indexes::new(base);
     for (hunk, number) in file.hunks.iter().zip(1..) {
+        let is_last = number == file.hunks.len();
         if hunk.lines.iter().all(|line| line.sign == Sign::Context) {
+            if is_last {
+                check_whole(base, hunk, None)?;
+            }
             continue;
         }
         let place = place::place(&indexes, hunk, number, carried)?;
-        if number == file.hunks.len() {
-            patched.confirm |= check_whole(base, hunk, &place)?;
+        if is_last {
+            patched.confirm |= check_whole(base, hunk, Some(&place))?;
         }
         if hunk.start.is_some() {
             carried = place.offset;
@@ -278,30 +287,35 @@ fn apply(base: &Base<'_>, file: &FilePatch<'_>, text: &str) -> Result<Patched, P
     Ok(patched)
 }
 
-/// Refuses a last hunk that has fewer lines than it says and ends with a change, where the text goes
-/// on: more was to come. Where the text ends there, somebody should look.
+/// Refuses a last hunk that has fewer lines than it says, and too few behind its last change: more was
+/// to come. Otherwise it may be miscounted, and somebody should look.
 fn check_whole(
     base: &Base<'_>,
     hunk: &parse::Hunk<'_>,
-    place: &place::Place,
+    place: Option<&place::Place>,
 ) -> Result<bool, PatchError> {
-    if hunk.is_open && place.stage.fuzz().is_some() && place.lines.end < hunk.lines.len() {
+    let lets_go =
+        |place: &place::Place| place.stage.fuzz().is_some() && place.lines.end < hunk.lines.len();
+    if hunk.is_open && place.is_some_and(lets_go) {
         let how = "its last line is not that of the script, and has no end".to_owned();
         return Err(PatchError::CutOff { how });
     }
     let (old, new) = hunk.size();
-    let is_short = hunk.counts.is_some_and(|counts| old < counts.0 || new < counts.1);
-    let lines = &hunk.lines[place.lines.clone()];
-    let ends_with_change = lines.last().is_some_and(|line| line.sign != Sign::Context);
-    if !is_short || !ends_with_change {
-        return Ok(false);
+    let missing =
+        hunk.counts.map_or(0, |said| said.0.saturating_sub(old).max(said.1.saturating_sub(new)));
+    // Whoever writes diffs leaves three lines at the end, where there are as many.
+    let is_whole = place.is_some_and(|place| {
+        let lines = &hunk.lines[place.lines.clone()];
+        let stays = |line: &&parse::Line<'_>| line.sign == Sign::Context;
+        let tail = lines.iter().rev().take_while(stays).count();
+        let old = lines.iter().filter(|line| line.sign != Sign::Added).count();
+        tail >= CONTEXT || tail > 0 && place.at + old == base.lines.len()
+    });
+    if missing > 0 && !(is_whole && missing <= MISCOUNTED) {
+        let how = "its last hunk has fewer lines than it says".to_owned();
+        return Err(PatchError::CutOff { how });
     }
-    let here = lines.iter().filter(|line| line.sign != Sign::Added).count();
-    if place.at + here >= base.lines.len() {
-        return Ok(true);
-    }
-    let how = "its last hunk has fewer lines than it says, and ends with a change".to_owned();
-    Err(PatchError::CutOff { how })
+    Ok(missing > 0)
 }
 
 /// Whether a hunk has other counts than it says, and blank lines at its end besides that are no part

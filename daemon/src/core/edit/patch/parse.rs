@@ -171,7 +171,8 @@ fn without_headers<'a>(lines: &[Numbered<'a>]) -> Option<FilePatch<'a>> {
     }
     let lead = hunk.lines.iter().take_while(|line| blank(line)).count();
     hunk.lines.drain(..lead);
-    if !hunk.changes() {
+    let says = |line: &Line<'_>| line.sign == Sign::Added || !line.text.trim().is_empty();
+    if !hunk.changes() || !hunk.lines.iter().any(says) {
         return None;
     }
     let mut file = FilePatch::new(None, None, Action::Update);

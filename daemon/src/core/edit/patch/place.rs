@@ -327,6 +327,10 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
         let range = front..end.checked_sub(back).filter(|end| front <= *end)?;
         let (before, sum) = (self.sums.get(range.start)?, self.sums.get(range.end)?);
         // Something has to stay that tells the place from others.
+        let is_blank = |line: &Line<'_>| line.sign == Sign::Added || line.text.trim().is_empty();
+        if stage != Stage::Exact && self.hunk.lines[range.clone()].iter().all(is_blank) {
+            return None;
+        }
         let is_enough = stage.fuzz().is_none()
             || sum.telling > before.telling
             || sum.removed > before.removed && sum.context > before.context;
@@ -434,7 +438,8 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
         let is_within = also_removals && self.hunk.start.is_some()
             || lines.first().is_some_and(|line| line.sign == Sign::Context)
                 && lines.last().is_some_and(|line| line.sign == Sign::Context);
-        if !new.iter().any(|line| says_something(line)) || !(adds || is_within) {
+        let says = self.hunk.start.is_some() || new.iter().any(|line| says_something(line));
+        if !says || !(adds || is_within) {
             return Ok(());
         }
         let at = if let Some(start) = self.hunk.start {

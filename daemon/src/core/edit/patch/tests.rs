@@ -60,7 +60,7 @@ fn forgives_what_models_write() {
     for patch in [
         format!("@@\n{body}"),
         format!("@@ ... @@\n{body}"),
-        format!("@@ -1,9 +1,99 @@\n{body}"),
+        format!("@@ -1,1 +1,2 @@\n{body}"),
         format!("--- Main.luau\n+++ Main.luau\n{body}"),
         body.to_owned(),
         format!("I changed it:\n\n```diff\n@@ -4,3 +4,3 @@\n{body}```\nIt is **done**.\n"),
@@ -198,7 +198,7 @@ fn refuses_what_is_no_patch_of_this_text() {
     refused(SCRIPT, "@@@ -1 -1 +1 @@@\n  a\n", "combined diff");
     refused(SCRIPT, "@@ -1 +1 @@\n-local a = 1\n+local a = 1\n", "changes nothing");
     refused(SCRIPT, "@@ -1 +1 @@\n local a = 1\n", "changes nothing");
-    refused("\n\n", "@@ -1,2 +1,2 @@\n-\t\n \n+\n", "changes nothing");
+    refused("a\n\n\nb\n", "@@ -1,4 +1,4 @@\n a\n-\n \n+\n b\n", "changes nothing");
     refused("a < b\n", "@@ -1 +1,2 @@\n-a &lt; b\n+a &gt; b\n", "escaped as for XML (`&lt;`)");
     refused(SCRIPT, "@@\n local a = 1\n+-- ... rest of the code ...\n", "stands for code");
 }
@@ -243,7 +243,10 @@ fn refuses_what_is_cut_off() {
         "@@ -1,2 +1,2 @@\n-local a = 1\n-local b = 2\n",
         "cut off: its last hunk has fewer",
     );
-    doubted("a\nb\n", "@@ -1,2 +1,2 @@\n-a\n-b\n", "", Stage::Exact);
+    refused("a\nb\n", "@@ -1,2 +1,2 @@\n-a\n-b\n", "cut off");
+    refused("a\nb\nc\n", "@@ -1,2 +1 @@\n-a\n b\n@@ -3,4 +2,4 @@\n c\n", "cut off");
+    doubted("a\nb\n", "@@ -1,4 +1,4 @@\n-a\n+x\n b\n", "x\nb\n", Stage::Exact);
+    refused("a\nb\n", "@@ -1,6 +1,6 @@\n-a\n+x\n b\n", "cut off");
 }
 
 #[test]
