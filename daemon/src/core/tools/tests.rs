@@ -264,6 +264,45 @@ fn texts_are_edited_and_must_compile() {
 }
 
 #[test]
+fn patches_fit_or_ask_or_are_refused() {
+    let path = "game.ServerScriptService.Main";
+    let patch = |patch: &str| json!({ "path": path, "patch": patch });
+    for header in ["", "--- Main\n+++ Main\n", "--- a/ServerScriptService/Main.server.luau\n"] {
+        let hunk = format!("{header}@@ -1 +1 @@\n-local speed = 10\n+local speed = 20\n");
+        let (scene, proposal, answer) = propose("apply_patch", patch(&hunk));
+        assert_eq!((answer["stage"].as_str(), proposal.warnings.len()), (Some("exact"), 0));
+        assert!(scene.source(at(&scene, path)).unwrap().starts_with("local speed = 20\n"));
+    }
+    let (_, proposal, answer) =
+        propose("apply_patch", patch("@@\n-local speed =  10\n+local speed = 20\n"));
+    assert_eq!(answer["stage"], "whitespace");
+    assert_eq!(proposal.warnings[0].kind, WarningKind::Fuzzy);
+    refuse("apply_patch", patch("@@ -1 +1 @@\n-local pace = 10\n+x\n"), "Hunk 1 does not fit");
+    refuse("apply_patch", patch("--- Config\n+++ Config\n@@ -1 +1 @@\n-a\n+b\n"), "for `Config`");
+    refuse("apply_patch", patch("@@ -1 +1 @@\n-local speed = 10\n+local speed =\n"), "compile");
+}
+
+#[test]
+fn texts_are_meant_as_they_are_sent() {
+    let path = "game.ServerScriptService.Main";
+    let left_out = "local speed = 20\n-- ... rest of the code ...\n";
+    refuse("write_script", json!({ "path": path, "source": left_out }), "stands for code that it");
+    let loose =
+        json!({ "path": path, "search": "local  speed = 10\n", "replace": "local speed = 20\n" });
+    let (_, proposal, _) = propose("replace_text", loose);
+    assert_eq!(proposal.warnings[0].kind, WarningKind::Fuzzy);
+    let text = "local speed = 10\nprint(sped)\nprint(Enum.Material.Neom)\n";
+    let (_, proposal, _) = propose("write_script", json!({ "path": path, "source": text }));
+    let warnings: Vec<_> = proposal.warnings.iter().map(|it| (it.kind, it.text.as_str())).collect();
+    let said = |text| (WarningKind::Lint, text);
+    assert_eq!(
+        warnings[0],
+        said("game.ServerScriptService.Main: line 2: `sped` is not defined (undefined_variable)")
+    );
+    assert!(warnings[1].1.contains("line 3") && warnings[1].1.contains("`Neom`"), "{warnings:?}");
+}
+
+#[test]
 fn several_changes_are_one_proposal_and_later_ones_see_earlier_ones() {
     let script = "game.ServerScriptService.Shop";
     let changes = json!([
