@@ -458,11 +458,13 @@ type Range = (usize, Option<usize>);
 
 fn ranges(numbers: &str) -> Option<(Range, Range)> {
     let mut words = numbers.split_whitespace();
+    // No file has more lines than this can count.
+    let number = |word: &str| word.parse::<u32>().ok().map(|number| number as usize);
     let range = |word: &str, sign| {
         let word = word.strip_prefix(sign)?.trim_end_matches(',');
         match word.split_once(',') {
-            Some((start, count)) => Some((start.parse().ok()?, Some(count.parse().ok()?))),
-            None => Some((word.parse().ok()?, None)),
+            Some((start, count)) => Some((number(start)?, Some(number(count)?))),
+            None => Some((number(word)?, None)),
         }
     };
     Some((range(words.next()?, '-')?, range(words.next()?, '+')?))

@@ -108,6 +108,15 @@ fn places_by_number_or_by_being_the_only_one() {
 }
 
 #[test]
+fn numbers_may_be_anything() {
+    for number in ["0", "4294967295", "18446744073709551615", "99999999999999999999", "-1"] {
+        let patch = format!("@@ -{number},{number} +{number},{number} @@\n-a\n+b\n c\n c\n c\n");
+        let _ = super::patch("a\nc\nc\nc\n", &patch, &[]);
+        let _ = super::patch("a\n", &format!("@@ -{number},0 +1 @@\n+b\n"), &[]);
+    }
+}
+
+#[test]
 fn anchors_choose_among_places() {
     let text = "function a()\n\tx()\nend\nfunction b()\n\tx()\nend\nfunction c()\n\tx()\nend\n";
     let patch = "*** Begin Patch\n*** Update File: Main.luau\n@@ function b()\n-\tx()\n+\ty()\n*** End Patch\n";
