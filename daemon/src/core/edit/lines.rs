@@ -43,7 +43,14 @@ pub(super) fn split_end(line: &str) -> (&str, LineEnd) {
 /// The lines of a text with their line ends, for a diff: an empty text has none, and there is no
 /// empty line behind a final line end.
 pub(super) fn with_ends(text: &str) -> Vec<&str> {
-    text.split_inclusive('\n').collect()
+    let mut start = 0;
+    let mut lines: Vec<&str> = memchr::memchr_iter(b'\n', text.as_bytes())
+        .map(|end| &text[std::mem::replace(&mut start, end + 1)..=end])
+        .collect();
+    if start < text.len() {
+        lines.push(&text[start..]);
+    }
+    lines
 }
 
 /// The text as it is with LF alone.
@@ -78,8 +85,7 @@ pub(super) struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     pub(super) fn of(text: &'a str) -> Self {
-        let ends =
-            text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        let ends = memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1);
         Self { text, starts: std::iter::once(0).chain(ends).collect() }
     }
 

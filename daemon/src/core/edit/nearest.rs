@@ -14,6 +14,8 @@ use super::space::without_space as squeezed;
 
 /// How many lines of a text are looked at, and how much of each is compared.
 const MAX_LINES: usize = 50_000;
+/// How much of a text is looked at, in bytes: no script of Studio has a fifth of it.
+const MAX_TEXT: usize = 1 << 20;
 const MAX_COMPARED: usize = 300;
 /// Longer lines are not compared word by word to say what differs, in bytes.
 const MAX_DIFFERING: usize = 10_000;
@@ -60,7 +62,12 @@ impl Nearest {
 
 /// The nearest real lines and what differs. Both texts have LF alone.
 pub(super) fn nearest(text: &str, search: &str) -> Nearest {
-    let lines: Vec<&str> = text.split('\n').take(MAX_LINES).collect();
+    let mut room = MAX_TEXT;
+    let is_near = |line: &&str| {
+        room = room.saturating_sub(line.len());
+        room > 0
+    };
+    let lines: Vec<&str> = text.split('\n').take(MAX_LINES).take_while(is_near).collect();
     let wanted = search.split('\n').skip_while(|line| line.trim().is_empty());
     let wanted: Vec<&str> = wanted.take(MAX_SEARCHED).collect();
     let Some(first) = wanted.first() else {

@@ -19,6 +19,9 @@ use super::{EditError, Stage, line_counts, whole};
 /// lines that go and the lines that come counts.
 pub const MAX_CHANGED_LINES: usize = 120;
 
+/// In longer texts, of bytes, white space is not forgiven: no script of Studio has a tenth of it.
+const MAX_LOOSE: usize = 1 << 21;
+
 /// One replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replacement {
@@ -122,6 +125,9 @@ struct Loose {
 /// Finds the only such place; the replacement is indented as it is.
 fn loose(text: &str, search: &str, replace: &str, number: usize) -> Result<Loose, EditError> {
     let not_found = || EditError::NotFound { number, hint: nearest(text, search) };
+    if text.len() > MAX_LOOSE {
+        return Err(not_found());
+    }
     // What ends with a line must be replaced by what does, or by nothing.
     let is_whole = search.ends_with('\n') && (replace.ends_with('\n') || replace.is_empty());
     if !is_whole && search.ends_with('\n') {

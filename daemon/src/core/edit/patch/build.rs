@@ -72,7 +72,7 @@ fn added<'a>(base: &Base<'_>, lines: &[Line<'a>], place: &Place) -> Option<Vec<C
         return Some(added.map(Cow::Borrowed).collect());
     }
     let old = lines.iter().filter(|line| line.sign != Sign::Added).map(|line| line.text);
-    let there = base.contents.get(place.at..).unwrap_or_default().iter().copied();
+    let there = base.contents().get(place.at..).unwrap_or_default().iter().copied();
     let both: Vec<(&str, &str)> =
         old.zip(there).filter(|(line, _)| !squeezed(line).is_empty()).collect();
     let mut pairs: Vec<_> =
@@ -99,7 +99,7 @@ fn added<'a>(base: &Base<'_>, lines: &[Line<'a>], place: &Place) -> Option<Vec<C
 /// Whether lines that stay have lost their signs, and have one space less than stands there.
 fn is_unsigned(base: &Base<'_>, lines: &[Line<'_>], place: &Place) -> bool {
     let old = lines.iter().filter(|line| line.sign != Sign::Added);
-    let there = base.contents.get(place.at..).unwrap_or_default();
+    let there = base.contents().get(place.at..).unwrap_or_default();
     let stays = |line: &Line<'_>| line.sign == Sign::Context && !line.text.trim().is_empty();
     old.zip(there)
         .filter(|(line, _)| stays(line))

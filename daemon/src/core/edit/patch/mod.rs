@@ -281,7 +281,7 @@ fn apply(base: &Base<'_>, file: &FilePatch<'_>, text: &str) -> Result<Patched, P
     }
     patched.confirm |= patched.stage > Stage::Exact || patched.offset.unsigned_abs() > SURE_OFFSET;
     patched.edits = build::edits(base, changes, text)?;
-    if changes_nothing(text, &patched.edits) {
+    if changes_nothing(base, text, &patched.edits) {
         return Err(PatchError::ChangesNothing);
     }
     Ok(patched)
@@ -332,7 +332,19 @@ fn is_guessed(hunk: &parse::Hunk<'_>, place: &place::Place) -> bool {
     place.stage == Stage::Exact && dropped > 0 && is_miscounted
 }
 
-fn changes_nothing(text: &str, edits: &[TextEdit]) -> bool {
+/// Whether the text after is the text before.
+fn changes_nothing(base: &Base<'_>, text: &str, edits: &[TextEdit]) -> bool {
+    let ends = |text: &str| text.matches('\n').count();
+    let come: usize = edits.iter().map(|edit| ends(&edit.text)).sum();
+    let go: usize = edits.iter().map(|edit| (edit.end.line - edit.start.line) as usize).sum();
+    // As many lines, and the same all over: most edits differ in the first line that they touch.
+    let first = edits.first().and_then(|edit| {
+        let there = base.lines.get(edit.start.line as usize)?;
+        Some(edit.text.split_inclusive('\n').next().unwrap_or_default() != *there)
+    });
+    if come != go || first == Some(true) && edits.len() == 1 {
+        return false;
+    }
     super::apply(text, edits).is_ok_and(|after| after == text)
 }
 

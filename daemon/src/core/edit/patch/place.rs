@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 
-use super::super::lines::{Index, split_end};
+use super::super::lines::{Index, split_end, with_ends};
 use super::super::nearest::{Nearest, nearest};
 use super::super::space::squeezed;
 use super::parse::{Hunk, Line, Sign};
@@ -24,7 +24,7 @@ pub(super) struct Base<'a> {
     /// With their ends.
     pub(super) lines: Vec<&'a str>,
     /// Without.
-    pub(super) contents: Vec<&'a str>,
+    contents: OnceCell<Vec<&'a str>>,
     /// Without white space that says nothing.
     keys: OnceCell<Vec<Cow<'a, str>>>,
 }
@@ -43,7 +43,7 @@ impl<'i, 'a> Indexes<'i, 'a> {
     }
 
     fn exact(&self) -> &Index<'i> {
-        self.exact.get_or_init(|| Index::of(&self.base.contents))
+        self.exact.get_or_init(|| Index::of(self.base.contents()))
     }
 
     fn keys(&self) -> &Index<'i> {
@@ -53,13 +53,16 @@ impl<'i, 'a> Indexes<'i, 'a> {
 
 impl<'a> Base<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        let lines: Vec<&str> = text.split_inclusive('\n').collect();
-        let contents = lines.iter().map(|line| split_end(line).0).collect();
-        Self { lines, contents, keys: OnceCell::new() }
+        Self { lines: with_ends(text), contents: OnceCell::new(), keys: OnceCell::new() }
+    }
+
+    /// The lines without their ends.
+    pub(super) fn contents(&self) -> &[&'a str] {
+        self.contents.get_or_init(|| self.lines.iter().map(|line| split_end(line).0).collect())
     }
 
     fn keys(&self) -> &[Cow<'a, str>] {
-        self.keys.get_or_init(|| self.contents.iter().map(|line| squeezed(line)).collect())
+        self.keys.get_or_init(|| self.contents().iter().map(|line| squeezed(line)).collect())
     }
 }
 
@@ -223,14 +226,14 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
     fn as_it_is(&self) -> Result<Option<Place>, PatchError> {
         let lines = &self.hunk.lines;
         // A long hunk may almost fit everywhere.
-        let steps = Cell::new(4 * self.base.contents.len().max(lines.len()));
+        let steps = Cell::new(4 * self.base.lines.len().max(lines.len()));
         let fits = |at: isize| {
-            let there = self.base.contents.get(usize::try_from(at).ok()?..)?;
-            let mut there = there.iter();
+            let there = self.base.lines.get(usize::try_from(at).ok()?..)?;
+            let mut there = there.iter().map(|line| split_end(line).0);
             let mut old = lines.iter().filter(|line| line.sign != Sign::Added);
             old.all(|line| {
                 steps.set(steps.get().saturating_sub(1));
-                steps.get() > 0 && there.next() == Some(&line.text)
+                steps.get() > 0 && there.next() == Some(line.text)
             })
             .then_some(at)
         };
@@ -238,16 +241,19 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
             let lines = 0..lines.len();
             Some(Place { at: at.unsigned_abs(), lines, stage: Stage::Exact, offset })
         };
+        // Many hunks are quicker with an index.
         let only = || {
-            let mut places = (0..self.base.contents.len() as isize).filter_map(&fits);
+            if self.number > MAX_SCANNED {
+                return None;
+            }
+            let mut places = (0..self.base.lines.len() as isize).filter_map(&fits);
             let first = places.next()?;
             let is_only = places.next().is_none();
             Some(first).filter(|_| is_only && steps.get() > 0)
         };
         let Some(start) = self.hunk.start else {
-            // Many hunks are quicker with an index.
             let is_plain = self.hunk.anchor.is_none() && !self.hunk.is_at_end;
-            let found = only().filter(|_| is_plain && self.number <= MAX_SCANNED);
+            let found = if is_plain { only() } else { None };
             return Ok(found.and_then(|at| place(at, 0)));
         };
         let said = start.saturating_sub(1) as isize;
@@ -447,8 +453,9 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
             let mut places = [said, said + self.carried].into_iter();
             places.find_map(|at| {
                 let at = usize::try_from(at).ok()?;
-                let there = self.base.contents.get(at..at + new.len())?;
-                (there == new).then_some(at)
+                let there = self.base.lines.get(at..at + new.len())?;
+                let mut both = there.iter().zip(&new);
+                both.all(|(there, new)| split_end(there).0 == *new).then_some(at)
             })
         } else {
             let index = self.indexes.exact();
@@ -470,8 +477,10 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
         added.reverse();
         let removes = lines.iter().any(|line| line.sign == Sign::Removed);
         let old = lines.iter().filter(|line| line.sign != Sign::Added).count();
-        let below = self.base.contents.get(place.at + old..).unwrap_or_default();
-        if !removes && !added.is_empty() && below.starts_with(&added) {
+        let below = self.base.lines.get(place.at + old..).unwrap_or_default();
+        let mut both = below.iter().zip(&added);
+        let stands = below.len() >= added.len() && both.all(|(it, new)| split_end(it).0 == *new);
+        if !removes && !added.is_empty() && stands {
             let line = place.at + old + 1;
             return Err(PatchError::AlreadyThere { hunk: self.number, line });
         }
@@ -492,7 +501,7 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
             Some(start) => format!(" at line {start} or within {MAX_OFFSET} lines of it"),
             None => String::new(),
         };
-        let hint = nearest(&self.base.contents.join("\n"), &old.join("\n"));
+        let hint = nearest(&self.base.contents().join("\n"), &old.join("\n"));
         PatchError::NotFound { hunk: self.number, near, hint }
     }
 }
