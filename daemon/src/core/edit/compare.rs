@@ -16,7 +16,7 @@ use similar::DiffOp;
 use similar::algorithms::{Capture, Compact, DiffHook, NoFinishHook, Replace, myers};
 
 /// How many steps are made to find the longest runs.
-const MAX_STEPS: usize = 1_200_000;
+const MAX_STEPS: usize = 800_000;
 /// A line that stands more often than this tells nothing of where lines belong.
 const MAX_OCCURRENCES: u32 = 64;
 /// How many lines that are all over the place are compared as a whole, in one diff.

@@ -25,6 +25,8 @@ const MAX_SEARCHED: usize = 200;
 const SHOWN: usize = 160;
 /// Below this likeness a line is no help.
 const LIKE: f64 = 0.4;
+/// What it counts that two lines begin and end alike.
+const ENDS: f64 = 0.25;
 const AGAIN: &str = "Read the script again and copy the lines exactly.";
 
 /// What stands in a text instead of what was searched for. It prints as a sentence or two.
@@ -203,16 +205,11 @@ fn most_like(lines: &[&str], wanted: &str) -> Option<usize> {
             shared += usize::from(seen[word] != at);
             seen[word] = at;
         }
-        // It has at least these words; only then all of them have to be counted.
-        if likeness(shared, shared) + 0.25 <= best.0 || !speaks(text) {
+        let mut likeness = likeness(shared, line.len());
+        if likeness <= LIKE || likeness + ENDS <= best.0 || !speaks(text) {
             continue;
         }
-        line.sort_unstable();
-        line.dedup();
-        let mut likeness = likeness(shared, line.len());
-        if likeness > LIKE {
-            likeness += alike_at_the_ends(text.trim(), wanted.trim()) / 4.0;
-        }
+        likeness += ENDS * alike_at_the_ends(text.trim(), wanted.trim());
         if likeness > best.0 {
             best = (likeness, Some(at));
         }
