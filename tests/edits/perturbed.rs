@@ -375,7 +375,8 @@ fn cut(pair: &Pair, fault: &'static str, chance: &mut Chance) -> Option<Case> {
 fn looks_whole(left: &str, rest: &str) -> bool {
     let tail = left.lines().rev().take_while(|line| line.starts_with(' ')).count();
     let goes_on = rest.lines().any(|line| !line.starts_with('+'));
-    rest.lines().count() <= 3 && (tail >= 3 || tail > 0 && !goes_on)
+    let lacks = |sign| rest.lines().filter(|line| !line.starts_with(sign)).count() <= 3;
+    lacks('+') && lacks('-') && (tail >= 3 || tail > 0 && !goes_on)
 }
 
 /// The patch was applied before, or is the other way round.

@@ -294,8 +294,10 @@ fn check_whole(
     hunk: &parse::Hunk<'_>,
     place: Option<&place::Place>,
 ) -> Result<bool, PatchError> {
-    let lets_go =
-        |place: &place::Place| place.stage.fuzz().is_some() && place.lines.end < hunk.lines.len();
+    let lets_go = |place: &place::Place| {
+        let mut dropped = hunk.lines[place.lines.end..].iter();
+        dropped.any(|line| place.stage.fuzz().is_some() || !line.is_bare)
+    };
     if hunk.is_open && place.is_some_and(lets_go) {
         let how = "its last line is not that of the script, and has no end".to_owned();
         return Err(PatchError::CutOff { how });

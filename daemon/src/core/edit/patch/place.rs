@@ -435,8 +435,8 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
     /// Refuses a hunk whose lines after the change stand where it says, or anywhere where it does
     /// not say: it was applied before, or is the other way round.
     ///
-    /// What only removes lines leaves little to tell that by, so that it counts when nothing else is
-    /// left but fuzz.
+    /// What only removes lines leaves little to tell that by, so that it counts where the text ends
+    /// there, or when nothing else is left but fuzz.
     fn check_not_applied(&self, also_removals: bool) -> Result<(), PatchError> {
         let new = self.new_lines();
         let lines = &self.hunk.lines;
@@ -445,7 +445,7 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
             || lines.first().is_some_and(|line| line.sign == Sign::Context)
                 && lines.last().is_some_and(|line| line.sign == Sign::Context);
         let says = self.hunk.start.is_some() || new.iter().any(|line| says_something(line));
-        if !says || !(adds || is_within) {
+        if !says || !(adds || is_within || self.hunk.start.is_some()) {
             return Ok(());
         }
         let at = if let Some(start) = self.hunk.start {
@@ -453,7 +453,11 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
             let mut places = [said, said + self.carried].into_iter();
             places.find_map(|at| {
                 let at = usize::try_from(at).ok()?;
-                let there = self.base.lines.get(at..at + new.len())?;
+                let end = at + new.len();
+                let there = self.base.lines.get(at..end)?;
+                if !adds && !is_within && end < self.base.lines.len() {
+                    return None;
+                }
                 let mut both = there.iter().zip(&new);
                 both.all(|(there, new)| split_end(there).0 == *new).then_some(at)
             })

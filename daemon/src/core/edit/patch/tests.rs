@@ -246,6 +246,7 @@ fn refuses_what_is_cut_off() {
         "@@ -1,3 +1,3 @@\n-a\n+x\n b\n fo",
         "cut off: its last line is not that",
     );
+    refused("a\nb\n", "@@ -1 +1 @@\n-a\n+x\n b\n ", "cut off: its last line is not that");
     // More lines were to come.
     refused(
         SCRIPT,
@@ -268,6 +269,7 @@ fn blank_lines_with_signs_count() {
 fn what_was_applied_is_not_applied_to_its_like() {
     refused("\tend\n b\n", "@@ -1 +1,2 @@\n+\tend\n  b\n", "in the script already");
     refused("end\nend\n", "@@ -1,3 +1,2 @@\n end\n end\n-end\n", "in the script already");
+    refused("a\nb\nc\na\n", "@@ -4,2 +4 @@\n a\n-b\n", "in the script already");
     let text = "x\na\nb\n".repeat(2) + &"-\n".repeat(60);
     refused(&text, "@@ -53,2 +53,2 @@\n a\n-b\n+c\n", "fits in several places, from lines 2, 5");
     refused(&text, "@@ -3,2 +3,2 @@\n a\n-b\n+c\n", "fits in several places");
