@@ -117,6 +117,7 @@ impl Patched {
 /// # Errors
 /// It is no patch of this text, or does not fit. Nothing of it is applied then.
 pub fn patch(text: &str, patch: &str, targets: &[&str]) -> Result<Patched, PatchError> {
+    check_entities(text, patch)?;
     let cleaned;
     let (base, mut source) = (Base::new(without_mark(text)), patch);
     let is_tainted = has_invisible(patch);
@@ -130,7 +131,6 @@ pub fn patch(text: &str, patch: &str, targets: &[&str]) -> Result<Patched, Patch
         source = &cleaned;
     }
     let file = parsed(source, targets)?;
-    check_entities(text, source)?;
     let mut patched = apply(&base, &file, text)?;
     let is_added = |line: &str| line.starts_with('+') && has_invisible(line);
     patched.confirm |= is_tainted && patch.lines().any(is_added);
@@ -324,8 +324,7 @@ fn check_whole(
 /// of it.
 fn is_guessed(hunk: &parse::Hunk<'_>, place: &place::Place) -> bool {
     let dropped = hunk.lines.len() - place.lines.end;
-    let is_blank =
-        |line: &&parse::Line<'_>| line.sign == Sign::Context && line.text.trim().is_empty();
+    let is_blank = |line: &&parse::Line<'_>| line.is_bare && line.text.is_empty();
     let blanks = hunk.lines.iter().rev().take_while(is_blank).count();
     let is_miscounted = hunk.counts.is_some_and(|(old, new)| {
         let size = hunk.size();

@@ -171,6 +171,12 @@ fn without_headers<'a>(lines: &[Numbered<'a>]) -> Option<FilePatch<'a>> {
     }
     let lead = hunk.lines.iter().take_while(|line| blank(line)).count();
     hunk.lines.drain(..lead);
+    // The name of a file is what is left of a patch.
+    if lines.first().is_some_and(|line| line.text.starts_with("--- "))
+        && hunk.lines.iter().all(|line| line.sign == Sign::Removed)
+    {
+        return None;
+    }
     let says = |line: &Line<'_>| line.sign == Sign::Added || !line.text.trim().is_empty();
     if !hunk.changes() || !hunk.lines.iter().any(says) {
         return None;
@@ -356,7 +362,9 @@ impl<'a> Parser<'_, 'a> {
         let (mut old, mut new) = (0, 0);
         while let Some(line) = self.lines.get(self.at).copied() {
             let is_full = counts.is_some_and(|counts| old >= counts.0 && new >= counts.1);
-            if self.ends_hunk(line.text, is_full) {
+            // Two lines that look like names may be a removed comment, and what comes for it.
+            let has_room = counts.is_some_and(|counts| old < counts.0 && new < counts.1);
+            if self.ends_hunk(line.text, is_full, has_room) {
                 break;
             }
             self.at += 1;
@@ -389,13 +397,13 @@ impl<'a> Parser<'_, 'a> {
     }
 
     /// Whether a line belongs to what follows a hunk.
-    fn ends_hunk(&self, line: &str, is_full: bool) -> bool {
+    fn ends_hunk(&self, line: &str, is_full: bool, has_room: bool) -> bool {
         let seen = visible(line);
         seen.starts_with("@@")
             || seen.starts_with("diff --git ")
             || seen.starts_with("Index: ")
             || marker_of(line).is_some()
-            || self.is_names(0) && (is_full || self.starts(2, "@@"))
+            || self.is_names(0) && (is_full || !has_room && self.starts(2, "@@"))
             // The signature of a mail.
             || is_full && line == "-- "
     }

@@ -310,7 +310,7 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
             sum.telling += usize::from(is_context && says_something(line.text));
             sum
         }));
-        let is_blank = |line: &&Line<'_>| line.sign == Sign::Context && line.text.trim().is_empty();
+        let is_blank = |line: &&Line<'_>| line.is_bare && line.text.is_empty();
         let blanks = lines.iter().rev().take_while(is_blank).count();
         (0..=blanks).map(|less| lines.len() - less).collect()
     }

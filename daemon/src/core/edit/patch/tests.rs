@@ -89,6 +89,8 @@ fn removes_comments_that_look_like_headers() {
     check("-- a\nb\n", "@@ -1,2 +1 @@\n--- a\n b\n", "b\n");
     check("-- a\nb\n", "@@\n--- a\n+++ c\n b\n", "++ c\nb\n");
     check("x\n-- a\n", "@@\n x\n--- a\n", "x\n");
+    check("-- a\nb\n", "@@ -1 +1 @@\n--- a\n+++ c\n@@ -2 +1,0 @@\n-b\n", "++ c\n");
+    refused("-- a\nb\n", "--- a", "There is no patch in it");
 }
 
 #[test]
@@ -269,6 +271,7 @@ fn blank_lines_with_signs_count() {
 fn what_was_applied_is_not_applied_to_its_like() {
     refused("\tend\n b\n", "@@ -1 +1,2 @@\n+\tend\n  b\n", "in the script already");
     refused("end\nend\n", "@@ -1,3 +1,2 @@\n end\n end\n-end\n", "in the script already");
+    refused("x\na\n}\n\tb\n", "@@ -1,2 +1 @@\n-}\n \n", "does not fit");
     refused("a\nb\nc\na\n", "@@ -4,2 +4 @@\n a\n-b\n", "in the script already");
     let text = "x\na\nb\n".repeat(2) + &"-\n".repeat(60);
     refused(&text, "@@ -53,2 +53,2 @@\n a\n-b\n+c\n", "fits in several places, from lines 2, 5");
