@@ -375,7 +375,7 @@ fn cut(pair: &Pair, fault: &'static str, chance: &mut Chance) -> Option<Case> {
 fn looks_whole(left: &str, rest: &str) -> bool {
     let tail = left.lines().rev().take_while(|line| line.starts_with(' ')).count();
     let goes_on = rest.lines().any(|line| !line.starts_with('+'));
-    let lacks = |sign| rest.lines().filter(|line| !line.starts_with(sign)).count() <= 3;
+    let lacks = |sign| rest.lines().filter(|line| !line.starts_with([sign, '\\'])).count() <= 3;
     lacks('+') && lacks('-') && (tail >= 3 || tail > 0 && !goes_on)
 }
 
@@ -388,8 +388,9 @@ fn again(pair: &Pair, fault: &'static str, chance: &mut Chance) -> Option<Case> 
         (&pair.new, pair.hunks.clone())
     };
     let first = hunks.first()?;
-    // What stands where it says could be meant.
-    if stands(base, &first.side('+'), first.old) {
+    // What stands where it says could be meant, and what all stands somewhere may have moved there.
+    let finds = |hunk: &Hunk| !places(base, &hunk.side('+')).is_empty();
+    if stands(base, &first.side('+'), first.old) || hunks.iter().all(finds) {
         return None;
     }
     let patch = written(&hunks);
@@ -428,7 +429,7 @@ fn drifted(pair: &Pair, fault: &'static str, chance: &mut Chance) -> Option<Case
         .sum();
     let there = at.checked_add_signed(delta)?;
     new.lines.splice(there..there, more);
-    // What stands where it says could be meant.
+    // What stands where it says could be meant, and what all stands somewhere may have moved there.
     let meets = |hunk: &Hunk| hunk.old >= at && stands(&old, &hunk.side('+'), hunk.old);
     if pair.hunks.iter().any(meets) {
         return None;
