@@ -22,7 +22,7 @@ const MAX_OCCURRENCES: u32 = 64;
 /// How many lines that are all over the place are compared as a whole, in one diff.
 const MAX_WHOLE: usize = 1_024;
 /// The pieces that they are compared in otherwise.
-const PIECE: usize = 128;
+const PIECE: usize = 64;
 /// Lists of fewer lines are always looked at closely.
 const MIN_UNLIKE: usize = 512;
 /// How many lines are looked at to see whether lists are alike at either end.

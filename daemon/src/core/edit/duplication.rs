@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use scene_schemas::text::TextEdit;
 
 use super::class::speaks;
-use super::space::without_space;
+use super::space::{MAX_LOOSE, without_space};
 
 /// How many non-blank lines make a passage.
 const MIN_LINES: usize = 3;
@@ -20,8 +20,12 @@ const NEARBY: usize = 200;
 ///
 /// Lines are compared without white space and blank lines are passed over. Lines that any of the
 /// edits touches do not count as standing: what is rewritten or moved is not doubled. A passage of
-/// nothing but `end` and the like does not count either. `edits` are sorted and fit `before`.
+/// nothing but `end` and the like does not count either, and texts that are longer than any script
+/// are not searched. `edits` are sorted and fit `before`.
 pub fn duplicated(before: &str, edits: &[TextEdit]) -> Vec<String> {
+    if before.len() > MAX_LOOSE {
+        return Vec::new();
+    }
     let standing = Standing::of(before, edits);
     edits.iter().flat_map(|edit| standing.repeats(edit)).collect()
 }

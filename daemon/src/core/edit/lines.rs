@@ -54,8 +54,11 @@ pub(super) fn with_ends(text: &str) -> Vec<&str> {
 }
 
 /// The text as it is with LF alone.
-pub(super) fn with_lf(text: &str) -> String {
-    text.replace("\r\n", "\n")
+pub(super) fn with_lf(text: &str) -> Cow<'_, str> {
+    match memchr::memchr(b'\r', text.as_bytes()) {
+        Some(_) => Cow::Owned(text.replace("\r\n", "\n")),
+        None => Cow::Borrowed(text),
+    }
 }
 
 /// A text whose lines end as those of another one: where all of them end in CRLF and all of the
@@ -66,7 +69,7 @@ pub fn ended_as<'a>(like: &str, text: &'a str) -> Cow<'a, str> {
     if lf == 0 && crlf > 0 && !text.contains("\r\n") {
         Cow::Owned(text.replace('\n', "\r\n"))
     } else if crlf == 0 && lf > 0 && text.contains("\r\n") {
-        Cow::Owned(with_lf(text))
+        with_lf(text)
     } else {
         Cow::Borrowed(text)
     }

@@ -43,7 +43,7 @@ pub fn fitted(text: &str, edits: &[TextEdit]) -> Result<Vec<TextEdit>, EditError
         let lf = with_lf(&place.edit.text);
         let text = match end_at(text, place.start) {
             LineEnd::CrLf => lf.replace('\n', LineEnd::CrLf.as_str()),
-            LineEnd::Lf => lf,
+            LineEnd::Lf => lf.into_owned(),
             LineEnd::None => place.edit.text.clone(),
         };
         TextEdit { text, ..place.edit.clone() }

@@ -6,21 +6,20 @@
 //! indented as they are, and somebody has to look again. The replacement is literal; there are no
 //! patterns on either side.
 
+use std::borrow::Cow;
+
 use scene_schemas::text::TextEdit;
 
 use super::elision::elided;
 use super::error::LISTED;
 use super::lines::{LineEnd, end_at, line_number, occurrences, with_lf};
 use super::nearest::nearest;
-use super::space::{indent, reindented, squeezed, visible};
+use super::space::{MAX_LOOSE, indent, reindented, squeezed, visible};
 use super::{EditError, Stage, line_counts, whole};
 
 /// How many lines one replacement may change, unless it is meant for all places. The larger of the
 /// lines that go and the lines that come counts.
 pub const MAX_CHANGED_LINES: usize = 120;
-
-/// In longer texts, of bytes, white space is not forgiven: no script of Studio has a tenth of it.
-const MAX_LOOSE: usize = 1 << 21;
 
 /// One replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +89,7 @@ fn one(text: &str, wanted: &Replacement, number: usize) -> Result<One, EditError
     }
     let plain = Plain::of(text);
     let places = if wanted.all {
-        plain.text.match_indices(&search).map(|(at, _)| at).collect()
+        memchr::memmem::find_iter(plain.text.as_bytes(), &*search).collect()
     } else {
         starts(&plain.text, &search)
     };
@@ -202,7 +201,8 @@ fn starts(text: &str, search: &str) -> Vec<usize> {
     let step = search.chars().next().map_or(1, char::len_utf8);
     let mut places = vec![];
     let mut from = 0;
-    while let Some(at) = text.get(from..).and_then(|rest| rest.find(search)) {
+    let finder = memchr::memmem::Finder::new(search);
+    while let Some(at) = text.as_bytes().get(from..).and_then(|rest| finder.find(rest)) {
         places.push(from + at);
         from += at + step;
         if places.len() > LISTED {
@@ -213,16 +213,16 @@ fn starts(text: &str, search: &str) -> Vec<usize> {
 }
 
 /// A text with LF alone, and the way back from its bytes to those of the text as it is.
-struct Plain {
-    text: String,
+struct Plain<'a> {
+    text: Cow<'a, str>,
     /// Where in `text` an LF stands for a CRLF, in order.
     shortened: Vec<usize>,
 }
 
-impl Plain {
-    fn of(text: &str) -> Self {
-        let shortened =
-            text.match_indices("\r\n").enumerate().map(|(before, (at, _))| at - before).collect();
+impl<'a> Plain<'a> {
+    fn of(text: &'a str) -> Self {
+        let ends = memchr::memmem::find_iter(text.as_bytes(), "\r\n");
+        let shortened = ends.enumerate().map(|(before, at)| at - before).collect();
         Self { text: with_lf(text), shortened }
     }
 
@@ -334,7 +334,7 @@ mod tests {
             let (search, put) = (with_lf(&wanted.search), with_lf(&wanted.replace));
             // A lone CR before an inserted LF reads as CRLF, so only the others can be compared.
             if !text.contains('\r') && !put.contains('\r') {
-                assert_eq!(after, text.replace(&search, &put));
+                assert_eq!(after, text.replace(&*search, &put));
             }
         }
     }

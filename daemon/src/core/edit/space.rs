@@ -3,6 +3,9 @@
 
 use std::borrow::Cow;
 
+/// In longer texts, of bytes, white space is not forgiven: no script of Studio has a tenth of it.
+pub(super) const MAX_LOOSE: usize = 1 << 21;
+
 /// Whether a character is neither seen nor takes room: they come along when text is copied.
 pub(super) fn is_invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{feff}')

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::super::lines::{Index, split_end, with_ends};
 use super::super::nearest::{Nearest, nearest};
-use super::super::space::squeezed;
+use super::super::space::{MAX_LOOSE, squeezed};
 use super::parse::{Hunk, Line, Sign};
 use super::{PatchError, Stage};
 
@@ -25,6 +25,8 @@ pub(super) struct Base<'a> {
     pub(super) lines: Vec<&'a str>,
     /// Without.
     contents: OnceCell<Vec<&'a str>>,
+    /// Whether it is too long for anything but exact lines.
+    is_long: bool,
     /// Without white space that says nothing.
     keys: OnceCell<Vec<Cow<'a, str>>>,
 }
@@ -53,7 +55,8 @@ impl<'i, 'a> Indexes<'i, 'a> {
 
 impl<'a> Base<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self { lines: with_ends(text), contents: OnceCell::new(), keys: OnceCell::new() }
+        let is_long = text.len() > MAX_LOOSE;
+        Self { lines: with_ends(text), is_long, contents: OnceCell::new(), keys: OnceCell::new() }
     }
 
     /// The lines without their ends.
@@ -136,7 +139,8 @@ pub(super) fn place(
         return Ok(place);
     }
     let ends = finder.ends();
-    for stage in [Stage::Exact, Stage::Whitespace, Stage::Fuzz1, Stage::Fuzz2] {
+    let stages = [Stage::Exact, Stage::Whitespace, Stage::Fuzz1, Stage::Fuzz2];
+    for stage in stages.into_iter().take(if base.is_long { 1 } else { stages.len() }) {
         for end in &ends {
             let Some(wanted) = finder.wanted(*end, stage) else {
                 continue;
@@ -225,15 +229,17 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
     /// just once anywhere. Most do, and need no index.
     fn as_it_is(&self) -> Result<Option<Place>, PatchError> {
         let lines = &self.hunk.lines;
+        let old = lines.iter().filter(|line| line.sign != Sign::Added);
+        let old: Vec<&str> = old.map(|line| line.text).collect();
         // A long hunk may almost fit everywhere.
-        let steps = Cell::new(4 * self.base.lines.len().max(lines.len()));
+        let steps = Cell::new(4 * self.base.lines.len().max(old.len()));
         let fits = |at: isize| {
             let there = self.base.lines.get(usize::try_from(at).ok()?..)?;
             let mut there = there.iter().map(|line| split_end(line).0);
-            let mut old = lines.iter().filter(|line| line.sign != Sign::Added);
+            let mut old = old.iter();
             old.all(|line| {
                 steps.set(steps.get().saturating_sub(1));
-                steps.get() > 0 && there.next() == Some(line.text)
+                steps.get() > 0 && there.next() == Some(*line)
             })
             .then_some(at)
         };
