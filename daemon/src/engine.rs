@@ -4,12 +4,15 @@
 //! approved proposals to the target. Whom it asks for a decision is not its business: it says that
 //! one is due.
 
+pub mod house;
+mod live;
+mod open;
 mod recover;
 mod revert;
 
 use std::collections::HashMap;
 
-use scene_schemas::entry::{Approver, Entry, Finish, Record, Seq};
+use scene_schemas::entry::{Approver, Entry, Finish, Place, Record, Seq};
 use scene_schemas::proposal::{Mode, Proposal};
 use scene_schemas::{Command, Fingerprint};
 use serde_json::Value as Json;
@@ -24,6 +27,7 @@ use crate::core::workflow::{CALLS, Input, State, Want, Workflow, decide};
 use crate::ledger::{Append, Lease, Ledger, LedgerError};
 use crate::providers::{Provider, ProviderError};
 use crate::targets::place::{PlaceError, PlaceFile};
+use crate::targets::studio::Studio;
 
 pub use self::recover::recover;
 pub use self::revert::applied;
@@ -32,6 +36,9 @@ use self::revert::way_back;
 
 /// The call by which a person takes a proposal back; no model can make it.
 pub const REVERT: &str = "revert";
+
+/// The call by which a person goes back to a checkpoint; no model can make it.
+pub const RESTORE: &str = "restore_checkpoint";
 
 /// How often a run goes on after somebody else changed the file.
 const MAX_MOVES: usize = 3;
@@ -58,6 +65,8 @@ pub enum EngineError {
 pub enum Due {
     /// A person's decision.
     Decision(Seq),
+    /// Something that Studio is to do or to tell.
+    Studio,
     /// Nothing more.
     Nothing,
 }
@@ -84,6 +93,38 @@ impl Driver {
 /// Told of every entry once it is durable.
 pub type Listener<'a> = Box<dyn FnMut(&Record) + 'a>;
 
+/// Who performs what is approved.
+#[derive(Debug)]
+pub enum Target {
+    /// A place file.
+    File(PlaceFile),
+    /// A place that is open in Studio.
+    Open(Studio),
+}
+
+impl From<PlaceFile> for Target {
+    fn from(file: PlaceFile) -> Self {
+        Self::File(file)
+    }
+}
+
+impl Target {
+    fn place(&self) -> Place {
+        match self {
+            Self::File(file) => Place::File(file.place()),
+            Self::Open(studio) => Place::Open(studio.place().clone()),
+        }
+    }
+
+    /// What plans stand on that have nothing below them.
+    fn base(&self) -> Fingerprint {
+        match self {
+            Self::File(file) => file.hash().clone(),
+            Self::Open(studio) => studio.base(),
+        }
+    }
+}
+
 /// A workflow at work.
 pub struct Engine<'a> {
     ledger: &'a Ledger,
@@ -92,7 +133,7 @@ pub struct Engine<'a> {
     _lease: Option<Lease>,
     driver: Driver,
     scene: Scene,
-    file: PlaceFile,
+    target: Target,
     /// The pending proposals that are done in the scene on trial, each with the moment before it.
     trial: Vec<(Seq, Mark)>,
     blobs: Blobs,
@@ -100,6 +141,8 @@ pub struct Engine<'a> {
     seen: HashMap<Seq, Texts>,
     /// How often somebody else changed the file.
     moves: usize,
+    /// Of an open place: how far the questions of the call have got that is planned now.
+    questions: open::Questions,
     listener: Listener<'a>,
 }
 
@@ -107,14 +150,15 @@ impl<'a> Engine<'a> {
     /// Begins a workflow in a place.
     pub fn start(
         ledger: &'a Ledger,
-        (file, scene): (PlaceFile, Scene),
+        (target, scene): (impl Into<Target>, Scene),
         goal: &str,
         driver: Driver,
         mode: Mode,
         listener: Listener<'a>,
     ) -> Result<Self, EngineError> {
+        let target = target.into();
         let started = Entry::Started {
-            place: file.place(),
+            place: target.place(),
             goal: goal.to_owned(),
             driver: driver.name().to_owned(),
             mode,
@@ -129,11 +173,12 @@ impl<'a> Engine<'a> {
             _lease: Some(lease),
             driver,
             scene,
-            file,
+            target,
             trial: Vec::new(),
             blobs: Blobs::new(),
             seen: HashMap::new(),
             moves: 0,
+            questions: open::Questions::default(),
             listener,
         };
         engine.read(&records);
@@ -145,21 +190,24 @@ impl<'a> Engine<'a> {
         ledger: &'a Ledger,
         lease: Lease,
         state: State,
-        (file, scene): (PlaceFile, Scene),
+        (target, scene): (impl Into<Target>, Scene),
+        driver: Driver,
         listener: Listener<'a>,
     ) -> Self {
+        let target = target.into();
         Self {
             ledger,
             state,
             workflow: lease.workflow(),
             _lease: Some(lease),
-            driver: Driver::Calls,
+            driver,
             scene,
-            file,
+            target,
             trial: Vec::new(),
             blobs: Blobs::new(),
             seen: HashMap::new(),
             moves: 0,
+            questions: open::Questions::default(),
             listener,
         }
     }
@@ -180,9 +228,12 @@ impl<'a> Engine<'a> {
         self.state.workflow(self.workflow)
     }
 
-    /// The place file.
-    pub fn file(&self) -> &PlaceFile {
-        &self.file
+    /// The place file, where it is one.
+    pub fn file(&self) -> Option<&PlaceFile> {
+        match &self.target {
+            Target::File(file) => Some(file),
+            Target::Open(_) => None,
+        }
     }
 
     /// The scene with all pending proposals.
@@ -260,9 +311,12 @@ impl<'a> Engine<'a> {
         self.input(Input::Called(calls)).map(drop)
     }
 
-    /// Works until somebody has to decide, or nothing is left.
+    /// Works until somebody has to decide, Studio has to answer, or nothing is left.
     pub fn run(&mut self) -> Result<Due, EngineError> {
         loop {
+            if self.is_waiting_for_studio() {
+                return Ok(Due::Studio);
+            }
             let want = self.workflow().and_then(Workflow::wants);
             match want {
                 None => return Ok(Due::Nothing),
@@ -271,7 +325,10 @@ impl<'a> Engine<'a> {
                     self.approve(proposal, Approver::Mode, false)?;
                 }
                 Some(Want::Plan { call, tool, args }) => self.plan(call, &tool, &args)?,
-                Some(Want::Apply(proposals)) => self.apply(&proposals)?,
+                Some(Want::Apply(proposals)) => match self.target {
+                    Target::File(_) => self.apply(&proposals)?,
+                    Target::Open(_) => self.hand_out(&proposals)?,
+                },
                 Some(Want::Reply) => self.reply()?,
             }
         }
@@ -299,10 +356,11 @@ impl<'a> Engine<'a> {
 
     /// The base of the next plan: the file, and the pending proposals on top of it.
     fn base(&self) -> Fingerprint {
+        let base = self.target.base();
         if self.trial.is_empty() {
-            return self.file.hash().clone();
+            return base;
         }
-        let mut text = self.file.hash().to_string();
+        let mut text = base.to_string();
         for (seq, _) in &self.trial {
             let pending = self.workflow().and_then(|workflow| workflow.proposal(*seq));
             text.push('\n');
@@ -314,13 +372,20 @@ impl<'a> Engine<'a> {
     fn plan(&mut self, call: Seq, tool: &str, args: &Json) -> Result<(), EngineError> {
         let base = self.base();
         let mark = self.scene.mark();
-        let is_revert = tool == REVERT && matches!(self.driver, Driver::Calls);
-        let result = if is_revert {
+        let is_own = matches!(self.driver, Driver::Calls);
+        self.scene.begin(call);
+        let result = if is_own && tool == REVERT {
             self.plan_revert(call, args, &base)?
+        } else if is_own && tool == RESTORE {
+            self.plan_restore(call, args, &base)?
         } else {
             let seen = self.seen.get(&call);
             tools::plan(call, tool, args, &mut self.scene, &base, &self.blobs, seen)
         };
+        if self.asks_studio(call, &result) {
+            self.scene.rollback(mark);
+            return Ok(());
+        }
         let after = self.trial.iter().map(|(seq, _)| *seq).collect();
         let records = self.input(Input::Planned { call, result, after })?;
         self.keep_trial(&records, mark);
@@ -366,6 +431,7 @@ impl<'a> Engine<'a> {
             }
         };
         let outcome = revised
+            .and_then(|revised| self.all_known().map(|()| revised))
             .map_err(EngineError::from)
             .and_then(|by| self.input(Input::Revise { proposal: old, by: Box::new(by) }));
         match outcome {
@@ -400,13 +466,21 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Hands approved proposals to the target.
-    fn apply(&mut self, proposals: &[Seq]) -> Result<(), EngineError> {
+    /// Takes all back that is on trial.
+    fn drop_trial(&mut self) {
         if let Some((_, mark)) = self.trial.first() {
             self.scene.rollback(*mark);
             self.trial.clear();
         }
+    }
+
+    /// Hands approved proposals to the target.
+    fn apply(&mut self, proposals: &[Seq]) -> Result<(), EngineError> {
+        self.drop_trial();
         self.load_blobs(proposals)?;
+        let Target::File(file) = &self.target else {
+            return Ok(());
+        };
         let Some(workflow) = self.state.workflow(self.workflow) else {
             return Ok(());
         };
@@ -414,10 +488,11 @@ impl<'a> Engine<'a> {
             .iter()
             .filter_map(|seq| workflow.proposal(*seq).map(|it| (*seq, it.call, &it.proposal)))
             .collect();
-        let back = way_back(self.ledger, self.file.hash(), &approved)?;
+        let back = way_back(self.ledger, file.hash(), &approved)?;
         let start = self.scene.mark();
+        let output = file.output().display().to_string();
         let prepared =
-            match self.file.prepare(&mut self.scene, &approved, &self.blobs, back.as_ref()) {
+            match file.prepare(&mut self.scene, &approved, &self.blobs, back.as_ref()) {
                 Ok(prepared) => prepared,
                 Err(PlaceError::Changed { .. }) if self.moves < MAX_MOVES => {
                     return self.moved(proposals);
@@ -432,14 +507,16 @@ impl<'a> Engine<'a> {
         };
         let (seqs, acks): (Vec<Seq>, Vec<_>) = stored.acks.drain(..).unzip();
         let before = acks.first().and_then(|ack| ack.before.clone());
-        let file = self.file.output().display().to_string();
-        let applying = Input::Applying { proposals: seqs.clone(), file, before, acks };
+        let applying = Input::Applying { proposals: seqs.clone(), file: output, before, acks };
         let blobs = std::mem::take(&mut stored.blobs);
         if let Err(error) = self.input_with(applying, blobs) {
             self.scene.rollback(start);
             return Err(error);
         }
-        if let Err(error) = self.file.commit(stored) {
+        let Target::File(file) = &mut self.target else {
+            return Ok(());
+        };
+        if let Err(error) = file.commit(stored) {
             self.scene.rollback(start);
             return match error {
                 PlaceError::Changed { .. } if self.moves < MAX_MOVES => self.moved(&seqs),
@@ -452,11 +529,14 @@ impl<'a> Engine<'a> {
 
     /// Goes on with the file as somebody else left it: what is pending is planned again on it.
     fn moved(&mut self, proposals: &[Seq]) -> Result<(), EngineError> {
-        let (file, scene) = match self.file.reopen() {
+        let Target::File(file) = &self.target else {
+            return Ok(());
+        };
+        let (file, scene) = match file.reopen() {
             Some(Ok(opened)) => opened,
             Some(Err(error)) => return self.failed(proposals.to_vec(), error),
             None => {
-                let file = self.file.output().display().to_string();
+                let file = file.output().display().to_string();
                 return self.failed(proposals.to_vec(), PlaceError::Changed { file });
             }
         };
@@ -467,7 +547,7 @@ impl<'a> Engine<'a> {
         }
         self.moves += 1;
         self.trial.clear();
-        (self.file, self.scene) = (file, scene);
+        (self.target, self.scene) = (Target::File(file), scene);
         let reason = "The file was changed by somebody else, and this is planned again on it.";
         self.input(Input::Moved { reason: reason.to_owned() }).map(drop)
     }
@@ -505,7 +585,7 @@ impl<'a> Engine<'a> {
 /// The blobs that commands need.
 fn restored(commands: &[Command]) -> Vec<Fingerprint> {
     let blob = |command: &Command| match command {
-        Command::Restore { blob, .. } => Some(blob.clone()),
+        Command::Restore { blob, .. } => blob.clone(),
         _ => None,
     };
     commands.iter().filter_map(blob).collect()

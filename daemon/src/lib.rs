@@ -6,4 +6,5 @@ pub mod core;
 pub mod engine;
 pub mod ledger;
 pub mod providers;
+pub mod server;
 pub mod targets;

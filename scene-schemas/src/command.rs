@@ -17,6 +17,7 @@ use crate::value::Value;
 /// A stable name of an instance within one epoch of a session.
 ///
 /// - `ref:N`: instance number N of a place file, as it was read;
+/// - `studio:D`: the instance of a place that is open in Studio whose debug id is D;
 /// - `new:K`: what a command of the same proposal creates as its Kth instance;
 /// - `new:P.K`: the same, of the proposal that answers the call at ledger position P.
 ///
@@ -177,10 +178,12 @@ pub enum Command {
     },
     /// Bring back a deleted subtree. Its instances take `id` and the ids behind it, depth first.
     Restore {
-        /// The id that later commands use for its root.
+        /// The id that later commands use for its root; in an open place, the id that it had.
         id: InstanceId,
-        /// The blob that holds it: a binary model with one root.
-        blob: Fingerprint,
+        /// The blob that holds it: a binary model with one root. None in an open place, where Studio
+        /// keeps what was deleted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        blob: Option<Fingerprint>,
         /// Where it goes.
         parent: Target,
         /// Its place among the children there, from 0; behind the last one where absent.

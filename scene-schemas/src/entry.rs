@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::api::{OpenPlace, SessionId};
 use crate::command::Fingerprint;
 use crate::proposal::{Ack, Mode, Proposal};
 
@@ -114,12 +115,12 @@ pub enum Entry {
         /// Whether its call is planned again.
         again: bool,
     },
-    /// The target is about to replace the file; written before the file is touched, so that a crash
-    /// between the two can be told.
+    /// The target is about to replace the file, or Studio is told to act; written before either is
+    /// touched, so that a crash between the two can be told.
     Applying {
         /// Which proposals, in order.
         proposals: Vec<Seq>,
-        /// The file that is replaced.
+        /// The file that is replaced, or the session that acts.
         file: String,
         /// Its hash before; none where there is no such file.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -140,6 +141,16 @@ pub enum Entry {
         proposal: Seq,
         /// Why, and what to do next.
         reason: String,
+    },
+    /// A person has undone in Studio what was applied.
+    Undone {
+        /// Which proposal.
+        proposal: Seq,
+    },
+    /// A person has redone it.
+    Redone {
+        /// Which proposal.
+        proposal: Seq,
     },
     /// The workflow is over.
     Finished {
@@ -165,10 +176,57 @@ pub struct Record {
     pub entry: Entry,
 }
 
+/// Where a workflow works.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Place {
+    /// In a file.
+    File(FilePlace),
+    /// In a place that is open in Studio.
+    Open(StudioPlace),
+}
+
+impl Place {
+    /// Its name, for a person.
+    pub fn name(&self) -> String {
+        match self {
+            Self::File(FilePlace { file, out: Some(out), .. }) => format!("{file} → {out}"),
+            Self::File(FilePlace { file, .. }) => file.clone(),
+            Self::Open(StudioPlace { place, .. }) => format!("{} (open in Studio)", place.name),
+        }
+    }
+
+    /// The file, where it is one.
+    pub fn file(&self) -> Option<&FilePlace> {
+        match self {
+            Self::File(file) => Some(file),
+            Self::Open(_) => None,
+        }
+    }
+
+    /// The open place, where it is one.
+    pub fn open(&self) -> Option<&StudioPlace> {
+        match self {
+            Self::Open(open) => Some(open),
+            Self::File(_) => None,
+        }
+    }
+}
+
+/// A place that is open in Studio.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StudioPlace {
+    /// The window.
+    pub session: SessionId,
+    /// What is open there.
+    pub place: OpenPlace,
+}
+
 /// A place as a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Place {
+pub struct FilePlace {
     /// The file that was read.
     pub file: String,
     /// The file that is written; the same where absent.

@@ -218,13 +218,15 @@ pub enum DiffLine {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ack {
-    /// The file that was written.
-    pub file: String,
+    /// The file that was written; none for a place that is open in Studio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// The hash of that file before; none where there was no such file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Fingerprint>,
-    /// Its hash afterwards.
-    pub after: Fingerprint,
+    /// Its hash afterwards, where there is a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Fingerprint>,
     /// One for each command.
     pub outcomes: Vec<Outcome>,
     /// Commands that take it back, addressed as in the file that was written; what they expect are

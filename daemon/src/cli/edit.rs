@@ -103,9 +103,14 @@ fn edit(
     let exit = decide_all(&mut engine, &args.decide, &terminal, args.dry_run)?;
     let is_applied = |(_, it): (Seq, &Pending)| matches!(it.status, Status::Applied(_));
     let has_written = engine.workflow().is_some_and(|it| it.proposals().any(is_applied));
-    if exit == Exit::Done && args.out.is_some() && !args.dry_run && !has_written {
-        engine.file().copy()?;
-        let out = engine.file().output().display();
+    if exit == Exit::Done
+        && args.out.is_some()
+        && !args.dry_run
+        && !has_written
+        && let Some(file) = engine.file()
+    {
+        file.copy()?;
+        let out = file.output().display();
         say(&format!("Nothing was to be changed; {out} is a copy of {}.", args.place.display()));
     }
     engine.leave();
@@ -209,7 +214,7 @@ pub(super) fn decide_all(
         };
         show_new(engine, terminal, &mut session, asked);
         match due? {
-            Due::Nothing => break,
+            Due::Nothing | Due::Studio => break,
             Due::Decision(proposal) => {
                 if !decide_one(engine, proposal, terminal, &mut session)? {
                     engine.input(Input::Finish { outcome: Finish::NotApproved })?;
@@ -306,7 +311,7 @@ fn conclude(run: (Seq, &Workflow), terminal: &Terminal, dry_run: bool) -> Exit {
     let mut counts = Counts::default();
     for (seq, pending) in workflow.proposals() {
         match &pending.status {
-            Status::Applied(_) => counts.applied += 1,
+            Status::Applied(_) | Status::Undone(_) => counts.applied += 1,
             Status::Failed(reason) => {
                 counts.failed += 1;
                 say(&format!("error: proposal {seq} was not applied: {reason}"));

@@ -160,10 +160,7 @@ fn render(
         Some(Finish::Failed) => "failed",
         None => "not finished",
     };
-    let place = match &workflow.place.out {
-        Some(out) => format!("{} → {out}", workflow.place.file),
-        None => workflow.place.file.clone(),
-    };
+    let place = workflow.place.name();
     let mut text = format!(
         "{}  {}\n{}\n",
         style.paint(Paint::Dim, date(time)),
@@ -194,6 +191,7 @@ fn line(
         Status::Applied(_) => {
             ("applied", reverted.get(&seq).map(|by| format!("taken back by {by}")))
         }
+        Status::Undone(_) => ("undone", Some("in Studio".to_owned())),
         Status::Rejected(_) if workflow.was_revised(seq) => {
             ("changed", Some("a part or a changed form stands for it".to_owned()))
         }

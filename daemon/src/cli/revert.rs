@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::Args;
-use scene_schemas::entry::{Entry, Seq};
+use scene_schemas::entry::{Entry, Place, Seq};
 use scene_schemas::proposal::Ack;
 use serde_json::json;
 
@@ -46,14 +46,16 @@ pub(super) fn run(args: &Revert, home: &Path) -> anyhow::Result<Exit> {
         }
     }
     let Wanted { goal, proposals, last } = wanted(&ledger, Seq(args.number))?;
-    let file = PathBuf::from(&last.file);
+    let Some(file) = last.file.as_ref().map(PathBuf::from) else {
+        bail!("{number} changed a place that was open in Studio; take it back there", number = args.number);
+    };
     let opened =
         terminal.busy("Reading the place", || PlaceFile::open(&file, args.out.as_deref()))?;
-    if *opened.0.hash() != last.after {
+    if Some(opened.0.hash()) != last.after.as_ref() {
         say(&format!(
             "note: {} was changed since; what was done is taken back only where nothing else has \
              touched the same things.",
-            last.file
+            file.display()
         ));
     }
     let (mode, listener) = (args.decide.mode(), listener(args.decide.json));
@@ -72,7 +74,9 @@ fn written(ledger: &Ledger, number: Seq) -> anyhow::Result<Option<PathBuf>> {
     };
     let started = ledger.record(record.workflow)?.map(|record| record.entry);
     Ok(match started {
-        Some(Entry::Started { place, .. }) => Some(place.out.unwrap_or(place.file).into()),
+        Some(Entry::Started { place: Place::File(place), .. }) => {
+            Some(place.out.unwrap_or(place.file).into())
+        }
         _ => None,
     })
 }

@@ -53,7 +53,8 @@ pub(super) fn render((run, workflow): (Seq, &Workflow), style: Style, dry_run: b
         let _ = writeln!(text, "{what} would be applied.");
         return text;
     }
-    let _ = writeln!(text, "Applied {what} to {}", safe(&last.file));
+    let file = last.file.as_deref().unwrap_or("the place that is open in Studio");
+    let _ = writeln!(text, "Applied {what} to {}", safe(file));
     let hint = match applied.as_slice() {
         [(one, ..)] => format!("vector revert {one}"),
         _ => format!("vector revert {run} (or one of its proposals; vector log lists them)"),

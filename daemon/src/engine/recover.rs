@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use scene_schemas::Fingerprint;
-use scene_schemas::entry::{Entry, Finish, Seq};
+use scene_schemas::entry::{Entry, FilePlace, Finish, Place, Seq};
 
-use super::{Engine, EngineError, Listener};
+use super::{Driver, Engine, EngineError, Listener};
 use crate::core::workflow::{Input, State, Status, Workflow};
 use crate::ledger::{Lease, Ledger};
 use crate::targets::place::{self, PlaceFile};
@@ -20,7 +20,7 @@ pub fn recover(ledger: &Ledger, file: &Path) -> Result<Vec<String>, EngineError>
     };
     let name = file.display().to_string();
     for record in ledger.unfinished()? {
-        let Entry::Started { place, .. } = &record.entry else {
+        let Entry::Started { place: Place::File(place), .. } = &record.entry else {
             continue;
         };
         if *place.out.as_ref().unwrap_or(&place.file) != name && place.file != name {
@@ -43,10 +43,13 @@ fn settle(ledger: &Ledger, lease: Lease) -> Result<Vec<String>, EngineError> {
     let Some(workflow) = state.workflow(seq) else {
         return Ok(Vec::new());
     };
-    let input = Path::new(&workflow.place.file).to_owned();
-    let out = workflow.place.out.as_ref().map(|out| Path::new(out).to_owned());
-    let (base, started_with) = (last_hash(workflow), workflow.place.hash.clone());
-    let replaced = to_replace(workflow);
+    let Place::File(place) = &workflow.place else {
+        return Ok(Vec::new());
+    };
+    let input = Path::new(&place.file).to_owned();
+    let out = place.out.as_ref().map(|out| Path::new(out).to_owned());
+    let (base, started_with) = (last_hash(workflow, place), place.hash.clone());
+    let replaced = to_replace(workflow, place);
     let had_written = workflow.proposals().any(|(_, it)| matches!(it.status, Status::Applied(_)));
     let source = if had_written { out.as_deref().unwrap_or(&input) } else { &input };
     let opened = match PlaceFile::open(source, out.as_deref()) {
@@ -56,7 +59,7 @@ fn settle(ledger: &Ledger, lease: Lease) -> Result<Vec<String>, EngineError> {
         }
     };
     let listener: Listener<'_> = Box::new(|_| {});
-    let mut engine = Engine::resume(ledger, lease, state, opened, listener);
+    let mut engine = Engine::resume(ledger, lease, state, opened, Driver::Calls, listener);
     let mut notices = engine.settle_replaced()?;
     notices.extend(engine.settle_approved(&base, replaced.as_ref())?);
     engine.input(Input::Finish { outcome: Finish::Failed })?;
@@ -64,29 +67,29 @@ fn settle(ledger: &Ledger, lease: Lease) -> Result<Vec<String>, EngineError> {
 }
 
 /// The hash that the workflow last saw or left.
-fn last_hash(workflow: &Workflow) -> Fingerprint {
+fn last_hash(workflow: &Workflow, place: &FilePlace) -> Fingerprint {
     let written = workflow.proposals().filter_map(|(_, pending)| match &pending.status {
-        Status::Applied(ack) => Some(ack.after.clone()),
+        Status::Applied(ack) => ack.after.clone(),
         _ => None,
     });
-    written.last().unwrap_or_else(|| workflow.place.hash.clone())
+    written.last().unwrap_or_else(|| place.hash.clone())
 }
 
 /// The hash that the file has which the workflow was to replace next.
-fn to_replace(workflow: &Workflow) -> Option<Fingerprint> {
+fn to_replace(workflow: &Workflow, place: &FilePlace) -> Option<Fingerprint> {
     let has_written = workflow.proposals().any(|(_, it)| matches!(it.status, Status::Applied(_)));
-    match &workflow.place.out {
-        Some(_) if !has_written => workflow.place.replaces.clone(),
-        _ => Some(last_hash(workflow)),
+    match &place.out {
+        Some(_) if !has_written => place.replaces.clone(),
+        _ => Some(last_hash(workflow, place)),
     }
 }
 
 impl Engine<'_> {
     /// Notes what had been done when the process stopped: the file is what it was to become.
     fn settle_replaced(&mut self) -> Result<Vec<String>, EngineError> {
-        let now = place::hash(self.file.output()).ok();
+        let now = self.file().and_then(|file| place::hash(file.output()).ok());
         let done: Vec<Seq> = self.pending(|status| match status {
-            Status::Applying(ack) => Some(&ack.after) == now.as_ref(),
+            Status::Applying(ack) => now.is_some() && ack.after == now,
             _ => false,
         });
         if done.is_empty() {
@@ -109,7 +112,8 @@ impl Engine<'_> {
         if approved.is_empty() {
             return Ok(Vec::new());
         }
-        if self.file.hash() != base || self.file.replaces() != replaced {
+        let is_as_left = |file: &PlaceFile| file.hash() == base && file.replaces() == replaced;
+        if !self.file().is_some_and(is_as_left) {
             let was_begun = self.pending(|status| matches!(status, Status::Applying(_)));
             let reason = if was_begun.is_empty() {
                 "The file was changed after this was approved; ask for it again."

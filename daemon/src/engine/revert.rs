@@ -1,6 +1,9 @@
 //! The way back from what was applied: inverse commands, and the bytes themselves where they are known.
 
-use scene_schemas::entry::Seq;
+use std::collections::{HashMap, hash_map};
+
+use scene_schemas::api::SessionId;
+use scene_schemas::entry::{Entry, Seq};
 use scene_schemas::proposal::{Ack, Proposal};
 use scene_schemas::{Command, Fingerprint};
 use serde_json::Value as Json;
@@ -13,7 +16,7 @@ use crate::core::scene::Patch;
 use crate::core::tools::Plan;
 use crate::core::workflow::{State, Status, Workflow};
 use crate::ledger::Ledger;
-use crate::targets::place::WayBack;
+use crate::targets::place::{PlaceFile, WayBack};
 
 impl Engine<'_> {
     /// Plans the way back from an applied proposal.
@@ -32,12 +35,16 @@ impl Engine<'_> {
             Ok(found) => found,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let place = self.file.place().file;
-        if ack.file != place {
-            return Ok(refuse!("Proposal {seq} changed {}, which is not {place}.", ack.file));
+        let here = self.file().map(|file| file.place().file);
+        if ack.file != here {
+            let named = |file: &Option<String>| {
+                file.clone().unwrap_or_else(|| "a place that is open in Studio".to_owned())
+            };
+            let (there, here) = (named(&ack.file), named(&here));
+            return Ok(refuse!("Proposal {seq} changed {there}, which is not {here}."));
         }
         self.fetch(restored(&ack.inverse))?;
-        let is_as_left = ack.after == *self.file.hash();
+        let is_as_left = ack.after.as_ref() == self.file().map(PlaceFile::hash);
         self.scene.begin(call);
         let mut draft = Draft::new(&mut self.scene, &self.blobs);
         draft.title(format!("Revert proposal {seq}: {title}"));
@@ -54,6 +61,74 @@ impl Engine<'_> {
             Plan::Propose(Box::new(proposal), Json::Null)
         }))
     }
+}
+
+impl Engine<'_> {
+    /// Plans the way back to a checkpoint of an open place: all that was applied in it since, newest
+    /// first, as one proposal.
+    pub(super) fn plan_restore(
+        &mut self,
+        call: Seq,
+        args: &Json,
+        base: &Fingerprint,
+    ) -> Result<Result<Plan, Refusal>, EngineError> {
+        let checkpoint = args.get("checkpoint").and_then(Json::as_u64).map(Seq);
+        let Some((checkpoint, studio)) = checkpoint.zip(self.studio()) else {
+            return Ok(refuse!("`checkpoint` is the position of a checkpoint of this open place."));
+        };
+        let since = applied_since(self.ledger, checkpoint, &studio.place().session)?;
+        if since.is_empty() {
+            return Ok(refuse!("Nothing was applied since checkpoint {checkpoint}."));
+        }
+        self.scene.begin(call);
+        let mut draft = Draft::new(&mut self.scene, &self.blobs);
+        draft.title(format!("Go back to checkpoint {checkpoint}"));
+        draft.goes_back();
+        for (seq, ack) in since {
+            for command in ack.inverse {
+                if let Err(refusal) = draft.push(command) {
+                    let why = for_person(&refusal.0);
+                    return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
+                }
+            }
+        }
+        Ok(draft.finish(base).map(|proposal| Plan::Propose(Box::new(proposal), Json::Null)))
+    }
+}
+
+/// What was applied in a session since a position and still is, newest first.
+fn applied_since(
+    ledger: &Ledger,
+    since: Seq,
+    session: &SessionId,
+) -> Result<Vec<(Seq, Ack)>, EngineError> {
+    let mut found = Vec::new();
+    let mut states: HashMap<Seq, State> = HashMap::new();
+    for record in ledger.read(since, usize::MAX)? {
+        let Entry::Applied { proposal, .. } = record.entry else {
+            continue;
+        };
+        let state = match states.entry(record.workflow) {
+            hash_map::Entry::Occupied(known) => known.into_mut(),
+            hash_map::Entry::Vacant(new) => {
+                let mut state = State::default();
+                for record in ledger.workflow(record.workflow)? {
+                    state.apply(&record);
+                }
+                new.insert(state)
+            }
+        };
+        let workflow = state.workflow(record.workflow);
+        let is_here = workflow
+            .and_then(|it| it.place.open())
+            .is_some_and(|open| open.session == *session);
+        let pending = workflow.filter(|_| is_here).and_then(|it| it.proposal(proposal));
+        if let Some(Status::Applied(ack)) = pending.map(|pending| &pending.status) {
+            found.push((proposal, ack.as_ref().clone()));
+        }
+    }
+    found.reverse();
+    Ok(found)
 }
 
 /// Drafts a command of an inverse. The file may have moved on, and so may its numbers; paths,
@@ -110,7 +185,7 @@ pub(super) fn way_back(
         let Some(Ok((_, ack))) = first.map(|seq| applied(ledger, seq)).transpose()? else {
             return Ok(None);
         };
-        let Some(bytes) = ack.bytes.as_ref().filter(|_| back.hash == ack.after) else {
+        let Some(bytes) = ack.bytes.as_ref().filter(|_| Some(&back.hash) == ack.after.as_ref()) else {
             return Ok(None);
         };
         let Some(patch) = ledger.blob(&bytes.patch)?.as_deref().and_then(Patch::read) else {

@@ -164,6 +164,12 @@ impl Ledger {
         self.records(UNFINISHED, [])
     }
 
+    /// The newest `started` records, newest first, at most `limit` of them.
+    pub fn started(&self, limit: usize) -> Result<Vec<Record>, LedgerError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.records("WHERE e.kind = 'started' ORDER BY e.seq DESC LIMIT ?1", [limit])
+    }
+
     /// Lease a workflow to this process until the lease is dropped or the process ends, however it
     /// ends. None where another holds it.
     pub fn lease(&self, workflow: Seq) -> Result<Option<Lease>, LedgerError> {

@@ -3,4 +3,5 @@
 
 mod disk;
 pub mod place;
+pub mod studio;
 pub mod text;

@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use scene_schemas::entry::{Place, Seq};
+use scene_schemas::entry::{FilePlace, Seq};
 use scene_schemas::proposal::{Ack, Bytes, Outcome, Proposal};
 use scene_schemas::{Command, Fingerprint, Hashing};
 use tempfile::NamedTempFile;
@@ -192,9 +192,9 @@ impl PlaceFile {
     }
 
     /// How the ledger names the place.
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> FilePlace {
         let is_elsewhere = self.output != self.input;
-        Place {
+        FilePlace {
             file: show(&self.input),
             out: is_elsewhere.then(|| show(&self.output)),
             hash: self.hash.clone(),
@@ -328,9 +328,9 @@ impl PlaceFile {
                 })?;
             stored.blobs.extend(blobs.into_values());
             let ack = Ack {
-                file: file.clone(),
+                file: Some(file.clone()),
                 before: self.replaces.clone(),
-                after: stored.after.clone(),
+                after: Some(stored.after.clone()),
                 outcomes,
                 inverse: commands,
                 witnesses,

@@ -35,8 +35,10 @@ impl Stood {
         let is_one_of_several =
             |path: &InstancePath| path.segments.iter().any(|segment| segment.index.is_some());
         let path = scene.path(node);
-        let is_unsure = is_one_of_several(&path)
-            || others.iter().any(|other| is_one_of_several(&scene.path(*other)));
+        // In an open place ids stay what they are.
+        let is_unsure = !scene.is_open()
+            && (is_one_of_several(&path)
+                || others.iter().any(|other| is_one_of_several(&scene.path(*other))));
         let all = std::iter::once(node).chain(others.iter().copied());
         let witness = is_unsure.then(|| scene.witness(all));
         Self { node, path, witness }
@@ -44,7 +46,7 @@ impl Stood {
 
     /// One that goes, with all that is below it.
     fn whole(scene: &Scene, node: Node) -> Self {
-        let witness = Some(scene.witness(scene.subtree(node)));
+        let witness = (!scene.is_open()).then(|| scene.witness(scene.subtree(node)));
         Self { node, path: scene.path(node), witness }
     }
 }
@@ -299,6 +301,18 @@ impl Writer<'_> {
     }
 
     fn restore(&mut self, node: Node, parent: Target, index: u32) -> Result<Command, Refusal> {
+        if self.scene.is_open() {
+            // Studio keeps what was deleted, and all below it, under their ids.
+            return Ok(Command::Restore {
+                id: self.scene.written_id(node),
+                blob: None,
+                parent,
+                index: None,
+                class: self.scene.class(node).to_owned(),
+                name: self.scene.name(node).to_owned(),
+                count: self.scene.subtree(node).count() as u32,
+            });
+        }
         let bytes = self.scene.encode_subtree(node).map_err(Refusal::new)?;
         let blob = Fingerprint::of(&bytes);
         self.inverse.blobs.insert(blob.clone(), bytes);
@@ -311,7 +325,7 @@ impl Writer<'_> {
         }
         Ok(Command::Restore {
             id,
-            blob,
+            blob: Some(blob),
             parent,
             index: Some(index),
             class: self.scene.class(node).to_owned(),

@@ -92,7 +92,12 @@ fn performed(
             scene.delete(node);
             Ok(Done { node, back: back.map(|back| back.after_delete(scene)) })
         }
-        Command::Restore { blob, parent, index, .. } => {
+        Command::Restore { id, blob: None, parent, .. } => {
+            let parent = scene.locate(parent)?;
+            let node = scene.bring_back(id, parent)?;
+            Ok(Done { node, back: keep.then(|| Back::made(scene, node)) })
+        }
+        Command::Restore { blob: Some(blob), parent, index, .. } => {
             let parent = scene.locate(parent)?;
             let Some(bytes) = blobs.get(blob) else {
                 return refuse!(

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use rbx_dom_weak::{Ustr, ustr};
 use rbx_types::{Content, ContentType, Variant};
 use rustc_hash::{FxHashMap, FxHashSet};
-use scene_schemas::Value;
 use scene_schemas::entry::Seq;
+use scene_schemas::{InstanceId, Value};
 
 use super::codec::{CodecError, Format};
 use super::edits::Edit;
@@ -54,6 +54,9 @@ enum Done {
         parent: u32,
         index: u32,
     },
+    Returned {
+        node: u32,
+    },
 }
 
 /// A moment in the history of a scene.
@@ -82,6 +85,17 @@ impl Subtree {
 
 /// Properties that name an instance for the engine and that no two instances may share.
 pub(super) const UNIQUE: [&str; 2] = ["UniqueId", "HistoryId"];
+
+impl Journal {
+    pub(super) fn is_empty(&self) -> bool {
+        self.done.is_empty()
+    }
+
+    /// Who points to whom is another matter by now.
+    pub(super) fn forget_pointers(&mut self) {
+        self.pointers = None;
+    }
+}
 
 impl Scene {
     /// From now on `new:K` means what this proposal creates.
@@ -119,6 +133,7 @@ impl Scene {
             }
             Done::Renamed { node, before } => self.tree.rename(node, &before),
             Done::Inserted { node } => self.take_out(node),
+            Done::Returned { node } => self.tree.unlink(node),
             Done::Moved { node, parent, index } => {
                 self.tree.unlink(node);
                 self.tree.link(node, parent, Some(index as usize));
@@ -248,6 +263,27 @@ impl Scene {
         self.drop_taken_ids(node);
         self.enter(node);
         Node(node)
+    }
+
+    /// Brings back what went from an open place, which keeps it.
+    ///
+    /// # Errors
+    /// It is not known, or is there.
+    pub fn bring_back(&mut self, id: &InstanceId, parent: Node) -> Result<Node, Refusal> {
+        let known = self.by_id(id).filter(|_| self.is_open());
+        let Some(node) = known.filter(|node| self.parent(*node).is_none()) else {
+            return refuse!("What was deleted is no longer at hand; Studio was closed since.");
+        };
+        self.tree.link(node.0, parent.0, None);
+        self.journal.done.push(Done::Returned { node: node.0 });
+        Ok(node)
+    }
+
+    /// Says what an applied proposal's instances are called in the place.
+    pub fn known_as(&mut self, scope: Seq, k: u32, id: &InstanceId) {
+        if let Some(node) = self.by_id(id) {
+            self.created_by_id.insert((scope, k), node.0);
+        }
     }
 
     /// Copies subtrees of another scene, whose roots are not linked to anybody yet; gives the first.

@@ -1,5 +1,5 @@
-//! The file that a scene was read from, in either format: what it says of an instance, and how a new
-//! one is made of it.
+//! What a scene was read from, a file in either format or an open place: what it says of an instance,
+//! and how a new file is made of it.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use super::binary::{self, Binary};
 use super::changes::Changes;
 use super::codec::{self, CodecError, Format};
 use super::ids::{self, Ids};
+use super::mirror::Mirror;
 use super::pieces::Pieces;
 use super::tree::Tree;
 use super::xml::{self, Xml};
@@ -20,6 +21,8 @@ use super::xml::{self, Xml};
 pub(super) enum File {
     Binary(Box<Binary>),
     Xml(Box<Xml>),
+    /// No file: a place that is open in Studio.
+    Open(Box<Mirror>),
 }
 
 impl File {
@@ -55,7 +58,7 @@ impl File {
 
     pub(super) fn format(&self) -> Format {
         match self {
-            Self::Binary(_) => Format::Binary,
+            Self::Binary(_) | Self::Open(_) => Format::Binary,
             Self::Xml(_) => Format::Xml,
         }
     }
@@ -64,14 +67,16 @@ impl File {
         match self {
             Self::Binary(binary) => binary.bytes(),
             Self::Xml(xml) => xml.bytes(),
+            Self::Open(_) => &[],
         }
     }
 
     /// The properties that it has for an instance, hidden ones too.
-    pub(super) fn keys(&self, node: u32) -> Cow<'_, [Ustr]> {
+    pub(super) fn keys(&self, node: u32, class: &str) -> Cow<'_, [Ustr]> {
         match self {
             Self::Binary(binary) => Cow::Borrowed(binary.keys(node)),
             Self::Xml(xml) => Cow::Owned(xml.keys(node)),
+            Self::Open(mirror) => Cow::Owned(mirror.keys(node, class)),
         }
     }
 
@@ -80,14 +85,20 @@ impl File {
         match self {
             Self::Binary(binary) => binary.value(node, key),
             Self::Xml(xml) => xml.value(node, key),
+            Self::Open(mirror) => mirror.value(node, key).cloned(),
         }
     }
 
     /// Visits what it has for all properties of an instance that can be shown.
-    pub(super) fn each(&self, node: u32, visit: &mut dyn FnMut(Ustr, Variant)) {
+    pub(super) fn each(&self, node: u32, class: &str, visit: &mut dyn FnMut(Ustr, Variant)) {
         match self {
             Self::Binary(binary) => binary.each(node, visit),
             Self::Xml(xml) => xml.each(node, visit),
+            Self::Open(mirror) => {
+                for key in mirror.keys(node, class) {
+                    mirror.value(node, key).cloned().into_iter().for_each(|it| visit(key, it));
+                }
+            }
         }
     }
 
@@ -96,6 +107,7 @@ impl File {
         match self {
             Self::Binary(binary) => binary.pointing(node),
             Self::Xml(xml) => xml.pointing(node),
+            Self::Open(mirror) => mirror.pointing(node),
         }
     }
 
@@ -104,6 +116,7 @@ impl File {
         match self {
             Self::Binary(binary) => binary.text(node, key).map(String::from_utf8_lossy),
             Self::Xml(xml) => xml.text(node, key),
+            Self::Open(mirror) => mirror.text(node, key).map(Cow::Borrowed),
         }
     }
 
@@ -112,6 +125,7 @@ impl File {
         match self {
             Self::Binary(binary) => binary.references(),
             Self::Xml(xml) => xml.references(),
+            Self::Open(mirror) => mirror.references(),
         }
     }
 
@@ -120,6 +134,7 @@ impl File {
         match self {
             Self::Binary(binary) => binary.referent(node).map(|it| Cow::Owned(it.to_string())),
             Self::Xml(xml) => xml.id(node),
+            Self::Open(mirror) => mirror.id(node),
         }
     }
 
@@ -128,6 +143,7 @@ impl File {
         match self {
             Self::Binary(binary) => binary.node(id.parse().ok()?),
             Self::Xml(xml) => xml.node(id),
+            Self::Open(mirror) => mirror.node(id),
         }
     }
 
@@ -136,6 +152,7 @@ impl File {
         match self {
             Self::Binary(binary) => u32::try_from(binary.highest()).map_or(0, ids::after),
             Self::Xml(xml) => xml.next_number(),
+            Self::Open(_) => 0,
         }
     }
 
@@ -144,13 +161,14 @@ impl File {
         match self {
             Self::Binary(binary) => id.parse().is_ok_and(|it| binary.is_taken(it)),
             Self::Xml(xml) => xml.is_taken(id),
+            Self::Open(mirror) => mirror.node(id).is_some(),
         }
     }
 
     /// What the file calls an instance of a number.
     pub(super) fn called(&self, number: u32) -> String {
         match self {
-            Self::Binary(_) => number.to_string(),
+            Self::Binary(_) | Self::Open(_) => number.to_string(),
             Self::Xml(xml) => xml.called(number),
         }
     }
@@ -159,7 +177,7 @@ impl File {
     pub(super) fn fixed(&self, class: u32) -> Option<String> {
         match self {
             Self::Binary(binary) => binary.fixed(class),
-            Self::Xml(_) => None,
+            Self::Xml(_) | Self::Open(_) => None,
         }
     }
 
@@ -168,6 +186,7 @@ impl File {
         match self {
             Self::Binary(binary) => binary.not_understood(),
             Self::Xml(xml) => xml.not_understood(),
+            Self::Open(_) => Vec::new(),
         }
     }
 
@@ -179,6 +198,9 @@ impl File {
         match self {
             Self::Binary(binary) => binary.write(changes, ids),
             Self::Xml(xml) => xml.write(changes, ids),
+            Self::Open(_) => {
+                Err(CodecError::Write("a place that is open in Studio is not a file".to_owned()))
+            }
         }
     }
 }

@@ -19,6 +19,7 @@ mod flat;
 mod ids;
 mod interner;
 pub mod merge;
+mod mirror;
 mod pieces;
 mod read;
 pub mod reflection;
@@ -52,6 +53,7 @@ use crate::core::refusal::{Refusal, did_you_mean, refuse};
 
 pub use self::change::{Mark, Subtree};
 pub use self::codec::{CodecError, Format, READERS};
+pub use self::mirror::{Missing, Torn};
 pub use self::pieces::Patch;
 pub use self::read::{Owner, read_property, read_props};
 
@@ -302,7 +304,8 @@ impl Scene {
     /// The stored properties of an instance, hidden ones too.
     fn keys(&self, node: u32) -> Vec<Ustr> {
         let is_set = |key: Ustr| matches!(self.edit(node, key), Edit::Set(_));
-        let read = self.base(node).map_or_else(Cow::default, |base| self.file.keys(base));
+        let class = self.tree.class_name(node);
+        let read = self.base(node).map_or_else(Cow::default, |base| self.file.keys(base, class));
         let stays = |key: &Ustr| matches!(self.edit(node, *key), Edit::None);
         let mut keys: Vec<Ustr> = read.iter().copied().filter(stays).collect();
         let columns = self.edits.of_class(self.tree.class(node));
@@ -314,7 +317,7 @@ impl Scene {
     fn properties(&self, node: Node) -> Vec<(Ustr, Variant)> {
         let mut all = Vec::new();
         if let Some(base) = self.base(node.0) {
-            self.file.each(base, &mut |key, value| {
+            self.file.each(base, self.class(node), &mut |key, value| {
                 if self.edit(node.0, key) == Edit::None {
                     all.push((key, value));
                 }
@@ -523,8 +526,12 @@ impl Scene {
             return InstanceId("game".to_owned());
         }
         match self.file_id(node.0) {
+            Some(id) if self.is_open() => InstanceId(format!("{}{id}", mirror::PREFIX)),
             Some(id) => InstanceId(format!("ref:{id}")),
-            None => InstanceId(format!("ref:#{}", node.0)),
+            None => match self.created.get(&node.0).filter(|_| self.is_open()) {
+                Some((scope, k)) => InstanceId(format!("new:{scope}.{k}")),
+                None => InstanceId(format!("ref:#{}", node.0)),
+            },
         }
     }
 
@@ -534,7 +541,8 @@ impl Scene {
         if text == "game" {
             return Some(self.root());
         }
-        if let Some(id) = text.strip_prefix("ref:") {
+        let prefix = if self.is_open() { mirror::PREFIX } else { "ref:" };
+        if let Some(id) = text.strip_prefix(prefix) {
             return self.by_written_id(id).map(Node);
         }
         let local = text.strip_prefix("new:")?;

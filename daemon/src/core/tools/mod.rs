@@ -6,15 +6,19 @@
 
 mod apply_edit;
 mod apply_patch;
+mod capture_viewport;
 mod clone_instance;
 mod complete;
 mod create_instance;
 mod delete_instance;
 mod final_message;
 mod find_instances;
+mod get_active_script;
 mod get_properties;
 mod list_children;
 mod list_code_definition_names;
+mod list_open_documents;
+mod list_selection;
 mod message;
 mod move_instance;
 mod open_or_create_script;
@@ -22,6 +26,7 @@ mod propose_changes;
 mod read_script;
 mod rename_instance;
 mod replace_text;
+mod reveal;
 mod search_files;
 mod set_properties;
 mod show_diff;
@@ -31,11 +36,13 @@ mod write_script;
 
 mod args;
 mod print;
+mod told;
 
 #[cfg(test)]
 mod tests;
 
 use scene_schemas::Fingerprint;
+use scene_schemas::api::Wanted;
 use scene_schemas::entry::{Phase, Seq};
 use scene_schemas::proposal::Proposal;
 use schemars::Schema;
@@ -46,6 +53,7 @@ use crate::core::refusal::{Refusal, did_you_mean, refuse};
 use crate::core::scene::Scene;
 
 pub use self::print::print;
+pub use self::told::told;
 
 /// All tools, in the order in which a model reads them.
 pub static TOOLS: &[Tool] = &[
@@ -55,6 +63,11 @@ pub static TOOLS: &[Tool] = &[
     read_script::TOOL,
     search_files::TOOL,
     list_code_definition_names::TOOL,
+    get_active_script::TOOL,
+    list_selection::TOOL,
+    list_open_documents::TOOL,
+    reveal::TOOL,
+    capture_viewport::TOOL,
     open_or_create_script::TOOL,
     create_instance::TOOL,
     clone_instance::TOOL,
@@ -95,6 +108,8 @@ pub enum Run {
     Read(fn(Json, &Scene) -> Result<Json, Refusal>),
     /// It drafts a change.
     Change(fn(Json, &mut Draft<'_>) -> Result<Json, Refusal>),
+    /// It asks Studio.
+    Fetch(fn(Json, &Scene) -> Result<Wanted, Refusal>),
     /// It says something to the person or about the work.
     Talk(fn(Json) -> Result<Talk, Refusal>),
 }
@@ -137,6 +152,8 @@ pub enum Plan {
     Answer(Json),
     /// A change to decide upon, and what the model is told besides.
     Propose(Box<Proposal>, Json),
+    /// Something that only Studio can tell; nothing changes.
+    Fetch(Wanted),
     /// Something that was said.
     Talk(Talk),
 }
@@ -172,6 +189,11 @@ pub fn plan(
     match tool.run {
         Run::Read(read) => read(args, scene).map(Plan::Answer).map_err(named),
         Run::Talk(talk) => talk(args).map(Plan::Talk).map_err(named),
+        Run::Fetch(_) if !scene.is_open() => refuse!(
+            "{name}: This place is a file, and not open in Studio. list_children and read_script \
+             read it."
+        ),
+        Run::Fetch(fetch) => fetch(args, scene).map(Plan::Fetch).map_err(named),
         Run::Change(change) => {
             scene.begin(call);
             let mark = scene.mark();
@@ -193,7 +215,7 @@ pub fn run_change(name: &str, args: &Json, draft: &mut Draft<'_>) -> Result<Json
     match find(name)?.run {
         Run::Change(change) => change(args::without_session(args.clone()), draft)
             .map_err(|refusal| Refusal(format!("{name}: {}", refusal.0))),
-        Run::Read(_) | Run::Talk(_) => refuse!("`{name}` changes nothing; name a tool that does."),
+        Run::Read(_) | Run::Talk(_) | Run::Fetch(_) => refuse!("`{name}` changes nothing; name a tool that does."),
     }
 }
 

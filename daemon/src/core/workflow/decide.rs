@@ -87,6 +87,20 @@ pub enum Input {
         /// Why.
         reason: String,
     },
+    /// Studio did it, and says how what it made is called.
+    Acted {
+        /// Which proposal.
+        proposal: Seq,
+        /// What it did.
+        ack: Box<Ack>,
+    },
+    /// A person has undone in Studio what was applied, or redone it.
+    Undone {
+        /// Which proposal.
+        proposal: Seq,
+        /// Whether it was redone.
+        again: bool,
+    },
     /// The place is another one by now: what is pending is planned again.
     Moved {
         /// Why.
@@ -129,6 +143,13 @@ pub fn decide(state: &State, workflow: Seq, input: Input) -> Result<Vec<Entry>, 
             Ok(vec![Entry::Applying { proposals, file, before, acks }])
         }
         Input::Applied(proposals) => Ok(applied(workflow, &proposals)),
+        Input::Acted { proposal, ack } => match workflow.proposals.get(&proposal) {
+            Some(Pending { status: Status::Applying(_), .. }) => {
+                Ok(vec![Entry::Applied { proposal, ack }])
+            }
+            _ => Ok(Vec::new()),
+        },
+        Input::Undone { proposal, again } => Ok(undone(workflow, proposal, again)),
         Input::Failed { proposals, reason } => {
             let failed = |proposal| Entry::Failed { proposal, reason: reason.clone() };
             Ok(proposals.into_iter().map(failed).collect())
@@ -183,6 +204,8 @@ fn planned(
     Ok(match result {
         Err(refusal) => vec![Entry::Refused { call, reason: refusal.0 }],
         Ok(Plan::Answer(answer)) => vec![Entry::Answered { call, answer }],
+        // The shell asks, and says what was told.
+        Ok(Plan::Fetch(_)) => Vec::new(),
         Ok(Plan::Talk(talk)) => talked(workflow, call, talk),
         Ok(Plan::Propose(mut proposal, answer)) => {
             if let Some(reason) = offered_before(workflow, &proposal) {
@@ -273,7 +296,10 @@ fn waiting(workflow: &Workflow, proposal: Seq) -> Result<&Pending, Refusal> {
     };
     match &pending.status {
         Status::Waiting => Ok(pending),
-        Status::Approved | Status::Applying(_) | Status::Applied(_) => {
+        Status::Approved
+        | Status::Applying(_)
+        | Status::Applied(_)
+        | Status::Undone(_) => {
             refuse!("Proposal {proposal} was approved already.")
         }
         Status::Rejected(_) => refuse!("Proposal {proposal} was rejected already."),
@@ -349,6 +375,15 @@ fn applied(workflow: &Workflow, proposals: &[Seq]) -> Vec<Entry> {
             _ => None,
         })
         .collect()
+}
+
+/// What Studio's undo says of a proposal, where it says something new.
+fn undone(workflow: &Workflow, proposal: Seq, again: bool) -> Vec<Entry> {
+    match workflow.proposals.get(&proposal).map(|pending| &pending.status) {
+        Some(Status::Applied(_)) if !again => vec![Entry::Undone { proposal }],
+        Some(Status::Undone(_)) if again => vec![Entry::Redone { proposal }],
+        _ => Vec::new(),
+    }
 }
 
 fn moved(workflow: &Workflow, reason: &str) -> Vec<Entry> {

@@ -6,6 +6,7 @@
 //! not part of the state.
 
 mod decide;
+mod events;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +20,7 @@ use crate::core::policy;
 use crate::core::prompt::{Outcome, Prompt, Turn};
 
 pub use self::decide::{CALLS, Input, decide};
+pub use self::events::events;
 
 /// Everything that was read from the ledger so far.
 #[derive(Debug, Default)]
@@ -92,6 +94,8 @@ pub enum Status {
     Applying(Box<Ack>),
     /// The target did it.
     Applied(Box<Ack>),
+    /// The target did it, and a person has undone it in Studio.
+    Undone(Box<Ack>),
     /// A person said no.
     Rejected(Option<String>),
     /// It lost its base or its run.
@@ -268,6 +272,9 @@ impl Workflow {
             Entry::Applied { proposal, ack } => {
                 self.become_(*proposal, Status::Applied(ack.clone()));
             }
+            Entry::Undone { proposal } | Entry::Redone { proposal } => {
+                self.undone(*proposal, matches!(entry, Entry::Redone { .. }));
+            }
             Entry::Failed { proposal, reason } => {
                 self.become_(*proposal, Status::Failed(reason.clone()));
             }
@@ -281,6 +288,16 @@ impl Workflow {
     fn settle(&mut self, call: Seq, status: CallStatus) {
         if let Some(call) = self.calls.get_mut(&call) {
             call.status = status;
+        }
+    }
+
+    fn undone(&mut self, proposal: Seq, again: bool) {
+        let Some(pending) = self.proposals.get_mut(&proposal) else {
+            return;
+        };
+        if let Status::Applied(ack) | Status::Undone(ack) = &pending.status {
+            let ack = ack.clone();
+            pending.status = if again { Status::Applied(ack) } else { Status::Undone(ack) };
         }
     }
 
@@ -299,21 +316,24 @@ impl Workflow {
                 return Some(Want::Plan { call: *seq, tool, args });
             }
             let waiting = self.proposals.iter().find(|(_, p)| p.status == Status::Waiting);
-            if let Some((seq, pending)) = waiting {
+            // A file is written once for all; Studio takes each change for itself.
+            let is_due = self.place.open().is_some() && self.approved().next().is_some();
+            if let Some((seq, pending)) = waiting.filter(|_| !is_due) {
                 let by_mode = policy::lets_through(self.mode, &pending.proposal);
                 return Some(if by_mode { Want::ApproveByMode(*seq) } else { Want::Ask(*seq) });
             }
         }
-        let approved: Vec<Seq> = self
-            .proposals
-            .iter()
-            .filter(|(_, p)| matches!(p.status, Status::Approved | Status::Applying(_)))
-            .map(|(seq, _)| *seq)
-            .collect();
+        let approved: Vec<Seq> = self.approved().collect();
         if !approved.is_empty() {
             return Some(Want::Apply(approved));
         }
         if self.finished.is_some() { None } else { Some(Want::Reply) }
+    }
+
+    /// The proposals that somebody said yes to and that are not done.
+    fn approved(&self) -> impl Iterator<Item = Seq> {
+        let is_due = |status: &Status| matches!(status, Status::Approved | Status::Applying(_));
+        self.proposals.iter().filter(move |(_, it)| is_due(&it.status)).map(|(seq, _)| *seq)
     }
 
     /// What the driver is sent.
@@ -343,6 +363,9 @@ impl Workflow {
                 let pending = self.proposals.get(seq)?;
                 match &pending.status {
                     Status::Applied(_) => Outcome::Done(Self::applied(pending, answer.clone())),
+                    Status::Undone(_) => Outcome::Refused(
+                        "It was done, and then the person has undone it in Studio.".to_owned(),
+                    ),
                     Status::Rejected(reason) => Outcome::Refused(match reason {
                         Some(reason) => format!("The person said no: {reason}"),
                         None => "The person said no.".to_owned(),

@@ -1,0 +1,25 @@
+//! `list_open_documents`: the scripts that are open in Studio's editor.
+
+use scene_schemas::Bounded;
+use scene_schemas::api::Wanted;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Run, Tool, args};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "list_open_documents",
+    about: "Lists the scripts that the person has open in Studio's editor: path and isDirty.",
+    schema: args::schema::<Args>,
+    run: Run::Fetch(|json, _| {
+        let Args { max_count } = args::read(json)?;
+        Ok(Wanted::Documents { max: max_count.map_or(100, Bounded::get) as u32 })
+    }),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    /// At most so many; 100 where absent.
+    max_count: Option<Bounded<1, 100>>,
+}

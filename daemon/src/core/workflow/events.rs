@@ -1,0 +1,109 @@
+//! What an entry is to those who watch: the stream as a reading of the ledger.
+
+use scene_schemas::api::{Event, ProposalStatus};
+use scene_schemas::entry::{Entry, Record};
+use serde_json::Value as Json;
+
+use super::Status;
+
+/// How much of arguments and answers is shown, in characters.
+const BRIEF: usize = 200;
+
+/// The events of a record, in order.
+pub fn events(record: &Record) -> Vec<Event> {
+    let seq = record.seq;
+    let changed = |proposal, status, by, reason: Option<&String>| {
+        vec![Event::ProposalChanged { proposal, status, by, reason: reason.cloned() }]
+    };
+    match &record.entry {
+        Entry::Started { place, goal, driver, mode } => vec![Event::Asked {
+            session: place.open().map(|open| open.session.clone()),
+            text: goal.clone(),
+            driver: driver.clone(),
+            mode: *mode,
+        }],
+        Entry::Said { text, .. } => {
+            vec![Event::AssistantStart {}, Event::AssistantFinal { text: text.clone() }]
+        }
+        Entry::Called { tool, args } => {
+            vec![Event::ToolParsed { call: seq, tool: tool.clone(), brief: brief(args) }]
+        }
+        Entry::Answered { call, answer } => vec![
+            Event::ToolValid { call: *call },
+            Event::ToolStarted { call: *call },
+            Event::ToolResult { call: *call, brief: brief(answer) },
+        ],
+        Entry::Refused { call, reason } => {
+            vec![Event::ToolError { call: *call, reason: reason.clone() }]
+        }
+        Entry::Planned { steps, notes, .. } => {
+            vec![Event::Plan { steps: steps.clone(), notes: notes.clone() }]
+        }
+        Entry::Proposed { call, proposal, .. } => vec![
+            Event::ToolValid { call: *call },
+            Event::ToolStarted { call: *call },
+            Event::ProposalMapped {
+                call: *call,
+                proposal: seq,
+                title: proposal.title.clone(),
+                class: proposal.class,
+                from: proposal.from,
+            },
+        ],
+        Entry::Applying { .. } => Vec::new(),
+        Entry::Approved { proposal, by, .. } => {
+            changed(*proposal, ProposalStatus::Approved, Some(*by), None)
+        }
+        Entry::Rejected { proposal, reason } => {
+            changed(*proposal, ProposalStatus::Rejected, None, reason.as_ref())
+        }
+        Entry::Withdrawn { proposal, reason, .. } => {
+            changed(*proposal, ProposalStatus::Withdrawn, None, Some(reason))
+        }
+        Entry::Applied { proposal, .. } | Entry::Redone { proposal } => {
+            changed(*proposal, ProposalStatus::Applied, None, None)
+        }
+        Entry::Undone { proposal } => changed(*proposal, ProposalStatus::Undone, None, None),
+        Entry::Failed { proposal, reason } => {
+            changed(*proposal, ProposalStatus::Failed, None, Some(reason))
+        }
+        Entry::Finished { outcome, summary } => {
+            vec![Event::Done { outcome: *outcome, summary: summary.clone() }]
+        }
+    }
+}
+
+fn brief(json: &Json) -> String {
+    let text = match json {
+        Json::Null => String::new(),
+        json => json.to_string(),
+    };
+    match text.char_indices().nth(BRIEF) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+impl Status {
+    /// As the wire says it.
+    pub fn shown(&self) -> ProposalStatus {
+        match self {
+            Self::Waiting => ProposalStatus::Waiting,
+            Self::Approved | Self::Applying(_) => ProposalStatus::Approved,
+            Self::Applied(_) => ProposalStatus::Applied,
+            Self::Undone(_) => ProposalStatus::Undone,
+            Self::Rejected(_) => ProposalStatus::Rejected,
+            Self::Withdrawn(_) => ProposalStatus::Withdrawn,
+            Self::Failed(_) => ProposalStatus::Failed,
+        }
+    }
+
+    /// Why, where that was said.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Rejected(reason) => reason.as_deref(),
+            Self::Withdrawn(reason) | Self::Failed(reason) => Some(reason),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,544 @@
+//! The house: who sits at the desk of the daemon, knows the sessions, and pairs and greets plugins.
+//!
+//! What concerns one open place is that session's own business; what is only read comes from the
+//! ledger, whoever wrote it.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use scene_schemas::api::{
+    Checkpoint, Checkpoints, EventRecord, Failure, FailureKind, Hello, MakeCheckpoint, PROTOCOL,
+    Pair, Paired, ProposalView, Proposals, SessionId, SessionView, Sessions, Settings, Usage,
+    Welcome, WorkflowState, WorkflowView, Workflows,
+};
+use scene_schemas::entry::{Entry, Finish, Place, Record, Seq, StudioPlace};
+use scene_schemas::proposal::Mode;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::live::{Live, Word};
+use crate::core::policy;
+use crate::core::workflow::{State, Status, Workflow, events};
+use crate::ledger::{Append, Ledger, LedgerError};
+use crate::server::{Ask, Board, Secret, failed};
+
+/// The driver of a workflow that is only a moment to come back to.
+const CHECKPOINT: &str = "checkpoint";
+/// Wrong codes within a minute before nobody may try any more.
+const MAX_TRIES: usize = 10;
+/// How many workflows and checkpoints a list has.
+const LISTED: usize = 100;
+/// How many records the stream begins with.
+const REPLAYED: u64 = 2_000;
+/// full_moon descends by recursion: 1,000 nested blocks fit.
+const STACK: usize = 512 << 20;
+
+/// Tells a person something.
+pub type Say = Box<dyn FnMut(&str) + Send>;
+
+/// Who sits at the desk.
+pub struct House {
+    home: PathBuf,
+    ledger: Arc<Ledger>,
+    board: Arc<Board>,
+    sessions: HashMap<SessionId, Session>,
+    settings: Settings,
+    code: String,
+    tries: Vec<Instant>,
+    credentials: Vec<Secret>,
+    epoch: u64,
+    say: Say,
+}
+
+struct Session {
+    words: Sender<Word>,
+    place: StudioPlace,
+}
+
+/// Random letters and digits of this many bytes of chance.
+///
+/// # Errors
+/// The system has no chance to give.
+pub fn random(bytes: usize) -> Result<String, std::io::Error> {
+    let mut chance = vec![0; bytes];
+    getrandom::fill(&mut chance).map_err(|error| std::io::Error::other(error.to_string()))?;
+    Ok(chance.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn code() -> Result<String, std::io::Error> {
+    let mut chance = [0; 8];
+    getrandom::fill(&mut chance).map_err(|error| std::io::Error::other(error.to_string()))?;
+    Ok(format!("{:06}", u64::from_le_bytes(chance) % 1_000_000))
+}
+
+impl House {
+    /// Takes a seat at the desk.
+    ///
+    /// # Errors
+    /// What is kept in the folder cannot be read.
+    pub fn new(
+        home: &Path,
+        ledger: Arc<Ledger>,
+        board: Arc<Board>,
+        say: Say,
+    ) -> Result<Self, std::io::Error> {
+        let mut house = Self {
+            settings: settings(home),
+            credentials: credentials(home)?,
+            home: home.to_owned(),
+            ledger,
+            board,
+            sessions: HashMap::new(),
+            code: code()?,
+            tries: Vec::new(),
+            epoch: 0,
+            say,
+        };
+        house.replay();
+        let code = house.code.clone();
+        house.tell_code(&code);
+        Ok(house)
+    }
+
+    fn tell_code(&mut self, code: &str) {
+        let (front, back) = code.split_at(3);
+        (self.say)(&format!("To pair a plugin, type {front} {back} in its widget."));
+    }
+
+    /// Puts on the board what has happened lately.
+    fn replay(&self) {
+        let Ok(head) = self.ledger.head() else {
+            return;
+        };
+        let after = Seq(head.0.saturating_sub(REPLAYED));
+        let mut sessions: HashMap<Seq, Option<SessionId>> = HashMap::new();
+        for record in self.ledger.read(after, REPLAYED as usize).unwrap_or_default() {
+            let session = sessions.entry(record.workflow).or_insert_with(|| {
+                let started = self.ledger.record(record.workflow).ok().flatten();
+                started.and_then(|started| session_of(&started))
+            });
+            let Some(session) = session else {
+                continue;
+            };
+            for event in events(&record) {
+                let (seq, at, workflow) = (record.seq, record.at, record.workflow);
+                self.board.publish(Some(session), EventRecord { seq, at, workflow, event }, false);
+            }
+        }
+    }
+
+    /// Answers until nobody can ask any more.
+    pub fn run(mut self, mut asks: UnboundedReceiver<Ask>) {
+        while let Some(ask) = asks.blocking_recv() {
+            self.answer(ask);
+        }
+    }
+
+    fn answer(&mut self, ask: Ask) {
+        match ask {
+            Ask::Pair(pair, reply) => drop(reply.send(self.pair(&pair))),
+            Ask::Hello(hello, reply) => drop(reply.send(self.hello(*hello))),
+            Ask::Scene(session, update, reply) => {
+                self.tell(&session, |_| Word::Scene(update, reply));
+            }
+            Ask::Ack(seq, ack, reply) => {
+                let session = ack.session.clone();
+                self.tell(&session, |_| Word::Ack(seq, ack, reply));
+            }
+            Ask::Chat(chat, reply) => {
+                let session = chat.session.clone();
+                let mode = if self.settings.dry_run { Mode::Confirm } else { self.settings.mode };
+                self.tell(&session, |_| Word::Chat(chat, mode, reply));
+            }
+            Ask::Decide(seq, decide, reply) => match self.session_of_entry(seq) {
+                Ok(_) if self.settings.dry_run && approves(&decide) => {
+                    drop(reply.send(Err(dry())));
+                }
+                Ok(session) => self.tell(&session, |_| Word::Decide(seq, decide, reply)),
+                Err(failure) => drop(reply.send(Err(failure))),
+            },
+            Ask::Sessions(reply) => drop(reply.send(Ok(self.list()))),
+            Ask::Proposals(reply) => drop(reply.send(self.proposals())),
+            Ask::Proposal(seq, reply) => drop(reply.send(self.proposal(seq))),
+            Ask::Workflows(reply) => drop(reply.send(self.workflows())),
+            Ask::Workflow(seq, reply) => drop(reply.send(self.workflow(seq))),
+            Ask::Do(seq, verb, reply) => {
+                let ledger = Arc::clone(&self.ledger);
+                match self.session_of_entry(seq) {
+                    Ok(session) => {
+                        // The session answers when it has acted; the view is read then.
+                        let (done, acted) = tokio::sync::oneshot::channel();
+                        self.tell(&session, |_| Word::Do(verb, done));
+                        thread::spawn(move || {
+                            let acted = acted.blocking_recv().unwrap_or_else(|_| Err(away()));
+                            let view = acted.and_then(|()| view_of(&ledger, seq));
+                            let _ = reply.send(view);
+                        });
+                    }
+                    Err(failure) => drop(reply.send(Err(failure))),
+                }
+            }
+            Ask::Checkpoints(reply) => drop(reply.send(self.checkpoints())),
+            Ask::MakeCheckpoint(make, reply) => drop(reply.send(self.make_checkpoint(make))),
+            Ask::Restore(seq, reply) => match self.session_of_entry(seq) {
+                Ok(session) => self.tell(&session, |_| Word::Restore(seq, reply)),
+                Err(failure) => drop(reply.send(Err(failure))),
+            },
+            Ask::Settings(reply) => drop(reply.send(Ok(self.settings.clone()))),
+            Ask::Choose(settings, reply) => drop(reply.send(self.choose(settings))),
+            Ask::Usage(reply) => {
+                // No provider reports any yet.
+                drop(reply.send(Ok(Usage { input: 0, output: 0, cost: None })));
+            }
+        }
+    }
+
+    /// Passes a word on to a session. Where that has ended, the reply is dropped, which says so.
+    fn tell(&self, session: &SessionId, word: impl FnOnce(&Session) -> Word) {
+        if let Some(found) = self.sessions.get(session) {
+            let _ = found.words.send(word(found));
+        }
+    }
+
+    fn pair(&mut self, pair: &Pair) -> Result<Paired, Failure> {
+        self.tries.retain(|at| at.elapsed() < Duration::from_mins(1));
+        if self.tries.len() >= MAX_TRIES {
+            return Err(failed(
+                FailureKind::TooMany,
+                "Too many codes were tried.",
+                "Wait a minute, and type the code that Vector printed.",
+            ));
+        }
+        let typed: String = pair.code.chars().filter(char::is_ascii_digit).collect();
+        if !Secret::of(&self.code).fits(&typed) {
+            self.tries.push(Instant::now());
+            return Err(failed(
+                FailureKind::Unpaired,
+                "That is not the code.",
+                "Type the six digits that `vector serve` printed last.",
+            ));
+        }
+        let internal = |error: std::io::Error| {
+            let message = format!("The pairing cannot be kept: {error}.");
+            failed(FailureKind::Internal, message, "Try again.")
+        };
+        let credential = random(24).map_err(internal)?;
+        self.credentials.push(Secret::of(&credential));
+        keep_credentials(&self.home, &self.credentials).map_err(internal)?;
+        // A code pairs once.
+        self.code = code().map_err(internal)?;
+        let code = self.code.clone();
+        (self.say)("A plugin was paired.");
+        self.tell_code(&code);
+        Ok(Paired { credential })
+    }
+
+    fn hello(&mut self, hello: Hello) -> Result<Welcome, Failure> {
+        check_protocol(&hello)?;
+        let given = hello.credential.as_deref().unwrap_or_default();
+        if !self.credentials.iter().fold(false, |known, it| known | it.fits(given)) {
+            return Err(failed(
+                FailureKind::Unpaired,
+                "This plugin is not paired with Vector.",
+                "Type the six digits that `vector serve` printed.",
+            ));
+        }
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        let session = &hello.session.0;
+        if session.is_empty() || session.len() > 64 || !session.chars().all(is_plain) {
+            return Err(failed(
+                FailureKind::BadRequest,
+                "A session is called by 1 to 64 letters, digits and dashes.",
+                "Update the plugin.",
+            ));
+        }
+        let internal = |error: &dyn std::fmt::Display| {
+            let message = format!("The session cannot begin: {error}.");
+            failed(FailureKind::Internal, message, "Try again.")
+        };
+        let token = random(24).map_err(|error| internal(&error))?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        self.epoch = (now as u64).max(self.epoch + 1);
+        let session = hello.session.clone();
+        let place = StudioPlace { session: session.clone(), place: hello.place };
+        self.board.sit(&session, self.epoch, Secret::of(&token));
+        let cursor = Seq(0);
+        match self.sessions.get_mut(&session) {
+            Some(known) => {
+                known.place = place.clone();
+                let _ = known.words.send(Word::Hello(place));
+            }
+            None => self.begin(place).map_err(|error| internal(&error))?,
+        }
+        Ok(Welcome {
+            protocol: PROTOCOL,
+            daemon: env!("CARGO_PKG_VERSION").to_owned(),
+            epoch: self.epoch,
+            token,
+            cursor,
+        })
+    }
+
+    fn begin(&mut self, place: StudioPlace) -> std::io::Result<()> {
+        let (words, heard) = channel();
+        let (ledger, board) = (Arc::clone(&self.ledger), Arc::clone(&self.board));
+        let given = place.clone();
+        thread::Builder::new().stack_size(STACK).name("session".to_owned()).spawn(move || {
+            if let Some(live) = Live::new(&ledger, board, given) {
+                live.run(&heard);
+            }
+        })?;
+        self.sessions.insert(place.session.clone(), Session { words, place });
+        Ok(())
+    }
+
+    fn list(&self) -> Sessions {
+        let view = |(session, known): (&SessionId, &Session)| {
+            let seat = self.board.seat(session)?;
+            let (ask, answer) = channel();
+            let _ = known.words.send(Word::Size(ask));
+            let size = answer.recv_timeout(Duration::from_millis(200)).unwrap_or((0, 0));
+            Some(SessionView {
+                session: session.clone(),
+                epoch: seat.epoch(),
+                place: known.place.place.clone(),
+                connected: seat.silence().is_some_and(|seconds| seconds < 30),
+                instances: size.0,
+                version: size.1,
+            })
+        };
+        let mut sessions: Vec<SessionView> = self.sessions.iter().filter_map(view).collect();
+        sessions.sort_by(|a, b| a.session.cmp(&b.session));
+        Sessions { sessions }
+    }
+
+    /// The session of the workflow that an entry belongs to.
+    fn session_of_entry(&self, seq: Seq) -> Result<SessionId, Failure> {
+        let record = self.ledger.record(seq).map_err(|error| broken(&error))?;
+        let Some(record) = record else {
+            return Err(missing(seq));
+        };
+        let started = self.ledger.record(record.workflow).map_err(|error| broken(&error))?;
+        let session = started.as_ref().and_then(session_of);
+        session.filter(|session| self.sessions.contains_key(session)).ok_or_else(away)
+    }
+
+    fn proposals(&self) -> Result<Proposals, Failure> {
+        let mut proposals = Vec::new();
+        for started in self.ledger.unfinished().map_err(|error| broken(&error))? {
+            let state = state_of(&self.ledger, started.seq)?;
+            let workflow = state.workflow(started.seq);
+            let all = workflow.into_iter().flat_map(Workflow::proposals);
+            let waiting = all.filter(|(_, it)| it.status == Status::Waiting);
+            proposals.extend(
+                waiting.filter_map(|(seq, _)| proposal_view(workflow?, started.seq, seq)),
+            );
+        }
+        Ok(Proposals { proposals })
+    }
+
+    fn proposal(&self, seq: Seq) -> Result<ProposalView, Failure> {
+        let record = self.ledger.record(seq).map_err(|error| broken(&error))?;
+        let workflow = record.ok_or_else(|| missing(seq))?.workflow;
+        let state = state_of(&self.ledger, workflow)?;
+        let found = state.workflow(workflow).and_then(|it| proposal_view(it, workflow, seq));
+        found.ok_or_else(|| missing(seq))
+    }
+
+    /// The newest workflows' beginnings, newest first.
+    fn started(&self) -> Result<Vec<Record>, Failure> {
+        self.ledger.started(LISTED).map_err(|error| broken(&error))
+    }
+
+    fn workflows(&self) -> Result<Workflows, Failure> {
+        let started = self.started()?.into_iter().filter(|it| !is_checkpoint(it));
+        let workflows = started.map(|record| view_of(&self.ledger, record.seq));
+        Ok(Workflows { workflows: workflows.collect::<Result<_, _>>()? })
+    }
+
+    fn workflow(&self, seq: Seq) -> Result<WorkflowView, Failure> {
+        view_of(&self.ledger, seq)
+    }
+
+    fn checkpoints(&self) -> Result<Checkpoints, Failure> {
+        let checkpoint = |record: Record| {
+            let session = session_of(&record)?;
+            let Entry::Started { goal, .. } = record.entry else {
+                return None;
+            };
+            Some(Checkpoint { seq: record.seq, at: record.at, session, label: goal })
+        };
+        Ok(Checkpoints { checkpoints: self.started()?.into_iter().filter_map(checkpoint).collect() })
+    }
+
+    /// A moment is a workflow that began and ended.
+    fn make_checkpoint(&mut self, make: MakeCheckpoint) -> Result<Checkpoint, Failure> {
+        let Some(session) = self.sessions.get(&make.session) else {
+            return Err(away());
+        };
+        let label = make.label.unwrap_or_else(|| "Checkpoint".to_owned());
+        let started = Entry::Started {
+            place: Place::Open(session.place.clone()),
+            goal: label.clone(),
+            driver: CHECKPOINT.to_owned(),
+            mode: Mode::Confirm,
+        };
+        let finished = Entry::Finished { outcome: Finish::Done, summary: None };
+        let entries = vec![started, finished];
+        let batch = Append { workflow: None, entries, blobs: Vec::new() };
+        let records = self.ledger.append(batch).map_err(|error| broken(&error))?;
+        let first = records.first().ok_or_else(away)?;
+        Ok(Checkpoint { seq: first.seq, at: first.at, session: make.session, label })
+    }
+
+    fn choose(&mut self, settings: Settings) -> Result<Settings, Failure> {
+        let models = models();
+        if !models.contains(&settings.model) {
+            return Err(failed(
+                FailureKind::BadRequest,
+                format!("There is no model `{}`.", settings.model),
+                format!("Choose one of: {}.", models.join(", ")),
+            ));
+        }
+        self.settings = Settings { models, ..settings };
+        let text = serde_json::to_string_pretty(&self.settings).unwrap_or_default();
+        fs::write(self.home.join(SETTINGS), text).map_err(|error| {
+            let message = format!("The settings cannot be kept: {error}.");
+            failed(FailureKind::Internal, message, "They hold until Vector ends.")
+        })?;
+        Ok(self.settings.clone())
+    }
+}
+
+fn approves(decide: &scene_schemas::api::Decide) -> bool {
+    matches!(decide.decision, scene_schemas::api::Decision::Approve { .. })
+}
+
+fn dry() -> Failure {
+    failed(
+        FailureKind::Settled,
+        "Dry run is on: proposals are shown and never applied.",
+        "Switch it off in the settings, and approve again.",
+    )
+}
+
+fn away() -> Failure {
+    failed(
+        FailureKind::NotFound,
+        "Its place is not open in Studio, or its plugin has not said hello since Vector started.",
+        "Open the place in Studio, and look whether the plugin is connected.",
+    )
+}
+
+fn missing(seq: Seq) -> Failure {
+    let message = format!("There is nothing of that kind at position {seq}.");
+    failed(FailureKind::NotFound, message, "The stream names what there is.")
+}
+
+fn broken(error: &LedgerError) -> Failure {
+    failed(FailureKind::Internal, error.to_string(), "Try again.")
+}
+
+fn check_protocol(hello: &Hello) -> Result<(), Failure> {
+    if hello.protocol == PROTOCOL {
+        return Ok(());
+    }
+    let hint = if hello.protocol < PROTOCOL {
+        "Update the plugin: `vector plugin install`, and restart Studio."
+    } else {
+        "Update Vector: the plugin is newer than the daemon."
+    };
+    Err(failed(
+        FailureKind::Protocol,
+        format!("The plugin speaks protocol {}, and Vector speaks {PROTOCOL}.", hello.protocol),
+        hint,
+    ))
+}
+
+fn session_of(started: &Record) -> Option<SessionId> {
+    match &started.entry {
+        Entry::Started { place, .. } => place.open().map(|open| open.session.clone()),
+        _ => None,
+    }
+}
+
+fn is_checkpoint(started: &Record) -> bool {
+    matches!(&started.entry, Entry::Started { driver, .. } if driver == CHECKPOINT)
+}
+
+fn state_of(ledger: &Ledger, workflow: Seq) -> Result<State, Failure> {
+    let mut state = State::default();
+    for record in ledger.workflow(workflow).map_err(|error| broken(&error))? {
+        state.apply(&record);
+    }
+    Ok(state)
+}
+
+fn view_of(ledger: &Ledger, seq: Seq) -> Result<WorkflowView, Failure> {
+    let state = state_of(ledger, seq)?;
+    let workflow = state.workflow(seq).ok_or_else(|| missing(seq))?;
+    let is_waiting = workflow.proposals().any(|(_, it)| it.status == Status::Waiting);
+    let state = match workflow.finished {
+        Some(_) => WorkflowState::Finished,
+        None if is_waiting => WorkflowState::Waiting,
+        None => WorkflowState::Working,
+    };
+    Ok(WorkflowView {
+        seq,
+        session: workflow.place.open().map(|open| open.session.clone()),
+        goal: workflow.goal.clone(),
+        driver: workflow.driver.clone(),
+        mode: workflow.mode,
+        state,
+        outcome: workflow.finished,
+        plan: workflow.plan.clone(),
+        proposals: workflow.proposals().map(|(seq, _)| seq).collect(),
+    })
+}
+
+fn proposal_view(workflow: &Workflow, name: Seq, seq: Seq) -> Option<ProposalView> {
+    let pending = workflow.proposal(seq)?;
+    Some(ProposalView {
+        seq,
+        workflow: name,
+        session: workflow.place.open().map(|open| open.session.clone()),
+        status: pending.status.shown(),
+        reason: pending.status.reason().map(str::to_owned),
+        needs_twice: policy::needs_second_confirmation(&pending.proposal),
+        proposal: pending.proposal.clone(),
+    })
+}
+
+const SETTINGS: &str = "settings.json";
+const CREDENTIALS: &str = "paired";
+
+fn models() -> Vec<String> {
+    vec!["offline".to_owned()]
+}
+
+fn settings(home: &Path) -> Settings {
+    let kept = fs::read_to_string(home.join(SETTINGS)).ok();
+    let kept = kept.and_then(|text| serde_json::from_str::<Settings>(&text).ok());
+    let kept = kept.filter(|settings| models().contains(&settings.model));
+    let default =
+        || Settings { mode: Mode::Confirm, dry_run: false, model: models().remove(0), models: models() };
+    kept.map_or_else(default, |settings| Settings { models: models(), ..settings })
+}
+
+/// The hashes of what paired plugins hold, one a line.
+fn credentials(home: &Path) -> std::io::Result<Vec<Secret>> {
+    match fs::read_to_string(home.join(CREDENTIALS)) {
+        Ok(text) => Ok(text.lines().filter_map(Secret::from_hex).collect()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+fn keep_credentials(home: &Path, credentials: &[Secret]) -> std::io::Result<()> {
+    let text: String = credentials.iter().map(|it| it.to_hex() + "\n").collect();
+    fs::write(home.join(CREDENTIALS), text)
+}

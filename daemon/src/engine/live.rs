@@ -1,0 +1,427 @@
+//! A session at work: one thread for each open place, which alone touches its mirror.
+//!
+//! It hears what the plugin says, what a person asks and decides, and works until somebody else is
+//! due. What there is to do for the plugin, and what has happened, it puts on the board.
+
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+use scene_schemas::api::{
+    ApplyAck, ApplyTaken, Chat, Decide, Decided, Decision, Event, EventRecord, Failure,
+    FailureKind, Need, Part, ProposalStatus, SceneTaken, SceneUpdate, SessionId, Started,
+    ThinkingPhase, Work,
+};
+use scene_schemas::entry::{Approver, Finish, Record, Seq, StudioPlace};
+use scene_schemas::proposal::Mode;
+use serde_json::json;
+
+use super::{Driver, Due, Engine, EngineError, Listener, RESTORE};
+use crate::core::prompt::Call;
+use crate::core::proposal::{PartText, Unit, draft_again, units};
+use crate::core::scene::Scene;
+use crate::core::workflow::{Input, Status, events};
+use crate::ledger::Ledger;
+use crate::providers::Provider;
+use crate::server::{Board, Reply, Seat, Verb, failed};
+use crate::targets::studio::Studio;
+
+/// What a session is told.
+pub(super) enum Word {
+    /// Its plugin began anew.
+    Hello(StudioPlace),
+    /// Its plugin says something of the place.
+    Scene(Box<SceneUpdate>, Reply<SceneTaken>),
+    /// Its plugin says what became of a proposal.
+    Ack(Seq, Box<ApplyAck>, Reply<ApplyTaken>),
+    /// A person asks for something.
+    Chat(Chat, Mode, Reply<Started>),
+    /// A person decides.
+    Decide(Seq, Decide, Reply<Decided>),
+    /// A person does something to the workflow.
+    Do(Verb, Reply<()>),
+    /// A person wants to go back to a checkpoint.
+    Restore(Seq, Reply<Started>),
+    /// How large the mirror is: instances, and the version.
+    Size(std::sync::mpsc::Sender<(u32, u64)>),
+}
+
+/// A session.
+pub(super) struct Live<'l> {
+    ledger: &'l Ledger,
+    board: Arc<Board>,
+    seat: Arc<Seat>,
+    session: SessionId,
+    /// The workflow at work.
+    engine: Option<Engine<'l>>,
+    /// What it works with, while there is none.
+    idle: Option<(Studio, Scene)>,
+    version: u64,
+    /// Whether something went wrong that has to be tried again.
+    stopped: bool,
+    /// What was last said of the moment.
+    moment: Option<ThinkingPhase>,
+    /// How much was asked when that was last said.
+    asked: usize,
+}
+
+impl<'l> Live<'l> {
+    /// A session of a place of which nothing is known yet.
+    pub(super) fn new(ledger: &'l Ledger, board: Arc<Board>, place: StudioPlace) -> Option<Self> {
+        let session = place.session.clone();
+        Some(Self {
+            ledger,
+            seat: board.seat(&session)?,
+            board,
+            session,
+            engine: None,
+            idle: Some((Studio::new(place), Scene::open_place())),
+            version: 0,
+            stopped: false,
+            moment: None,
+            asked: 0,
+        })
+    }
+
+    /// Works until nobody speaks any more.
+    pub(super) fn run(mut self, words: &Receiver<Word>) {
+        self.resume();
+        self.go_on();
+        while let Ok(word) = words.recv() {
+            self.hear(word);
+        }
+    }
+
+    fn listener(&self) -> Listener<'l> {
+        let (board, session) = (Arc::clone(&self.board), self.session.clone());
+        Box::new(move |record: &Record| {
+            for event in events(record) {
+                let (seq, at, workflow) = (record.seq, record.at, record.workflow);
+                board.publish(Some(&session), EventRecord { seq, at, workflow, event }, false);
+            }
+        })
+    }
+
+    /// Says something of the moment.
+    fn mention(&self, event: Event) {
+        let workflow = self.engine.as_ref().map_or(Seq(0), Engine::seq);
+        let record = EventRecord { seq: workflow, at: 0, workflow, event };
+        self.board.publish(Some(&self.session), record, true);
+    }
+
+    /// Goes on with what an earlier epoch or process left.
+    fn resume(&mut self) {
+        let Ok(unfinished) = self.ledger.unfinished() else {
+            return;
+        };
+        for record in unfinished {
+            let scene_schemas::entry::Entry::Started { place, driver, .. } = &record.entry else {
+                continue;
+            };
+            if place.open().is_none_or(|open| open.session != self.session) {
+                continue;
+            }
+            let driver = driver_of(driver);
+            let Ok(Some(lease)) = self.ledger.lease(record.seq) else {
+                continue;
+            };
+            if let Some(opened) = self.idle.take() {
+                let listener = self.listener();
+                match Engine::resume_open(self.ledger, lease, opened, driver, listener) {
+                    Ok(engine) => self.engine = Some(engine),
+                    Err(error) => self.went_wrong(&error),
+                }
+            }
+            return;
+        }
+    }
+
+    fn hear(&mut self, word: Word) {
+        match word {
+            Word::Hello(place) => self.began_anew(place),
+            Word::Scene(update, reply) => {
+                let taken = self.scene(&update);
+                let _ = reply.send(taken);
+            }
+            Word::Ack(seq, ack, reply) => {
+                let taken = self.acknowledged(seq, *ack);
+                let _ = reply.send(taken);
+            }
+            Word::Chat(chat, mode, reply) => {
+                let call = |engine: &mut Engine<'_>| drop(engine);
+                let driver = Driver::Provider(Provider::Offline);
+                let started = self.start(&chat.text, driver, mode, call);
+                let _ = reply.send(started);
+            }
+            Word::Restore(checkpoint, reply) => {
+                let goal = format!("Go back to checkpoint {checkpoint}");
+                let call = Call {
+                    tool: RESTORE.to_owned(),
+                    args: json!({ "checkpoint": checkpoint }),
+                };
+                let call = |engine: &mut Engine<'_>| drop(engine.call(vec![call]));
+                let started = self.start(&goal, Driver::Calls, Mode::Confirm, call);
+                let _ = reply.send(started);
+            }
+            Word::Decide(seq, decide, reply) => {
+                let decided = self.decide(seq, decide);
+                let _ = reply.send(decided);
+            }
+            Word::Do(verb, reply) => {
+                let done = self.act(verb);
+                let _ = reply.send(done);
+            }
+            Word::Size(reply) => {
+                let _ = reply.send((self.scene_now().mirrored(), self.version));
+                return;
+            }
+        }
+        self.go_on();
+    }
+
+    /// The plugin knows nothing any more of what was asked, and tells the place anew.
+    fn began_anew(&mut self, place: StudioPlace) {
+        if let Some(seat) = self.board.seat(&self.session) {
+            self.seat = seat;
+        }
+        match &mut self.engine {
+            Some(engine) => engine.began_anew(),
+            None => self.idle = Some((Studio::new(place), Scene::open_place())),
+        }
+    }
+
+    fn scene_now(&self) -> &Scene {
+        match (&self.engine, &self.idle) {
+            (Some(engine), _) => engine.scene(),
+            (None, Some((_, scene))) => scene,
+            (None, None) => unreachable!("a session has a workflow or none"),
+        }
+    }
+
+    fn scene(&mut self, update: &SceneUpdate) -> Result<SceneTaken, Failure> {
+        for part in &update.parts {
+            let heard = match (&mut self.engine, &mut self.idle) {
+                (Some(engine), _) => engine.hear(part).map_err(|error| wrong(&error))?,
+                (None, Some((_, scene))) => scene.hear(part),
+                (None, None) => Ok(()),
+            };
+            if let Err(torn) = heard {
+                self.forget_scene();
+                return Err(failed(
+                    FailureKind::Stale,
+                    format!("What was said does not fit the mirror: {torn}."),
+                    "Send a whole snapshot.",
+                ));
+            }
+        }
+        self.version = update.version;
+        Ok(SceneTaken { instances: self.scene_now().mirrored() })
+    }
+
+    /// Nothing of the place is known any more.
+    fn forget_scene(&mut self) {
+        match (&mut self.engine, &mut self.idle) {
+            (Some(engine), _) => engine.began_anew(),
+            (None, Some((_, scene))) => *scene = Scene::open_place(),
+            (None, None) => {}
+        }
+    }
+
+    fn acknowledged(&mut self, seq: Seq, ack: ApplyAck) -> Result<ApplyTaken, Failure> {
+        let Some(engine) = &mut self.engine else {
+            return Ok(ApplyTaken { is_news: false });
+        };
+        let is_news = engine.acknowledged(seq, &ack.patch_id, ack.outcome);
+        is_news.map(|is_news| ApplyTaken { is_news }).map_err(|error| wrong(&error))
+    }
+
+    /// Begins a workflow.
+    fn start(
+        &mut self,
+        goal: &str,
+        driver: Driver,
+        mode: Mode,
+        begin: impl FnOnce(&mut Engine<'l>),
+    ) -> Result<Started, Failure> {
+        if goal.trim().is_empty() {
+            let hint = "Say what is to be done.";
+            return Err(failed(FailureKind::BadRequest, "Nothing was asked for.", hint));
+        }
+        if let Some(engine) = &self.engine {
+            return Err(failed(
+                FailureKind::Settled,
+                format!("Workflow {} is still at work in this place.", engine.seq()),
+                "Decide upon what waits, or stop it.",
+            ));
+        }
+        let Some(opened) = self.idle.take() else {
+            return Err(failed(FailureKind::Internal, "The session is lost.", "Say hello again."));
+        };
+        let place = opened.0.place().clone();
+        let opened = (super::Target::Open(opened.0), opened.1);
+        match Engine::start(self.ledger, opened, goal, driver, mode, self.listener()) {
+            Ok(mut engine) => {
+                begin(&mut engine);
+                let workflow = engine.seq();
+                self.engine = Some(engine);
+                self.stopped = false;
+                Ok(Started { workflow })
+            }
+            Err(error) => {
+                self.idle = Some((Studio::new(place), Scene::open_place()));
+                Err(wrong(&error))
+            }
+        }
+    }
+
+    fn decide(&mut self, seq: Seq, decide: Decide) -> Result<Decided, Failure> {
+        let gone = || {
+            let message = format!("Proposal {seq} does not wait for a decision in this place.");
+            failed(FailureKind::Settled, message, "Look at what became of it.")
+        };
+        let engine = self.engine.as_mut().ok_or_else(gone)?;
+        let pending = engine.workflow().and_then(|it| it.proposal(seq)).ok_or_else(gone)?;
+        if pending.proposal.patch_id != decide.patch_id || pending.proposal.base != decide.base {
+            return Err(failed(
+                FailureKind::Stale,
+                format!("Proposal {seq} is not what was seen."),
+                "Look at it again, and decide then.",
+            ));
+        }
+        let proposal = pending.proposal.clone();
+        let stands = match decide.decision {
+            Decision::Approve { twice } => {
+                engine.approve(seq, Approver::Person, twice).map(|()| seq)
+            }
+            Decision::Reject { reason } => {
+                engine.input(Input::Reject { proposal: seq, reason }).map(|_| seq)
+            }
+            Decision::Take { parts } => {
+                let keep = |at: usize| parts.contains(&Part::Command { command: at as u32 });
+                let texts = taken(&units(&proposal), &parts);
+                engine.revise(seq, |draft| draft_again(draft, &proposal, keep, &texts))
+            }
+        };
+        let stands = stands.map_err(|error| wrong(&error))?;
+        let status = engine.workflow().and_then(|it| it.proposal(stands));
+        let status = status.map_or(ProposalStatus::Withdrawn, |it| it.status.shown());
+        Ok(Decided { proposal: stands, status })
+    }
+
+    fn act(&mut self, verb: Verb) -> Result<(), Failure> {
+        let Some(engine) = &mut self.engine else {
+            let message = "No workflow is at work in this place.";
+            return Err(failed(FailureKind::Settled, message, "Ask for something new."));
+        };
+        match verb {
+            Verb::Cancel => {
+                let outcome = Finish::NotApproved;
+                engine.input(Input::Finish { outcome }).map_err(|error| wrong(&error))?;
+            }
+            Verb::Clear => {
+                let waiting = engine.workflow().into_iter().flat_map(|it| it.proposals());
+                let waiting = waiting.filter(|(_, it)| it.status == Status::Waiting);
+                let waiting: Vec<Seq> = waiting.map(|(seq, _)| seq).collect();
+                for proposal in waiting {
+                    // One that stood on another is gone with it.
+                    let reason = Some("The person cleared all that waited.".to_owned());
+                    let _ = engine.input(Input::Reject { proposal, reason });
+                }
+            }
+            Verb::Retry | Verb::Resume => self.stopped = false,
+        }
+        Ok(())
+    }
+
+    /// Works until somebody else is due, and puts on the board what there is to do.
+    fn go_on(&mut self) {
+        if !self.stopped
+            && let Some(engine) = &mut self.engine
+        {
+            match engine.run() {
+                Ok(Due::Nothing) => self.finished(),
+                Ok(due) => self.thinks(due),
+                Err(error) => self.went_wrong(&error),
+            }
+        }
+        self.post();
+    }
+
+    fn finished(&mut self) {
+        self.moment = None;
+        if let Some(engine) = self.engine.take()
+            && let (super::Target::Open(studio), scene) = engine.into_parts()
+        {
+            self.idle = Some((studio, scene));
+        }
+    }
+
+    fn thinks(&mut self, due: Due) {
+        let work = self.engine.as_ref().and_then(Engine::studio).map_or(&[][..], Studio::work);
+        let asked = work.iter().filter(|work| matches!(work, Work::Tell { .. })).count();
+        let phase = match due {
+            Due::Decision(_) => ThinkingPhase::Decision,
+            _ if work.iter().any(|work| matches!(work, Work::Apply { .. })) => {
+                ThinkingPhase::Applying
+            }
+            _ => ThinkingPhase::Reading,
+        };
+        if asked > self.asked {
+            let what = format!("{asked} question(s) about the place");
+            self.mention(Event::ContextRequested { what });
+        }
+        self.asked = asked;
+        if self.moment != Some(phase) {
+            self.moment = Some(phase);
+            self.mention(Event::Thinking { phase });
+        }
+    }
+
+    fn went_wrong(&mut self, error: &EngineError) {
+        self.stopped = true;
+        self.mention(Event::Error {
+            code: FailureKind::Internal,
+            message: error.to_string(),
+            retryable: true,
+            hint: "Try again; where it stays, start Vector anew.".to_owned(),
+        });
+    }
+
+    fn post(&self) {
+        let studio = match (&self.engine, &self.idle) {
+            (Some(engine), _) => engine.studio(),
+            (None, Some((studio, _))) => Some(studio),
+            (None, None) => None,
+        };
+        let need = (!self.scene_now().is_told()).then_some(Need::Snapshot);
+        self.seat.set(studio.map_or(&[], Studio::work), need);
+    }
+}
+
+/// What an engine's error is to whoever asked.
+fn wrong(error: &EngineError) -> Failure {
+    match error {
+        EngineError::Refused(refusal) => {
+            failed(FailureKind::Settled, refusal.0.clone(), "Look at it again.")
+        }
+        error => failed(FailureKind::Internal, error.to_string(), "Try again."),
+    }
+}
+
+fn driver_of(name: &str) -> Driver {
+    match name {
+        "offline" => Driver::Provider(Provider::Offline),
+        _ => Driver::Calls,
+    }
+}
+
+/// The hunks that are taken, of the scripts of which some are not.
+fn taken(units: &[Unit], parts: &[Part]) -> std::collections::BTreeMap<usize, PartText> {
+    let mut hunks: std::collections::BTreeMap<usize, Vec<bool>> = Default::default();
+    for unit in units {
+        if let Unit::Hunk { script, hunk } = unit {
+            let part = Part::Hunk { script: *script as u32, hunk: *hunk as u32 };
+            hunks.entry(*script).or_default().push(parts.contains(&part));
+        }
+    }
+    hunks.into_iter().map(|(script, keep)| (script, PartText::Hunks(keep))).collect()
+}

@@ -1,0 +1,235 @@
+//! The board: what waits to be fetched, by session, and what has happened, for everybody.
+//!
+//! Whoever works writes here, and the server reads without asking anybody, so that a poll is answered
+//! as soon as there is something. It is a cache: what has happened is in the ledger.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Instant;
+
+use scene_schemas::api::{EventRecord, Need, Poll, Polled, SessionId, StreamPage, Work};
+use scene_schemas::entry::Seq;
+use tokio::sync::watch;
+
+use super::guard::Secret;
+
+/// How many events are kept.
+const MAX_EVENTS: usize = 20_000;
+/// How many events one answer holds.
+const MAX_PAGE: usize = 500;
+/// Places between two positions of the ledger, for what is only of the moment.
+const MOMENTS: u64 = 4_096;
+
+/// What waits and what has happened.
+#[derive(Debug)]
+pub struct Board {
+    human: Secret,
+    seats: RwLock<HashMap<SessionId, Arc<Seat>>>,
+    log: Mutex<Log>,
+    wake: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Log {
+    events: VecDeque<Logged>,
+    /// The cursor behind the last event.
+    head: u64,
+}
+
+#[derive(Debug)]
+struct Logged {
+    cursor: u64,
+    session: Option<SessionId>,
+    record: EventRecord,
+}
+
+/// A session: what waits for its plugin.
+#[derive(Debug)]
+pub struct Seat {
+    state: Mutex<SeatState>,
+    wake: watch::Sender<u64>,
+}
+
+#[derive(Debug)]
+struct SeatState {
+    epoch: u64,
+    token: Secret,
+    work: Vec<Work>,
+    need: Option<Need>,
+    polled: Option<Instant>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Whoever panicked has left whole values behind.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Board {
+    /// A board for which one token is a person's.
+    pub fn new(human: Secret) -> Self {
+        Self {
+            human,
+            seats: RwLock::default(),
+            log: Mutex::default(),
+            wake: watch::Sender::new(0),
+        }
+    }
+
+    pub(super) fn is_human(&self, token: &str) -> bool {
+        self.human.fits(token)
+    }
+
+    /// The session of a token.
+    pub(super) fn session_of(&self, token: &str) -> Option<SessionId> {
+        let seats = self.seats.read().unwrap_or_else(PoisonError::into_inner);
+        let mut found = None;
+        // All are looked at, so that the time tells nothing.
+        for (session, seat) in seats.iter() {
+            if lock(&seat.state).token.fits(token) {
+                found = Some(session.clone());
+            }
+        }
+        found
+    }
+
+    /// The seat of a session.
+    pub fn seat(&self, session: &SessionId) -> Option<Arc<Seat>> {
+        self.seats.read().unwrap_or_else(PoisonError::into_inner).get(session).cloned()
+    }
+
+    /// Seats a session, in a new epoch: polls of the one before end.
+    pub fn sit(&self, session: &SessionId, epoch: u64, token: Secret) -> Arc<Seat> {
+        let state =
+            SeatState { epoch, token, work: Vec::new(), need: None, polled: Some(Instant::now()) };
+        let mut seats = self.seats.write().unwrap_or_else(PoisonError::into_inner);
+        let seat = seats.entry(session.clone());
+        let seat = seat.or_insert_with(|| {
+            let state = Mutex::new(state.clone());
+            Arc::new(Seat { state, wake: watch::Sender::new(0) })
+        });
+        *lock(&seat.state) = state;
+        seat.wake.send_modify(|n| *n += 1);
+        Arc::clone(seat)
+    }
+
+    /// Says what has happened. Of the moment is what no entry stands for.
+    pub fn publish(&self, session: Option<&SessionId>, record: EventRecord, of_the_moment: bool) {
+        {
+            let mut log = lock(&self.log);
+            let place = record.seq.0 * MOMENTS;
+            let cursor = if of_the_moment { log.head + 1 } else { place.max(log.head + 1) };
+            log.head = cursor;
+            log.events.push_back(Logged { cursor, session: session.cloned(), record });
+            if log.events.len() > MAX_EVENTS {
+                log.events.pop_front();
+            }
+        }
+        match session {
+            Some(session) => self.seat(session).into_iter().for_each(|seat| seat.wake()),
+            None => {
+                let seats = self.seats.read().unwrap_or_else(PoisonError::into_inner);
+                seats.values().for_each(|seat| seat.wake());
+            }
+        }
+        self.wake.send_modify(|n| *n += 1);
+    }
+
+    /// Where the stream stands.
+    pub fn head(&self) -> Seq {
+        Seq(lock(&self.log).head)
+    }
+
+    /// What has happened behind a cursor, of one session or of all.
+    pub(super) fn page(&self, after: Seq, session: Option<&SessionId>) -> StreamPage {
+        let log = lock(&self.log);
+        // A cursor of another time stands behind everything; it begins anew.
+        let after = if after.0 > log.head { 0 } else { after.0 };
+        let first = log.events.partition_point(|it| it.cursor <= after);
+        let of_session = |it: &&Logged| {
+            session.is_none() || it.session.is_none() || it.session.as_ref() == session
+        };
+        let mut found = log.events.range(first..).filter(of_session);
+        let page: Vec<&Logged> = found.by_ref().take(MAX_PAGE).collect();
+        let is_all = found.next().is_none();
+        let last = page.last().filter(|_| !is_all).map_or(log.head, |last| last.cursor);
+        StreamPage {
+            cursor: Seq(last),
+            events: page.into_iter().map(|it| it.record.clone()).collect(),
+        }
+    }
+
+    pub(super) fn listen(&self) -> watch::Receiver<u64> {
+        self.wake.subscribe()
+    }
+
+    /// Ends all that is held.
+    pub(super) fn close(&self) {
+        let seats = self.seats.read().unwrap_or_else(PoisonError::into_inner);
+        for seat in seats.values() {
+            seat.wake.send_modify(|n| *n = u64::MAX);
+        }
+        self.wake.send_modify(|n| *n = u64::MAX);
+    }
+}
+
+impl Clone for SeatState {
+    fn clone(&self) -> Self {
+        Self {
+            epoch: self.epoch,
+            token: self.token.clone(),
+            work: self.work.clone(),
+            need: self.need,
+            polled: self.polled,
+        }
+    }
+}
+
+impl Seat {
+    /// Its epoch.
+    pub fn epoch(&self) -> u64 {
+        lock(&self.state).epoch
+    }
+
+    /// How long ago its plugin was heard of, in seconds.
+    pub fn silence(&self) -> Option<u64> {
+        lock(&self.state).polled.map(|at| at.elapsed().as_secs())
+    }
+
+    /// Says what there is to do.
+    pub fn set(&self, work: &[Work], need: Option<Need>) {
+        {
+            let mut state = lock(&self.state);
+            if state.work == work && state.need == need {
+                return;
+            }
+            state.work = work.to_vec();
+            state.need = need;
+        }
+        self.wake();
+    }
+
+    fn wake(&self) {
+        self.wake.send_modify(|n| *n = n.saturating_add(1));
+    }
+
+    pub(super) fn listen(&self) -> watch::Receiver<u64> {
+        self.wake.subscribe()
+    }
+
+    /// What a poll is answered; the flag says whether there is anything in it.
+    pub(super) fn polled(&self, board: &Board, session: &SessionId, poll: &Poll) -> (Polled, bool) {
+        let page = board.page(poll.cursor, Some(session));
+        let mut state = lock(&self.state);
+        state.polled = Some(Instant::now());
+        let is_new = |work: &&Work| {
+            let (Work::Tell { number, .. } | Work::Apply { apply: scene_schemas::api::Apply { number, .. } }) =
+                work;
+            !poll.at_hand.contains(number)
+        };
+        let work: Vec<Work> = state.work.iter().filter(is_new).cloned().collect();
+        let is_something = !work.is_empty() || !page.events.is_empty() || state.need.is_some();
+        let polled =
+            Polled { cursor: page.cursor, events: page.events, work, need: state.need };
+        (polled, is_something)
+    }
+}

@@ -1,0 +1,97 @@
+//! The desk: where the server hands over what somebody wants, and waits for the answer.
+
+use scene_schemas::api::{
+    ApplyAck, ApplyTaken, Chat, Checkpoint, Checkpoints, Decide, Decided, Failure, FailureKind,
+    Hello, MakeCheckpoint, Pair, Paired, ProposalView, Proposals, SceneTaken, SceneUpdate,
+    SessionId, Sessions, Settings, Started, Usage, Welcome, WorkflowView, Workflows,
+};
+use scene_schemas::entry::Seq;
+use tokio::sync::{mpsc, oneshot};
+
+use super::failure::failed;
+
+/// Where an answer goes. Nobody minds when nobody waits for it any more.
+pub type Reply<T> = oneshot::Sender<Result<T, Failure>>;
+
+/// What is done to a workflow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// It ends.
+    Cancel,
+    /// What went wrong is tried again.
+    Retry,
+    /// It goes on.
+    Resume,
+    /// What waits is rejected.
+    Clear,
+}
+
+/// What somebody wants.
+#[derive(Debug)]
+pub enum Ask {
+    /// To pair.
+    Pair(Pair, Reply<Paired>),
+    /// To begin a session.
+    Hello(Box<Hello>, Reply<Welcome>),
+    /// To say something of a place.
+    Scene(SessionId, Box<SceneUpdate>, Reply<SceneTaken>),
+    /// To say what became of a proposal.
+    Ack(Seq, Box<ApplyAck>, Reply<ApplyTaken>),
+    /// To have something done.
+    Chat(Chat, Reply<Started>),
+    /// To decide.
+    Decide(Seq, Decide, Reply<Decided>),
+    /// To see the sessions.
+    Sessions(Reply<Sessions>),
+    /// To see the proposals that wait.
+    Proposals(Reply<Proposals>),
+    /// To see a proposal.
+    Proposal(Seq, Reply<ProposalView>),
+    /// To see the workflows.
+    Workflows(Reply<Workflows>),
+    /// To see a workflow.
+    Workflow(Seq, Reply<WorkflowView>),
+    /// To do something to a workflow.
+    Do(Seq, Verb, Reply<WorkflowView>),
+    /// To see the checkpoints.
+    Checkpoints(Reply<Checkpoints>),
+    /// To make one.
+    MakeCheckpoint(MakeCheckpoint, Reply<Checkpoint>),
+    /// To go back to one.
+    Restore(Seq, Reply<Started>),
+    /// To see the settings.
+    Settings(Reply<Settings>),
+    /// To choose.
+    Choose(Settings, Reply<Settings>),
+    /// To see what models used.
+    Usage(Reply<Usage>),
+}
+
+/// The desk, for those who come to it.
+#[derive(Debug, Clone)]
+pub struct Desk(mpsc::UnboundedSender<Ask>);
+
+impl Desk {
+    /// A desk, and what whoever sits at it reads.
+    pub fn new() -> (Self, mpsc::UnboundedReceiver<Ask>) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        (Self(sender), receiver)
+    }
+
+    /// Asks, and waits for the answer.
+    ///
+    /// # Errors
+    /// What the answer is, where it is none.
+    pub async fn ask<T>(&self, ask: impl FnOnce(Reply<T>) -> Ask) -> Result<T, Failure> {
+        let (reply, answer) = oneshot::channel();
+        let closed = |()| {
+            failed(
+                FailureKind::Internal,
+                "Vector is closing down.",
+                "Start it again with `vector serve`.",
+            )
+        };
+        self.0.send(ask(reply)).map_err(|_| closed(()))?;
+        answer.await.map_err(|_| closed(()))?
+    }
+}

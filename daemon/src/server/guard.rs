@@ -1,0 +1,223 @@
+//! Who may call, and how: every check that a request passes before anybody hears of it.
+//!
+//! The wire is for this machine. A page in a browser can reach it too, so `Host` and `Origin` have to
+//! be ours (a foreign name that resolves to this machine is refused), and a body has to say that it is
+//! JSON, which no plain form can. Source: the rules that Rojo's server follows against rebinding.
+
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use scene_schemas::api::{Failure, FailureKind, Method, ROUTES, Route, SessionId, Token};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use super::board::Board;
+use super::failure::failed;
+
+pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// The hash of a token. It is compared in constant time.
+#[derive(Debug, Clone)]
+pub struct Secret([u8; 32]);
+
+impl Secret {
+    /// Of this token.
+    pub fn of(token: &str) -> Self {
+        Self(Sha256::digest(token.as_bytes()).into())
+    }
+
+    /// Of this hash, in hexadecimal; none where it is none.
+    pub fn from_hex(hex: &str) -> Option<Self> {
+        let mut bytes = [0; 32];
+        if hex.len() != 64 || !hex.is_ascii() {
+            return None;
+        }
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).ok()?;
+        }
+        Some(Self(bytes))
+    }
+
+    /// In hexadecimal.
+    pub fn to_hex(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Whether it is of this token.
+    pub fn fits(&self, token: &str) -> bool {
+        self.0.ct_eq(&Self::of(token).0).into()
+    }
+}
+
+/// Who calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Caller {
+    /// Nobody knows.
+    Anyone,
+    /// A plugin.
+    Plugin(SessionId),
+    /// A person at the terminal or the page.
+    Human,
+}
+
+/// The route of a request, and the part of its path that is `{id}`.
+///
+/// # Errors
+/// There is none, or not by this method.
+pub(super) fn route<'p>(
+    method: &str,
+    path: &'p str,
+) -> Result<(&'static Route, Option<&'p str>), Failure> {
+    let mut is_path = false;
+    for route in ROUTES {
+        if let Some(id) = fits(route.path, path) {
+            is_path = true;
+            if route.method.as_str() == method {
+                return Ok((route, id));
+            }
+        }
+    }
+    Err(if is_path {
+        failed(
+            FailureKind::MethodNotAllowed,
+            format!("{path} is not called by {method}."),
+            "The methods are in openapi.json.",
+        )
+    } else {
+        failed(
+            FailureKind::NotFound,
+            format!("There is no {path} here."),
+            "The routes are in openapi.json.",
+        )
+    })
+}
+
+/// Whether a path fits a pattern; what stands for `{id}`.
+fn fits<'p>(pattern: &str, path: &'p str) -> Option<Option<&'p str>> {
+    let (mut wanted, mut there) = (pattern.split('/'), path.split('/'));
+    let mut id = None;
+    loop {
+        match (wanted.next(), there.next()) {
+            (None, None) => return Some(id),
+            (Some("{id}"), Some(part)) if !part.is_empty() => id = Some(part),
+            (Some(wanted), Some(part)) if wanted == part => {}
+            _ => return None,
+        }
+    }
+}
+
+/// Whether a request comes from this machine, of somebody who may call the route.
+///
+/// # Errors
+/// It does not.
+pub(super) fn check(
+    route: &Route,
+    headers: &HeaderMap,
+    port: u16,
+    board: &Board,
+) -> Result<Caller, Failure> {
+    check_origin(headers, port)?;
+    let caller = caller(headers, board)?;
+    check_host(route, headers, port, &caller)?;
+    if route.has_body() && !is_json(headers) {
+        return Err(failed(
+            FailureKind::UnsupportedMediaType,
+            "The body is not sent as application/json.",
+            "Send the header `Content-Type: application/json`.",
+        ));
+    }
+    match (route.token, &caller) {
+        (Token::None, _)
+        | (Token::Plugin, Caller::Plugin(_))
+        | (Token::Human, Caller::Plugin(_) | Caller::Human) => Ok(caller),
+        (Token::Plugin, Caller::Human) => Err(unauthorized("That is for plugins alone.")),
+        (_, Caller::Anyone) => Err(unauthorized("A token is needed.")),
+    }
+}
+
+fn unauthorized(message: &str) -> Failure {
+    failed(
+        FailureKind::Unauthorized,
+        message,
+        "Say hello again, and send the token that it gives as `Authorization: Bearer …`.",
+    )
+}
+
+fn one<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, Failure> {
+    let mut all = headers.get_all(name).iter();
+    let bad = || {
+        failed(FailureKind::BadRequest, format!("The header `{name}` is not clear."), "Send it once.")
+    };
+    let first = match all.next() {
+        None => return Ok(None),
+        Some(value) => value.to_str().map_err(|_| bad())?,
+    };
+    if all.next().is_some() { Err(bad()) } else { Ok(Some(first)) }
+}
+
+/// Whether this is a name of this machine with our port.
+fn is_ours(host: &str, port: u16) -> bool {
+    ["127.0.0.1", "localhost", "[::1]"].iter().any(|name| {
+        host.strip_prefix(name)
+            .and_then(|rest| rest.strip_prefix(':'))
+            .is_some_and(|it| it == port.to_string())
+    })
+}
+
+fn check_host(
+    route: &Route,
+    headers: &HeaderMap,
+    port: u16,
+    caller: &Caller,
+) -> Result<(), Failure> {
+    let is_first = matches!(route.path, "/api/hello" | "/api/pair");
+    match one(headers, &HOST)? {
+        Some(host) if is_ours(host, port) => Ok(()),
+        // A plugin may send none for an address.
+        None if is_first || *caller != Caller::Anyone => Ok(()),
+        _ => Err(failed(
+            FailureKind::Forbidden,
+            "The request was not sent to this machine.",
+            format!("Call http://127.0.0.1:{port}."),
+        )),
+    }
+}
+
+fn check_origin(headers: &HeaderMap, port: u16) -> Result<(), Failure> {
+    let is_own = |origin: &str| origin.strip_prefix("http://").is_some_and(|it| is_ours(it, port));
+    match one(headers, &ORIGIN)? {
+        None => Ok(()),
+        Some(origin) if is_own(origin) => Ok(()),
+        Some(_) => Err(failed(
+            FailureKind::Forbidden,
+            "The request comes from another page.",
+            "Only Vector's own page may call it.",
+        )),
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let Ok(Some(kind)) = one(headers, &CONTENT_TYPE) else {
+        return false;
+    };
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json")
+}
+
+fn caller(headers: &HeaderMap, board: &Board) -> Result<Caller, Failure> {
+    let Some(text) = one(headers, &AUTHORIZATION)? else {
+        return Ok(Caller::Anyone);
+    };
+    let token = text.strip_prefix("Bearer ").map(str::trim).unwrap_or_default();
+    if board.is_human(token) {
+        return Ok(Caller::Human);
+    }
+    match board.session_of(token) {
+        Some(session) => Ok(Caller::Plugin(session)),
+        None => Err(unauthorized("The token is not known; Vector may have been started anew.")),
+    }
+}
+
+/// Whether a method only reads.
+pub(super) fn reads(method: Method) -> bool {
+    method == Method::Get
+}

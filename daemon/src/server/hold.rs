@@ -1,0 +1,108 @@
+//! What is held: polls that wait for something to happen, and the stream of a page.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderValue, Response};
+use futures_util::stream;
+use scene_schemas::api::{Failure, FailureKind, MAX_HOLD, Poll, Polled, SessionId, StreamPage};
+use scene_schemas::entry::Seq;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::board::Board;
+use super::failure::failed;
+
+/// How often a stream says that it is alive.
+const ALIVE: Duration = Duration::from_secs(15);
+
+fn until(hold: u64) -> Instant {
+    Instant::now() + Duration::from_secs(hold.min(MAX_HOLD))
+}
+
+/// Waits until something is new; false where the time is up, or Vector closes.
+async fn wait(news: &mut watch::Receiver<u64>, until: Instant) -> bool {
+    let is_open = matches!(timeout_at(until, news.changed()).await, Ok(Ok(())));
+    is_open && *news.borrow() != u64::MAX
+}
+
+/// What there is for a plugin, as soon as there is something.
+///
+/// # Errors
+/// The session is another one by now.
+pub(super) async fn poll(
+    board: &Board,
+    session: &SessionId,
+    poll: Poll,
+) -> Result<Polled, Failure> {
+    let Some(seat) = board.seat(session) else {
+        return Err(stale(session));
+    };
+    let (mut news, until) = (seat.listen(), until(poll.hold));
+    loop {
+        news.mark_unchanged();
+        if seat.epoch() != poll.epoch {
+            return Err(stale(session));
+        }
+        let (polled, is_something) = seat.polled(board, session, &poll);
+        if is_something || !wait(&mut news, until).await {
+            return Ok(polled);
+        }
+    }
+}
+
+/// The session began anew.
+pub(super) fn stale(session: &SessionId) -> Failure {
+    failed(
+        FailureKind::Stale,
+        format!("Session {session} has ended or began anew."),
+        "Say hello again.",
+    )
+}
+
+/// What has happened, as soon as something has.
+pub(super) async fn page(board: &Board, cursor: Seq, hold: u64) -> StreamPage {
+    let (mut news, until) = (board.listen(), until(hold));
+    loop {
+        news.mark_unchanged();
+        let page = board.page(cursor, None);
+        if !page.events.is_empty() || !wait(&mut news, until).await {
+            return page;
+        }
+    }
+}
+
+/// What has happened, for as long as somebody reads.
+pub(super) fn events(board: Arc<Board>, cursor: Seq) -> Response<Body> {
+    let news = board.listen();
+    let body = stream::unfold((board, news, cursor), |(board, mut news, cursor)| async move {
+        news.mark_unchanged();
+        let page = board.page(cursor, None);
+        if !page.events.is_empty() {
+            let text: String = page.events.iter().map(|event| {
+                let data = serde_json::to_string(event).unwrap_or_default();
+                format!("id: {}\ndata: {data}\n\n", page.cursor)
+            }).collect();
+            return Some((Ok::<_, Infallible>(Bytes::from(text)), (board, news, page.cursor)));
+        }
+        if *news.borrow() == u64::MAX {
+            return None;
+        }
+        let alive = tokio::select! {
+            changed = news.changed() => {
+                if changed.is_err() { return None; }
+                ""
+            }
+            () = sleep(ALIVE) => ": alive\n\n",
+        };
+        Some((Ok(Bytes::from_static(alive.as_bytes())), (board, news, page.cursor)))
+    });
+    let mut response = Response::new(Body::from_stream(body));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

@@ -1,0 +1,47 @@
+//! The server: HTTP on this machine alone, for the plugin, the page and the terminal.
+//!
+//! It checks who calls and what they send, holds polls, and hands everything else to whoever sits at
+//! the [`Desk`]. What is said there, and what waits on the [`Board`], it does not judge. The default
+//! is refusal: a request reaches the desk only by a route that is known, with a token of its kind.
+
+mod board;
+mod desk;
+mod dispatch;
+mod failure;
+mod guard;
+mod hold;
+#[cfg(test)]
+mod tests;
+
+use std::future::Future;
+use std::sync::Arc;
+
+use axum::Router;
+use tokio::net::TcpListener;
+
+pub use self::board::{Board, Seat};
+pub use self::desk::{Ask, Desk, Reply, Verb};
+pub use self::failure::failed;
+pub use self::guard::Secret;
+
+use self::dispatch::House;
+
+/// Serves until `shutdown` is there, and what is being answered has been.
+///
+/// # Errors
+/// The listener broke.
+pub async fn run(
+    listener: TcpListener,
+    board: Arc<Board>,
+    desk: Desk,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> std::io::Result<()> {
+    let port = listener.local_addr()?.port();
+    let house = Arc::new(House { port, board: Arc::clone(&board), desk });
+    let router = Router::new().fallback(dispatch::handle).with_state(house);
+    let ends = async move {
+        shutdown.await;
+        board.close();
+    };
+    axum::serve(listener, router).with_graceful_shutdown(ends).await
+}

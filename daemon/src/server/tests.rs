@@ -1,0 +1,1 @@
+//! What the server does by itself; the routes are called by the tests of the whole.

@@ -1,0 +1,300 @@
+//! A place that is open in Studio: what the plugin is given to do, and what it makes of it.
+//!
+//! Work is handed out until it is answered. What a proposal becomes is written down before it is
+//! handed out, from the mirror: the actions, what they will leave behind, and how they are taken back.
+//! How the plugin is reached is not known here.
+
+use std::collections::BTreeMap;
+
+use scene_schemas::api::{Acted, Action, Apply, Wanted, Work};
+use scene_schemas::command::Props;
+use scene_schemas::entry::{Seq, StudioPlace};
+use scene_schemas::proposal::{Ack, Outcome, Proposal};
+use scene_schemas::value::Content;
+use scene_schemas::{Command, Fingerprint, InstanceId, Target, Value};
+
+use crate::core::Refusal;
+use crate::core::proposal::{Blobs, inverse, perform};
+use crate::core::refusal::refuse;
+use crate::core::scene::{Node, Scene};
+
+/// A text that is longer, in bytes, does not fit into a message.
+const MAX_TEXT: usize = 600_000;
+
+/// An open place, and the work that its plugin has not answered.
+#[derive(Debug)]
+pub struct Studio {
+    place: StudioPlace,
+    next: u64,
+    work: Vec<Work>,
+}
+
+/// What a proposal becomes in Studio.
+#[derive(Debug)]
+pub struct Prepared {
+    /// What is done.
+    pub actions: Vec<Action>,
+    /// What will be said when it is done, with the ids that the proposal uses.
+    pub ack: Ack,
+}
+
+impl Studio {
+    /// A place for which there is nothing to do yet.
+    pub fn new(place: StudioPlace) -> Self {
+        Self { place, next: 1, work: Vec::new() }
+    }
+
+    /// The place.
+    pub fn place(&self) -> &StudioPlace {
+        &self.place
+    }
+
+    /// What plans in this place stand on; each command says for itself what it expects.
+    pub fn base(&self) -> Fingerprint {
+        Fingerprint::of(format!("studio:{}", self.place.session).as_bytes())
+    }
+
+    /// The work that is not answered, in order.
+    pub fn work(&self) -> &[Work] {
+        &self.work
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next - 1
+    }
+
+    /// Asks for something.
+    pub fn ask(&mut self, wanted: Wanted) -> u64 {
+        let number = self.number();
+        self.work.push(Work::Tell { number, wanted });
+        number
+    }
+
+    /// Whether something was asked and is not answered.
+    pub fn is_asked(&self) -> bool {
+        self.work.iter().any(|work| matches!(work, Work::Tell { .. }))
+    }
+
+    /// Takes an answer; what was asked, where it was this.
+    pub fn answered(&mut self, answered: u64) -> Option<Wanted> {
+        let is_it = |work: &Work| matches!(work, Work::Tell { number, .. } if *number == answered);
+        let at = self.work.iter().position(is_it)?;
+        match self.work.remove(at) {
+            Work::Tell { wanted, .. } => Some(wanted),
+            Work::Apply { .. } => None,
+        }
+    }
+
+    /// Asks for nothing any more: what was asked is not wanted, or has to be asked anew.
+    pub fn forget_questions(&mut self) {
+        self.work.retain(|work| matches!(work, Work::Apply { .. }));
+    }
+
+    /// Hands out an approved proposal.
+    pub fn hand_out(&mut self, proposal: Seq, approved: &Proposal, actions: Vec<Action>) {
+        let apply = Apply {
+            number: self.number(),
+            proposal,
+            patch_id: approved.patch_id.clone(),
+            recording: recording(proposal),
+            title: approved.title.clone(),
+            actions,
+        };
+        self.work.push(Work::Apply { apply });
+    }
+
+    /// Whether a proposal is handed out and not acknowledged.
+    pub fn is_handed_out(&self, proposal: Seq) -> bool {
+        self.handed_out(proposal).is_some()
+    }
+
+    fn handed_out(&self, wanted: Seq) -> Option<usize> {
+        let is_it = |work: &Work| matches!(work, Work::Apply { apply } if apply.proposal == wanted);
+        self.work.iter().position(is_it)
+    }
+
+    /// Takes back what was handed out: it was acknowledged.
+    pub fn acknowledged(&mut self, proposal: Seq) -> Option<Apply> {
+        match self.work.remove(self.handed_out(proposal)?) {
+            Work::Apply { apply } => Some(apply),
+            Work::Tell { .. } => None,
+        }
+    }
+}
+
+/// The name of the recording of a proposal.
+fn recording(proposal: Seq) -> String {
+    format!("Vector {proposal}")
+}
+
+/// The proposal that a recording was made for.
+pub fn recorded(recording: &str) -> Option<Seq> {
+    recording.strip_prefix("Vector ")?.parse().ok().map(Seq)
+}
+
+/// Performs a proposal on the mirror, and writes down what Studio is to do. Whoever calls takes it
+/// back: the mirror hears of it from Studio.
+///
+/// # Errors
+/// It is stale, or Studio cannot do it.
+pub fn prepare(
+    scene: &mut Scene,
+    call: Seq,
+    proposal: &Proposal,
+    blobs: &Blobs,
+) -> Result<Prepared, Refusal> {
+    scene.begin(call);
+    let (mut actions, mut nodes, mut backs) = (Vec::new(), Vec::new(), Vec::new());
+    for command in &proposal.commands {
+        let done = perform(scene, command, blobs)?;
+        actions.push(action(scene, command, done.node)?);
+        nodes.push(done.node);
+        backs.extend(done.back);
+    }
+    let outcomes = nodes.into_iter().map(|node| outcome(scene, node)).collect();
+    let commands = inverse(scene, backs)?.commands;
+    let ack = Ack {
+        file: None,
+        before: None,
+        after: None,
+        outcomes,
+        inverse: commands,
+        witnesses: Vec::new(),
+        bytes: None,
+    };
+    Ok(Prepared { actions, ack })
+}
+
+fn outcome(scene: &Scene, node: Node) -> Outcome {
+    if !scene.is_live(node) {
+        return Outcome { id: None, fingerprint: None };
+    }
+    Outcome { id: Some(scene.id(node)), fingerprint: Some(scene.fingerprint(node, [])) }
+}
+
+/// A command as Studio does it; the mirror has it done.
+fn action(scene: &Scene, command: &Command, node: Node) -> Result<Action, Refusal> {
+    Ok(match command.clone() {
+        Command::Create { id, parent, class, name, props, expect } => {
+            let (props, _) = given(props);
+            check_length(&props)?;
+            Action::Create { id, parent, class, name, props, expect }
+        }
+        Command::Clone { id, source, parent, name, count, expect } => {
+            Action::Clone { id, source, parent, name, count, expect }
+        }
+        Command::Set { target, props, expect } => {
+            let over = props.keys().filter(|name| *name != "Name").cloned().collect();
+            let (props, reset) = given(props);
+            Action::Set { target, props, reset, over, expect }
+        }
+        Command::Move { target, parent, expect, .. } => Action::Move { target, parent, expect },
+        Command::Delete { target, count, expect } => Action::Delete { target, count, expect },
+        Command::Restore { id, blob: None, parent, .. } => {
+            Action::Restore { target: Target { id, path: scene.path(node) }, parent }
+        }
+        Command::Restore { blob: Some(_), parent, .. } => refuse!(
+            "What was deleted in a file cannot be brought back in Studio, below {}.",
+            parent.path
+        )?,
+        Command::EditScript { target, expect, .. } => {
+            let text = scene.source(node).unwrap_or_default().into_owned();
+            if text.len() > MAX_TEXT {
+                return refuse!(
+                    "{} would have {} bytes, and a message to Studio holds {MAX_TEXT}. Split the \
+                     script.",
+                    target.path,
+                    text.len()
+                );
+            }
+            let after = Fingerprint::of(text.as_bytes());
+            Action::Write { target, expect, text, after }
+        }
+    })
+}
+
+fn check_length(props: &BTreeMap<String, Value>) -> Result<(), Refusal> {
+    match props.get("Source") {
+        Some(Value::String(text)) if text.len() > MAX_TEXT => refuse!(
+            "The script would have {} bytes, and a message to Studio holds {MAX_TEXT}. Split it.",
+            text.len()
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Values, and the names of what goes back to its default.
+fn given(props: Props) -> (BTreeMap<String, Value>, Vec<String>) {
+    let (mut values, mut reset) = (BTreeMap::new(), Vec::new());
+    for (name, value) in props {
+        match value {
+            Some(value) => drop(values.insert(name, value)),
+            None => reset.push(name),
+        }
+    }
+    (values, reset)
+}
+
+/// What was predicted, with the ids that Studio gave to what it made.
+pub fn settled(mut predicted: Ack, call: Seq, commands: &[Command], acted: &[Acted]) -> Ack {
+    let names = made(call, commands, acted);
+    let named = |id: &mut InstanceId| {
+        if let Some(real) = names.get(id) {
+            *id = real.clone();
+        }
+    };
+    for (outcome, acted) in predicted.outcomes.iter_mut().zip(acted) {
+        outcome.id = acted.ids.first().cloned();
+        if acted.fingerprint.is_some() {
+            outcome.fingerprint.clone_from(&acted.fingerprint);
+        }
+    }
+    predicted.inverse.iter_mut().for_each(|command| each_id(command, &named));
+    predicted
+}
+
+/// By the ids of a proposal, those of Studio.
+pub fn made(
+    call: Seq,
+    commands: &[Command],
+    acted: &[Acted],
+) -> BTreeMap<InstanceId, InstanceId> {
+    let mut names = BTreeMap::new();
+    for (command, acted) in commands.iter().zip(acted) {
+        let (Command::Create { id, .. } | Command::Clone { id, .. }) = command else {
+            continue;
+        };
+        let first = id.0.strip_prefix("new:").and_then(|k| k.parse::<u32>().ok());
+        for (k, real) in (first.unwrap_or(0)..).zip(&acted.ids) {
+            names.insert(InstanceId::new_in_proposal(k), real.clone());
+            names.insert(InstanceId(format!("new:{call}.{k}")), real.clone());
+        }
+    }
+    names
+}
+
+fn each_id(command: &mut Command, change: &impl Fn(&mut InstanceId)) {
+    match command {
+        Command::Create { parent, .. } | Command::Restore { parent, .. } => change(&mut parent.id),
+        Command::Clone { source, parent, .. } => {
+            change(&mut source.id);
+            change(&mut parent.id);
+        }
+        Command::Set { target, props, .. } => {
+            change(&mut target.id);
+            for value in props.values_mut().flatten() {
+                if let Value::Ref(Some(to)) | Value::Content(Content::Object(Some(to))) = value {
+                    change(&mut to.id);
+                }
+            }
+        }
+        Command::Move { target, parent, .. } => {
+            change(&mut target.id);
+            change(&mut parent.id);
+        }
+        Command::Delete { target, .. } | Command::EditScript { target, .. } => {
+            change(&mut target.id);
+        }
+    }
+}
