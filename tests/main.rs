@@ -9,6 +9,7 @@ mod edits;
 mod engine;
 mod engines;
 mod hostile;
+mod http;
 #[cfg(unix)]
 mod picture;
 mod plugin_style;

@@ -491,14 +491,13 @@ impl<'a> Engine<'a> {
         let back = way_back(self.ledger, file.hash(), &approved)?;
         let start = self.scene.mark();
         let output = file.output().display().to_string();
-        let prepared =
-            match file.prepare(&mut self.scene, &approved, &self.blobs, back.as_ref()) {
-                Ok(prepared) => prepared,
-                Err(PlaceError::Changed { .. }) if self.moves < MAX_MOVES => {
-                    return self.moved(proposals);
-                }
-                Err(error) => return self.failed(proposals.to_vec(), error),
-            };
+        let prepared = match file.prepare(&mut self.scene, &approved, &self.blobs, back.as_ref()) {
+            Ok(prepared) => prepared,
+            Err(PlaceError::Changed { .. }) if self.moves < MAX_MOVES => {
+                return self.moved(proposals);
+            }
+            Err(error) => return self.failed(proposals.to_vec(), error),
+        };
         for (seq, reason) in prepared.refused {
             self.input(Input::Failed { proposals: vec![seq], reason })?;
         }

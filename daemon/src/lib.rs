@@ -5,6 +5,7 @@ pub mod config;
 pub mod core;
 pub mod engine;
 pub mod ledger;
+pub mod plugin;
 pub mod providers;
 pub mod server;
 pub mod targets;

@@ -12,6 +12,7 @@
 
 pub mod binary;
 pub mod cases;
+pub mod daemon;
 pub mod generated;
 pub mod operations;
 pub mod oracle;

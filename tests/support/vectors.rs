@@ -333,7 +333,7 @@ pub fn commands() -> Vec<Command> {
         },
         Command::Restore {
             id: new(2),
-            blob: Fingerprint::of(b"a binary model"),
+            blob: Some(Fingerprint::of(b"a binary model")),
             parent: at("game.Workspace.Tower"),
             index: None,
             class: "Part".to_owned(),

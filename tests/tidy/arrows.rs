@@ -9,7 +9,7 @@ use super::paths::{Path, paths};
 use super::source::{Source, line_of};
 
 /// A room, and the rooms that it may name. `core` stands for all of its rooms, `*` for everything.
-const ARROWS: [(&str, &[&str]); 18] = [
+const ARROWS: [(&str, &[&str]); 19] = [
     ("core", &["core"]),
     ("core::refusal", &[]),
     ("core::edit", &[]),
@@ -28,7 +28,9 @@ const ARROWS: [(&str, &[&str]); 18] = [
     ("ledger", &["core"]),
     ("server", &["core"]),
     ("config", &["core"]),
-    ("engine", &["core", "providers", "targets", "ledger", "config"]),
+    // What the binary carries, as a model file.
+    ("plugin", &["core"]),
+    ("engine", &["core", "providers", "targets", "server", "ledger", "config"]),
     ("cli", &["*"]),
     ("main", &["*"]),
 ];
@@ -164,7 +166,8 @@ mod tests {
         check("daemon/src/ledger/mod.rs", "use crate::targets::place;", &["1: arrows"]);
         check("daemon/src/providers/mod.rs", "use crate::engine;", &["1: arrows"]);
         check("daemon/src/engine/mod.rs", "use crate::{ledger, providers, targets};", &[]);
-        check("daemon/src/engine/mod.rs", "use crate::server::serve;", &["1: arrows"]);
+        check("daemon/src/engine/mod.rs", "use crate::server::Board;", &[]);
+        check("daemon/src/server/mod.rs", "use crate::ledger::Ledger;", &["1: arrows"]);
         check("daemon/src/cli/edit.rs", "use crate::engine::run;", &[]);
         check("daemon/src/main.rs", "use vector_daemon::cli;", &[]);
         check("daemon/src/attic.rs", "", &["1: arrows"]);

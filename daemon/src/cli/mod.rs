@@ -14,8 +14,10 @@ mod hunks;
 mod log;
 mod merge;
 mod patch;
+mod plugin;
 mod reason;
 mod revert;
+mod serve;
 mod show;
 mod source;
 mod style;
@@ -77,6 +79,10 @@ enum Command {
     Patch(patch::Patch),
     /// Let Git merge and compare places with Vector
     Git(git::Git),
+    /// Serve the places that are open in Studio, and the page
+    Serve(serve::Serve),
+    /// Build the Studio plugin, or put it where Studio finds it
+    Plugin(plugin::Plugin),
     /// List what was asked, proposed, decided and done
     Log(log::Log),
     /// Take an applied proposal, or all of a run, back
@@ -165,6 +171,8 @@ pub fn main() -> ExitCode {
     let ended = match cli.command {
         Command::Edit(args) => home().and_then(|home| edit::run(&args, &home)),
         Command::Revert(args) => home().and_then(|home| revert::run(&args, &home)),
+        Command::Serve(args) => home().and_then(|home| serve::run(&args, &home)),
+        Command::Plugin(args) => plugin::run(&args),
         Command::Log(args) => home().and_then(|home| log::run(&args, &home)),
         Command::Show(args) => show::run(&args),
         Command::Source(args) => source::run(&args),

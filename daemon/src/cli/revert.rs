@@ -47,7 +47,10 @@ pub(super) fn run(args: &Revert, home: &Path) -> anyhow::Result<Exit> {
     }
     let Wanted { goal, proposals, last } = wanted(&ledger, Seq(args.number))?;
     let Some(file) = last.file.as_ref().map(PathBuf::from) else {
-        bail!("{number} changed a place that was open in Studio; take it back there", number = args.number);
+        bail!(
+            "{number} changed a place that was open in Studio; take it back there",
+            number = args.number
+        );
     };
     let opened =
         terminal.busy("Reading the place", || PlaceFile::open(&file, args.out.as_deref()))?;

@@ -168,7 +168,7 @@ impl House {
             Ask::Workflow(seq, reply) => drop(reply.send(self.workflow(seq))),
             Ask::Do(seq, verb, reply) => {
                 let ledger = Arc::clone(&self.ledger);
-                match self.session_of_entry(seq) {
+                match self.session_of_workflow(seq) {
                     Ok(session) => {
                         // The session answers when it has acted; the view is read then.
                         let (done, acted) = tokio::sync::oneshot::channel();
@@ -184,7 +184,7 @@ impl House {
             }
             Ask::Checkpoints(reply) => drop(reply.send(self.checkpoints())),
             Ask::MakeCheckpoint(make, reply) => drop(reply.send(self.make_checkpoint(make))),
-            Ask::Restore(seq, reply) => match self.session_of_entry(seq) {
+            Ask::Restore(seq, reply) => match self.session_of_workflow(seq) {
                 Ok(session) => self.tell(&session, |_| Word::Restore(seq, reply)),
                 Err(failure) => drop(reply.send(Err(failure))),
             },
@@ -327,6 +327,14 @@ impl House {
         session.filter(|session| self.sessions.contains_key(session)).ok_or_else(away)
     }
 
+    fn session_of_workflow(&self, seq: Seq) -> Result<SessionId, Failure> {
+        let record = self.ledger.record(seq).map_err(|error| broken(&error))?;
+        match record {
+            Some(record) if record.workflow == seq => self.session_of_entry(seq),
+            _ => Err(missing(seq)),
+        }
+    }
+
     fn proposals(&self) -> Result<Proposals, Failure> {
         let mut proposals = Vec::new();
         for started in self.ledger.unfinished().map_err(|error| broken(&error))? {
@@ -334,9 +342,8 @@ impl House {
             let workflow = state.workflow(started.seq);
             let all = workflow.into_iter().flat_map(Workflow::proposals);
             let waiting = all.filter(|(_, it)| it.status == Status::Waiting);
-            proposals.extend(
-                waiting.filter_map(|(seq, _)| proposal_view(workflow?, started.seq, seq)),
-            );
+            proposals
+                .extend(waiting.filter_map(|(seq, _)| proposal_view(workflow?, started.seq, seq)));
         }
         Ok(Proposals { proposals })
     }
@@ -372,7 +379,9 @@ impl House {
             };
             Some(Checkpoint { seq: record.seq, at: record.at, session, label: goal })
         };
-        Ok(Checkpoints { checkpoints: self.started()?.into_iter().filter_map(checkpoint).collect() })
+        Ok(Checkpoints {
+            checkpoints: self.started()?.into_iter().filter_map(checkpoint).collect(),
+        })
     }
 
     /// A moment is a workflow that began and ended.
@@ -524,8 +533,12 @@ fn settings(home: &Path) -> Settings {
     let kept = fs::read_to_string(home.join(SETTINGS)).ok();
     let kept = kept.and_then(|text| serde_json::from_str::<Settings>(&text).ok());
     let kept = kept.filter(|settings| models().contains(&settings.model));
-    let default =
-        || Settings { mode: Mode::Confirm, dry_run: false, model: models().remove(0), models: models() };
+    let default = || Settings {
+        mode: Mode::Confirm,
+        dry_run: false,
+        model: models().remove(0),
+        models: models(),
+    };
     kept.map_or_else(default, |settings| Settings { models: models(), ..settings })
 }
 

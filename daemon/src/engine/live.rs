@@ -147,19 +147,17 @@ impl<'l> Live<'l> {
                 let _ = reply.send(taken);
             }
             Word::Chat(chat, mode, reply) => {
-                let call = |engine: &mut Engine<'_>| drop(engine);
                 let driver = Driver::Provider(Provider::Offline);
-                let started = self.start(&chat.text, driver, mode, call);
+                let started = self.start(&chat.text, driver, mode, |_| {});
                 let _ = reply.send(started);
             }
             Word::Restore(checkpoint, reply) => {
                 let goal = format!("Go back to checkpoint {checkpoint}");
-                let call = Call {
-                    tool: RESTORE.to_owned(),
-                    args: json!({ "checkpoint": checkpoint }),
-                };
-                let call = |engine: &mut Engine<'_>| drop(engine.call(vec![call]));
-                let started = self.start(&goal, Driver::Calls, Mode::Confirm, call);
+                let call =
+                    Call { tool: RESTORE.to_owned(), args: json!({ "checkpoint": checkpoint }) };
+                // A call that cannot be written down is missed when the engine works.
+                let begin = |engine: &mut Engine<'_>| drop(engine.call(vec![call]));
+                let started = self.start(&goal, Driver::Calls, Mode::Confirm, begin);
                 let _ = reply.send(started);
             }
             Word::Decide(seq, decide, reply) => {

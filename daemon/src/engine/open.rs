@@ -297,7 +297,9 @@ impl Engine<'_> {
         self.drop_trial();
         self.questions.untried.splice(0..0, trial);
         match (wanted, answer) {
-            (Wanted::Properties { of }, Answer::Properties { known }) => self.scene.know(known, &of),
+            (Wanted::Properties { of }, Answer::Properties { known }) => {
+                self.scene.know(known, &of)
+            }
             (Wanted::Properties { of }, _) => self.scene.know(&[], &of),
             (Wanted::Sources { ids }, Answer::Sources { scripts }) => {
                 self.scene.know_sources(scripts);

@@ -119,9 +119,8 @@ fn applied_since(
             }
         };
         let workflow = state.workflow(record.workflow);
-        let is_here = workflow
-            .and_then(|it| it.place.open())
-            .is_some_and(|open| open.session == *session);
+        let is_here =
+            workflow.and_then(|it| it.place.open()).is_some_and(|open| open.session == *session);
         let pending = workflow.filter(|_| is_here).and_then(|it| it.proposal(proposal));
         if let Some(Status::Applied(ack)) = pending.map(|pending| &pending.status) {
             found.push((proposal, ack.as_ref().clone()));
@@ -185,7 +184,8 @@ pub(super) fn way_back(
         let Some(Ok((_, ack))) = first.map(|seq| applied(ledger, seq)).transpose()? else {
             return Ok(None);
         };
-        let Some(bytes) = ack.bytes.as_ref().filter(|_| Some(&back.hash) == ack.after.as_ref()) else {
+        let Some(bytes) = ack.bytes.as_ref().filter(|_| Some(&back.hash) == ack.after.as_ref())
+        else {
             return Ok(None);
         };
         let Some(patch) = ledger.blob(&bytes.patch)?.as_deref().and_then(Patch::read) else {

@@ -2,7 +2,7 @@
 
 use std::sync::Barrier;
 
-use scene_schemas::entry::{Finish, Phase, Place};
+use scene_schemas::entry::{FilePlace, Finish, Phase, Place};
 use scene_schemas::proposal::Mode;
 use serde_json::json;
 use tempfile::TempDir;
@@ -19,12 +19,12 @@ fn open(home: &TempDir) -> Ledger {
 
 fn started() -> Entry {
     Entry::Started {
-        place: Place {
+        place: Place::File(FilePlace {
             file: "farm.rbxl".to_owned(),
             out: None,
             hash: Fingerprint::of(b"farm"),
             replaces: None,
-        },
+        }),
         goal: "a grid of wheat".to_owned(),
         driver: "offline".to_owned(),
         mode: Mode::Confirm,

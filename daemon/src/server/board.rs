@@ -67,12 +67,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Board {
     /// A board for which one token is a person's.
     pub fn new(human: Secret) -> Self {
-        Self {
-            human,
-            seats: RwLock::default(),
-            log: Mutex::default(),
-            wake: watch::Sender::new(0),
-        }
+        Self { human, seats: RwLock::default(), log: Mutex::default(), wake: watch::Sender::new(0) }
     }
 
     pub(super) fn is_human(&self, token: &str) -> bool {
@@ -100,7 +95,14 @@ impl Board {
     /// Seats a session, in a new epoch: polls of the one before end.
     pub fn sit(&self, session: &SessionId, epoch: u64, token: Secret) -> Arc<Seat> {
         let state =
-            SeatState { epoch, token, work: Vec::new(), need: None, polled: Some(Instant::now()) };
+            // Of a place that said hello, nothing is known.
+            SeatState {
+                epoch,
+                token,
+                work: Vec::new(),
+                need: Some(Need::Snapshot),
+                polled: Some(Instant::now()),
+            };
         let mut seats = self.seats.write().unwrap_or_else(PoisonError::into_inner);
         let seat = seats.entry(session.clone());
         let seat = seat.or_insert_with(|| {
@@ -222,14 +224,13 @@ impl Seat {
         let mut state = lock(&self.state);
         state.polled = Some(Instant::now());
         let is_new = |work: &&Work| {
-            let (Work::Tell { number, .. } | Work::Apply { apply: scene_schemas::api::Apply { number, .. } }) =
-                work;
+            let (Work::Tell { number, .. }
+            | Work::Apply { apply: scene_schemas::api::Apply { number, .. } }) = work;
             !poll.at_hand.contains(number)
         };
         let work: Vec<Work> = state.work.iter().filter(is_new).cloned().collect();
         let is_something = !work.is_empty() || !page.events.is_empty() || state.need.is_some();
-        let polled =
-            Polled { cursor: page.cursor, events: page.events, work, need: state.need };
+        let polled = Polled { cursor: page.cursor, events: page.events, work, need: state.need };
         (polled, is_something)
     }
 }

@@ -89,10 +89,7 @@ impl Asked<'_> {
 }
 
 /// Answers a request.
-pub(super) async fn handle(
-    State(house): State<Arc<House>>,
-    request: Request,
-) -> Response<Body> {
+pub(super) async fn handle(State(house): State<Arc<House>>, request: Request) -> Response<Body> {
     match handled(&house, request).await {
         Ok(response) => response,
         Err(failure) => answer::<Nothing>(Err(failure)),

@@ -145,7 +145,11 @@ fn unauthorized(message: &str) -> Failure {
 fn one<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, Failure> {
     let mut all = headers.get_all(name).iter();
     let bad = || {
-        failed(FailureKind::BadRequest, format!("The header `{name}` is not clear."), "Send it once.")
+        failed(
+            FailureKind::BadRequest,
+            format!("The header `{name}` is not clear."),
+            "Send it once.",
+        )
     };
     let first = match all.next() {
         None => return Ok(None),

@@ -10,8 +10,6 @@ mod dispatch;
 mod failure;
 mod guard;
 mod hold;
-#[cfg(test)]
-mod tests;
 
 use std::future::Future;
 use std::sync::Arc;

@@ -5,3 +5,12 @@ mod disk;
 pub mod place;
 pub mod studio;
 pub mod text;
+
+/// Writes a file in one step: a reader sees all of it, or what was there before.
+///
+/// # Errors
+/// What was there is as it was.
+pub fn write_file(file: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
+    let file = std::path::absolute(file)?;
+    disk::put(disk::beside(&file, [bytes])?, &file)
+}

@@ -147,8 +147,9 @@ pub fn prepare(
     scene.begin(call);
     let (mut actions, mut nodes, mut backs) = (Vec::new(), Vec::new(), Vec::new());
     for command in &proposal.commands {
+        let over = over(scene, command);
         let done = perform(scene, command, blobs)?;
-        actions.push(action(scene, command, done.node)?);
+        actions.push(action(scene, command, done.node, over)?);
         nodes.push(done.node);
         backs.extend(done.back);
     }
@@ -173,8 +174,27 @@ fn outcome(scene: &Scene, node: Node) -> Outcome {
     Outcome { id: Some(scene.id(node)), fingerprint: Some(scene.fingerprint(node, [])) }
 }
 
+/// What a command's fingerprint is over, with the types of the values that are there before.
+fn over(scene: &Scene, command: &Command) -> BTreeMap<String, String> {
+    let Command::Set { target, props, .. } = command else {
+        return BTreeMap::new();
+    };
+    let node = scene.by_id(&target.id);
+    let names = props.keys().filter(|name| *name != "Name");
+    let typed = |name: &String| {
+        let value = node.and_then(|node| scene.value(node, name));
+        (name.clone(), value.map_or("", |value| value.type_name()).to_owned())
+    };
+    names.map(typed).collect()
+}
+
 /// A command as Studio does it; the mirror has it done.
-fn action(scene: &Scene, command: &Command, node: Node) -> Result<Action, Refusal> {
+fn action(
+    scene: &Scene,
+    command: &Command,
+    node: Node,
+    over: BTreeMap<String, String>,
+) -> Result<Action, Refusal> {
     Ok(match command.clone() {
         Command::Create { id, parent, class, name, props, expect } => {
             let (props, _) = given(props);
@@ -185,7 +205,6 @@ fn action(scene: &Scene, command: &Command, node: Node) -> Result<Action, Refusa
             Action::Clone { id, source, parent, name, count, expect }
         }
         Command::Set { target, props, expect } => {
-            let over = props.keys().filter(|name| *name != "Name").cloned().collect();
             let (props, reset) = given(props);
             Action::Set { target, props, reset, over, expect }
         }
@@ -255,11 +274,7 @@ pub fn settled(mut predicted: Ack, call: Seq, commands: &[Command], acted: &[Act
 }
 
 /// By the ids of a proposal, those of Studio.
-pub fn made(
-    call: Seq,
-    commands: &[Command],
-    acted: &[Acted],
-) -> BTreeMap<InstanceId, InstanceId> {
+pub fn made(call: Seq, commands: &[Command], acted: &[Acted]) -> BTreeMap<InstanceId, InstanceId> {
     let mut names = BTreeMap::new();
     for (command, acted) in commands.iter().zip(acted) {
         let (Command::Create { id, .. } | Command::Clone { id, .. }) = command else {

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use rbx_dom_weak::{Ustr, ustr};
 use rbx_types::{Content, ContentType, Variant};
 use rustc_hash::{FxHashMap, FxHashSet};
+use scene_schemas::Value;
 use scene_schemas::entry::Seq;
-use scene_schemas::{InstanceId, Value};
 
 use super::codec::{CodecError, Format};
 use super::edits::Edit;
@@ -23,7 +23,7 @@ use crate::core::refusal::{Refusal, refuse};
 pub(super) struct Journal {
     done: Vec<Done>,
     /// Who points to whom, built when a deletion first asks; entries may be out of date.
-    pointers: Option<Pointers>,
+    pub(super) pointers: Option<Pointers>,
 }
 
 /// For each instance, who points to it by which property.
@@ -91,8 +91,9 @@ impl Journal {
         self.done.is_empty()
     }
 
-    /// Who points to whom is another matter by now.
-    pub(super) fn forget_pointers(&mut self) {
+    /// Notes that something came back, which nobody knows the pointers of any more.
+    pub(super) fn returned(&mut self, node: u32) {
+        self.done.push(Done::Returned { node });
         self.pointers = None;
     }
 }
@@ -263,27 +264,6 @@ impl Scene {
         self.drop_taken_ids(node);
         self.enter(node);
         Node(node)
-    }
-
-    /// Brings back what went from an open place, which keeps it.
-    ///
-    /// # Errors
-    /// It is not known, or is there.
-    pub fn bring_back(&mut self, id: &InstanceId, parent: Node) -> Result<Node, Refusal> {
-        let known = self.by_id(id).filter(|_| self.is_open());
-        let Some(node) = known.filter(|node| self.parent(*node).is_none()) else {
-            return refuse!("What was deleted is no longer at hand; Studio was closed since.");
-        };
-        self.tree.link(node.0, parent.0, None);
-        self.journal.done.push(Done::Returned { node: node.0 });
-        Ok(node)
-    }
-
-    /// Says what an applied proposal's instances are called in the place.
-    pub fn known_as(&mut self, scope: Seq, k: u32, id: &InstanceId) {
-        if let Some(node) = self.by_id(id) {
-            self.created_by_id.insert((scope, k), node.0);
-        }
     }
 
     /// Copies subtrees of another scene, whose roots are not linked to anybody yet; gives the first.

@@ -13,6 +13,7 @@ use rbx_reflection::DataType;
 use rbx_types::{Variant, VariantType};
 use rustc_hash::{FxHashMap, FxHashSet};
 use scene_schemas::api::{KnownProperties, Nodes, ScenePart, ScriptText, WantedProperties};
+use scene_schemas::entry::Seq;
 use scene_schemas::{InstanceId, Value};
 
 use super::change::pointed;
@@ -21,6 +22,7 @@ use super::interner::Interner;
 use super::reflection::{self, Access};
 use super::tree::{Builder, NONE, ROOT, Tree};
 use super::{Node, Scene};
+use crate::core::refusal::{Refusal, refuse};
 
 /// What stands before a debug id.
 pub(super) const PREFIX: &str = "studio:";
@@ -287,7 +289,7 @@ impl Scene {
         if !self.journal.is_empty() {
             return torn("something is on trial");
         }
-        self.journal.forget_pointers();
+        self.journal.pointers = None;
         match part {
             ScenePart::Begin { total } => self.begin_snapshot(*total),
             ScenePart::Nodes { nodes } => self.mirror_mut()?.more(nodes),
@@ -405,6 +407,27 @@ impl Scene {
             }
         }
         Ok(())
+    }
+
+    /// Brings back what went from an open place, which keeps it.
+    ///
+    /// # Errors
+    /// It is not known, or is there.
+    pub fn bring_back(&mut self, id: &InstanceId, parent: Node) -> Result<Node, Refusal> {
+        let known = self.by_id(id).filter(|_| self.is_open());
+        let Some(node) = known.filter(|node| self.parent(*node).is_none()) else {
+            return refuse!("What was deleted is no longer at hand; Studio was closed since.");
+        };
+        self.tree.link(node.0, parent.0, None);
+        self.journal.returned(node.0);
+        Ok(node)
+    }
+
+    /// Says what an applied proposal's instances are called in the place.
+    pub fn known_as(&mut self, scope: Seq, k: u32, id: &InstanceId) {
+        if let Some(node) = self.by_id(id) {
+            self.created_by_id.insert((scope, k), node.0);
+        }
     }
 
     /// Takes the texts of scripts.

@@ -215,7 +215,9 @@ pub fn run_change(name: &str, args: &Json, draft: &mut Draft<'_>) -> Result<Json
     match find(name)?.run {
         Run::Change(change) => change(args::without_session(args.clone()), draft)
             .map_err(|refusal| Refusal(format!("{name}: {}", refusal.0))),
-        Run::Read(_) | Run::Talk(_) | Run::Fetch(_) => refuse!("`{name}` changes nothing; name a tool that does."),
+        Run::Read(_) | Run::Talk(_) | Run::Fetch(_) => {
+            refuse!("`{name}` changes nothing; name a tool that does.")
+        }
     }
 }
 

@@ -296,10 +296,7 @@ fn waiting(workflow: &Workflow, proposal: Seq) -> Result<&Pending, Refusal> {
     };
     match &pending.status {
         Status::Waiting => Ok(pending),
-        Status::Approved
-        | Status::Applying(_)
-        | Status::Applied(_)
-        | Status::Undone(_) => {
+        Status::Approved | Status::Applying(_) | Status::Applied(_) | Status::Undone(_) => {
             refuse!("Proposal {proposal} was approved already.")
         }
         Status::Rejected(_) => refuse!("Proposal {proposal} was rejected already."),

@@ -1,7 +1,7 @@
 //! Decisions on small workflows, and the same state from a replay.
 
 use scene_schemas::Fingerprint;
-use scene_schemas::entry::{Approver, Entry, Finish, Place, Record, Seq};
+use scene_schemas::entry::{Approver, Entry, FilePlace, Finish, Place, Record, Seq};
 use scene_schemas::proposal::{Class, Mode, Preview, Proposal, Warning, WarningKind};
 use serde_json::{Value as Json, json};
 
@@ -22,7 +22,8 @@ impl Run {
     fn new(driver: &str, mode: Mode) -> Self {
         let mut run = Self { state: State::default(), records: Vec::new() };
         let hash = Fingerprint::of(b"place");
-        let place = Place { file: "place.rbxl".to_owned(), out: None, hash, replaces: None };
+        let file = "place.rbxl".to_owned();
+        let place = Place::File(FilePlace { file, out: None, hash, replaces: None });
         let (goal, driver) = ("a goal".to_owned(), driver.to_owned());
         run.input(Input::Start { place, goal, driver, mode }).unwrap();
         run

@@ -60,7 +60,8 @@ fn what_is_not_known_is_asked_once() {
     assert!(scene.take_missing().is_empty());
     let item = EnumName::Name("Neon".to_owned());
     let material = Value::EnumItem(EnumItem { enum_type: "Material".to_owned(), item });
-    let values = [("Transparency".to_owned(), Value::Float64(0.5)), ("Material".to_owned(), material)];
+    let values =
+        [("Transparency".to_owned(), Value::Float64(0.5)), ("Material".to_owned(), material)];
     let known = KnownProperties { id: id("0_2"), values: values.into(), missing: Vec::new() };
     scene.know(&[known], &missing.properties);
     assert_eq!(scene.value(part, "Transparency"), Some(Value::Float32(0.5)));

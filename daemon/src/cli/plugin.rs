@@ -1,0 +1,123 @@
+//! `vector plugin`: the Studio plugin as a file, and where Studio finds it.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::{Args, Subcommand};
+
+use super::Exit;
+use super::terminal::print_line;
+use crate::plugin;
+
+/// How the file is called in Studio's folder.
+const FILE: &str = "Vector.rbxm";
+
+#[derive(Debug, Args)]
+pub(super) struct Plugin {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Put the plugin into Studio's folder of plugins
+    Install {
+        /// Studio's folder of plugins, where it is not found by itself
+        #[arg(long, value_name = "DIR")]
+        folder: Option<PathBuf>,
+    },
+    /// Take it away again
+    Uninstall {
+        /// Studio's folder of plugins, where it is not found by itself
+        #[arg(long, value_name = "DIR")]
+        folder: Option<PathBuf>,
+    },
+    /// Write it to a file
+    Build {
+        /// The file
+        #[arg(long, short, value_name = "FILE", default_value = FILE)]
+        out: PathBuf,
+    },
+}
+
+pub(super) fn run(args: &Plugin) -> anyhow::Result<Exit> {
+    match &args.command {
+        Command::Build { out } => {
+            write(out)?;
+            print_line(&format!("{} is the plugin.", out.display()));
+        }
+        Command::Install { folder } => {
+            let folder = studio(folder.as_deref())?;
+            fs::create_dir_all(&folder)
+                .with_context(|| format!("{} cannot be made", folder.display()))?;
+            let file = folder.join(FILE);
+            write(&file)?;
+            print_line(&format!("The plugin is at {}.", file.display()));
+            print_line(
+                "Studio loads it when it starts. Then run `vector serve`, and type its code.",
+            );
+        }
+        Command::Uninstall { folder } => {
+            let file = studio(folder.as_deref())?.join(FILE);
+            match fs::remove_file(&file) {
+                Ok(()) => print_line(&format!("{} is gone.", file.display())),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    print_line(&format!("{} was not there.", file.display()));
+                }
+                Err(error) => {
+                    return Err(error)
+                        .with_context(|| format!("{} cannot be removed", file.display()));
+                }
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Studio must never load half a plugin.
+fn write(file: &Path) -> anyhow::Result<()> {
+    let bytes = plugin::build().context("the plugin cannot be built")?;
+    crate::targets::write_file(file, &bytes)
+        .with_context(|| format!("{} cannot be written", file.display()))
+}
+
+/// Studio's folder of plugins on this machine.
+fn studio(said: Option<&Path>) -> anyhow::Result<PathBuf> {
+    if let Some(folder) = said {
+        return Ok(folder.to_owned());
+    }
+    let home = directories::BaseDirs::new().context("there is no home directory")?;
+    let found = if cfg!(windows) {
+        Some(home.data_local_dir().join("Roblox").join("Plugins"))
+    } else if cfg!(target_os = "macos") {
+        Some(home.home_dir().join("Documents").join("Roblox").join("Plugins"))
+    } else {
+        wine(home.home_dir())
+    };
+    match found {
+        Some(folder) => Ok(folder),
+        None => bail!(
+            "Studio's folder of plugins was not found; say where it is with --folder DIR (under Wine \
+             it is drive_c/users/NAME/AppData/Local/Roblox/Plugins in the prefix)"
+        ),
+    }
+}
+
+/// The folder in a Wine prefix in which Roblox was installed: the one that is set, Vinegar's, or the
+/// usual one.
+fn wine(home: &Path) -> Option<PathBuf> {
+    let set = env::var_os("WINEPREFIX").map(PathBuf::from);
+    let vinegar = ".var/app/org.vinegarhq.Vinegar/data/vinegar/prefixes/studio";
+    let usual = [vinegar, ".local/share/vinegar/prefixes/studio", ".wine"];
+    let prefixes = set.into_iter().chain(usual.map(|prefix| home.join(prefix)));
+    prefixes.filter_map(|prefix| fs::read_dir(prefix.join("drive_c").join("users")).ok()).find_map(
+        |users| {
+            users.flatten().find_map(|user| {
+                let roblox = user.path().join("AppData").join("Local").join("Roblox");
+                roblox.is_dir().then(|| roblox.join("Plugins"))
+            })
+        },
+    )
+}

@@ -1,0 +1,144 @@
+//! `vector serve`: the daemon, until somebody stops it.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use scene_schemas::api::PORT;
+use tokio::net::TcpListener;
+
+use super::Exit;
+use super::terminal::{print_line, say};
+use crate::engine::house::{House, random};
+use crate::ledger::Ledger;
+use crate::server::{self, Board, Desk, Secret};
+
+/// Who serves a ledger holds a lock on this file, which says who it is.
+const LOCK: &str = "serve.lock";
+/// The token of a person at this machine's terminal, for as long as the daemon runs.
+const TOKEN: &str = "token";
+
+#[derive(Debug, Args)]
+pub(super) struct Serve {
+    /// The port on 127.0.0.1; 0 takes a free one
+    #[arg(long, default_value_t = PORT, value_name = "N")]
+    port: u16,
+}
+
+pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
+    let ledger = Arc::new(Ledger::open(home)?);
+    let mut lock = lock(home)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("no threads to serve with")?;
+    runtime.block_on(async {
+        let listener = listen(args.port).await?;
+        let port = listener.local_addr()?.port();
+        lock.set_len(0)?;
+        writeln!(lock, "process {}, port {port}", std::process::id())?;
+        let token = random(24).context("no chance for a token")?;
+        keep_token(home, &token, port)?;
+        let board = Arc::new(Board::new(Secret::of(&token)));
+        let (desk, asks) = Desk::new();
+        print_line(&format!("Vector serves on http://127.0.0.1:{port}. Ctrl-C ends it."));
+        let tell = Box::new(|text: &str| print_line(text));
+        let house = House::new(home, ledger, Arc::clone(&board), tell)
+            .with_context(|| format!("{} cannot be read", home.display()))?;
+        std::thread::spawn(move || house.run(asks));
+        server::run(listener, board, desk, stopped()).await.context("the server broke")
+    })?;
+    // Sessions write nothing that they have not synced.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    let _ = fs::remove_file(home.join(TOKEN));
+    say("Vector has stopped.");
+    Ok(Exit::Done)
+}
+
+/// Nobody else serves this ledger.
+fn lock(home: &Path) -> anyhow::Result<File> {
+    let path = home.join(LOCK);
+    let mut options = fs::OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    let mut file =
+        options.open(&path).with_context(|| format!("{} cannot be opened", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            let mut who = String::new();
+            let _ = file.read_to_string(&mut who);
+            let who = Some(who.trim()).filter(|who| !who.is_empty()).unwrap_or("another process");
+            bail!(
+                "this ledger is served already, by {who}; use that one, or another ledger with \
+                 --home DIR"
+            )
+        }
+        Err(TryLockError::Error(error)) => {
+            Err(error).with_context(|| format!("{} cannot be locked", path.display()))
+        }
+    }
+}
+
+async fn listen(port: u16) -> anyhow::Result<TcpListener> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    match TcpListener::bind(address).await {
+        Ok(listener) => Ok(listener),
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+            let who = if is_vector(address) { "another Vector" } else { "another program" };
+            bail!(
+                "port {port} is taken by {who}; stop it, or choose another with --port N (0 takes a \
+                 free one)"
+            )
+        }
+        Err(error) => Err(error).with_context(|| format!("port {port} cannot be listened on")),
+    }
+}
+
+/// Whether what listens there answers as Vector does.
+fn is_vector(address: SocketAddr) -> bool {
+    let ask = || -> std::io::Result<String> {
+        let patience = Duration::from_millis(500);
+        let mut stream = TcpStream::connect_timeout(&address, patience)?;
+        stream.set_read_timeout(Some(patience))?;
+        write!(stream, "GET /health HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.take(4_096).read_to_string(&mut answer)?;
+        Ok(answer)
+    };
+    ask().is_ok_and(|answer| answer.ends_with("{\"ok\":true}"))
+}
+
+/// Keeps the token where this person's terminal finds it, and nobody else.
+fn keep_token(home: &Path, token: &str, port: u16) -> anyhow::Result<()> {
+    let path = home.join(TOKEN);
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file =
+        options.open(&path).with_context(|| format!("{} cannot be written", path.display()))?;
+    writeln!(file, "{port} {token}")
+        .with_context(|| format!("{} cannot be written", path.display()))
+}
+
+/// Until somebody asks the process to end.
+async fn stopped() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut ends) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = ends.recv() => {}
+            }
+            return;
+        }
+    }
+    let _ = tokio::signal::ctrl_c().await;
+}

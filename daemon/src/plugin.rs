@@ -1,0 +1,115 @@
+//! The Studio plugin as a model file, made of the sources that the binary carries.
+//!
+//! The tree is that of `rojo.json`, by the rules by which Rojo makes instances of files: a folder is a
+//! `Folder`, or the script that its `init` file holds; `.server.luau` is a `Script` and `.luau` a
+//! `ModuleScript`. Where Studio looks for plugins is not known here.
+
+use scene_schemas::Value;
+use serde_json::Value as Json;
+
+use crate::core::scene::{CodecError, Format, Node, Scene};
+
+/// The files, by their paths in the repository, with their texts.
+const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/plugin.rs"));
+
+/// What the plugin's sources are below.
+#[derive(Debug, Default)]
+struct Folder {
+    folders: std::collections::BTreeMap<String, Folder>,
+    files: std::collections::BTreeMap<String, &'static str>,
+}
+
+/// The plugin as a binary model.
+///
+/// # Errors
+/// The project is not one that this reader knows; a test builds it.
+pub fn build() -> Result<Vec<u8>, CodecError> {
+    let read = |what: &str| CodecError::Read(what.to_owned());
+    let text = |name: &str| FILES.iter().find(|(path, _)| *path == name).map(|(_, text)| *text);
+    let project = text("rojo.json").ok_or_else(|| read("the project is missing"))?;
+    let project: Json =
+        serde_json::from_str(project).map_err(|_| read("the project is not JSON"))?;
+    let name = project["name"].as_str().ok_or_else(|| read("the project has no name"))?;
+    let path = project["tree"]["$path"].as_str().ok_or_else(|| read("the tree has no $path"))?;
+    let mut root = Folder::default();
+    for (file, text) in FILES {
+        if let Some(below) = file.strip_prefix(path).and_then(|below| below.strip_prefix('/')) {
+            root.add(below, text);
+        }
+    }
+    let mut scene = Scene::empty(Format::Binary);
+    let game = scene.root();
+    root.make(&mut scene, game, name);
+    scene.encode()
+}
+
+impl Folder {
+    fn add(&mut self, path: &str, text: &'static str) {
+        match path.split_once('/') {
+            Some((folder, rest)) => {
+                self.folders.entry(folder.to_owned()).or_default().add(rest, text);
+            }
+            None => drop(self.files.insert(path.to_owned(), text)),
+        }
+    }
+
+    fn make(&self, scene: &mut Scene, parent: Node, name: &str) {
+        let init = self.files.iter().find_map(|(file, text)| {
+            let (stem, class) = script(file)?;
+            (stem == "init").then_some((class, *text))
+        });
+        let node = match init {
+            Some((class, text)) => made(scene, parent, class, name, text),
+            None => scene.create(parent, "Folder", name),
+        };
+        for (name, folder) in &self.folders {
+            folder.make(scene, node, name);
+        }
+        for (file, text) in &self.files {
+            if let Some((stem, class)) = script(file).filter(|(stem, _)| *stem != "init") {
+                made(scene, node, class, stem, text);
+            }
+        }
+    }
+}
+
+/// The name and class of the script that a file is.
+fn script(file: &str) -> Option<(&str, &'static str)> {
+    let stem = file.strip_suffix(".luau")?;
+    Some(match (stem.strip_suffix(".server"), stem.strip_suffix(".client")) {
+        (Some(stem), _) => (stem, "Script"),
+        (_, Some(stem)) => (stem, "LocalScript"),
+        _ => (stem, "ModuleScript"),
+    })
+}
+
+fn made(scene: &mut Scene, parent: Node, class: &str, name: &str, text: &str) -> Node {
+    let node = scene.create(parent, class, name);
+    // A text is a property like any other until the file is written.
+    let _ = scene.set(node, "Source", Some(&Value::String(text.to_owned())));
+    node
+}
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::InstancePath;
+
+    use super::*;
+
+    #[test]
+    fn the_plugin_is_a_script_with_modules() {
+        let scene = Scene::decode(&build().unwrap()).unwrap();
+        let at = |path: &str| scene.resolve(&path.parse::<InstancePath>().unwrap()).unwrap();
+        let schema = at("game.Vector.Schema");
+        assert_eq!(scene.class(schema), "ModuleScript");
+        assert!(scene.source(schema).unwrap().starts_with("--!strict"));
+    }
+
+    #[test]
+    fn files_become_the_instances_that_rojo_makes() {
+        assert_eq!(script("init.server.luau"), Some(("init", "Script")));
+        assert_eq!(script("A.client.luau"), Some(("A", "LocalScript")));
+        assert_eq!(script("A.spec.luau"), Some(("A.spec", "ModuleScript")));
+        assert_eq!(script("A.json"), None);
+    }
+}

@@ -1,1 +1,0 @@
-//! What the server does by itself; the routes are called by the tests of the whole.

@@ -1,0 +1,162 @@
+//! Taking a place in, beside a typed parse of the same bytes; its memory; and tools that read it.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use scene_schemas::api::{Nodes, ScenePart, SceneUpdate, ScriptText};
+use scene_schemas::entry::Seq;
+use scene_schemas::{Fingerprint, InstanceId};
+use serde_json::json;
+use vector_daemon::core::proposal::Blobs;
+use vector_daemon::core::scene::Scene;
+use vector_daemon::core::tools;
+
+/// Instances in one message.
+const CHUNK: usize = 8_000;
+const RUNS: usize = 9;
+
+/// A place as a plugin tells it: models with parts and a script each, in messages.
+fn messages(instances: usize) -> Vec<Vec<u8>> {
+    let mut parts = vec![ScenePart::Begin { total: instances as u32 }];
+    let mut messages = Vec::new();
+    let classes = ["Workspace", "Model", "Part", "Script"].map(str::to_owned).to_vec();
+    let mut nodes = Nodes { classes: classes.clone(), ..Nodes::default() };
+    let mut scripts = Vec::new();
+    let (mut model, mut version) = (1, 0);
+    let mut send = |parts: Vec<ScenePart>| {
+        version += 1;
+        let update = SceneUpdate { epoch: 1, version, parts };
+        messages.push(serde_json::to_vec(&update).unwrap());
+    };
+    for n in 0..instances {
+        let (parent, class, name) = match n {
+            0 => (0, 0, "Workspace".to_owned()),
+            n if n % 20 == 1 => (1, 1, format!("Model{n}")),
+            n if n % 20 == 2 => (model, 3, "Main".to_owned()),
+            _ => (model, 2, format!("Part{}", n % 7)),
+        };
+        if class == 1 {
+            model = n as u32 + 1;
+        }
+        let id = InstanceId(format!("studio:0_{}", n + 1_000));
+        if class == 3 {
+            let text = format!("local part = script.Parent\nprint(part.Name, {n})\n");
+            scripts.push(ScriptText { id: id.clone(), text, is_dirty: false });
+        }
+        nodes.ids.push(id);
+        nodes.parents.push(parent);
+        nodes.class.push(class);
+        nodes.names.push(name);
+        if nodes.ids.len() == CHUNK {
+            parts.push(ScenePart::Nodes { nodes: std::mem::take(&mut nodes) });
+            nodes.classes.clone_from(&classes);
+            send(std::mem::take(&mut parts));
+        }
+    }
+    parts.push(ScenePart::Nodes { nodes });
+    parts.push(ScenePart::End {});
+    send(parts);
+    for scripts in scripts.chunks(4_000) {
+        send(vec![ScenePart::Sources { scripts: scripts.to_vec() }]);
+    }
+    messages
+}
+
+fn take_in(messages: &[Vec<u8>]) -> Scene {
+    let mut scene = Scene::open_place();
+    for message in messages {
+        let update: SceneUpdate = serde_json::from_slice(message).unwrap();
+        update.parts.iter().for_each(|part| scene.hear(part).unwrap());
+    }
+    scene
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+fn timed<T>(run: impl Fn() -> T) -> Duration {
+    let once = || {
+        let start = Instant::now();
+        black_box(run());
+        start.elapsed()
+    };
+    median((0..RUNS).map(|_| once()).collect())
+}
+
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
+    kilobytes.unwrap_or(0_u64) * 1_024
+}
+
+pub(crate) fn snapshot(instances: usize) {
+    let messages = messages(instances);
+    let bytes: usize = messages.iter().map(Vec::len).sum();
+    let largest = messages.iter().map(Vec::len).max().unwrap_or(0);
+    println!(
+        "\na snapshot of {instances} instances: {} messages, {:.1} MB, the largest {} KB",
+        messages.len(),
+        bytes as f64 / 1e6,
+        largest / 1_000
+    );
+    let before = resident();
+    let scene = take_in(&messages);
+    let held = resident().saturating_sub(before);
+    assert_eq!(scene.mirrored() as usize, instances);
+    let parse = timed(|| {
+        let parse = |message: &Vec<u8>| serde_json::from_slice::<SceneUpdate>(message).unwrap();
+        messages.iter().map(parse).collect::<Vec<_>>()
+    });
+    let all = timed(|| take_in(&messages));
+    println!("  typed parse          {:>8.2} ms", parse.as_secs_f64() * 1e3);
+    println!("  parse and take in    {:>8.2} ms", all.as_secs_f64() * 1e3);
+    println!("  ratio (goal 1.5)     {:>8.2}", all.as_secs_f64() / parse.as_secs_f64());
+    println!("  memory, sources too  {:>8.1} bytes an instance (goal 130 besides values)", {
+        held as f64 / instances as f64
+    });
+    let path = "game.Workspace.Model50001.Part3[1]".parse().unwrap();
+    let find = || scene.resolve(&path).unwrap();
+    find();
+    let start = Instant::now();
+    (0..100_000).for_each(|_| {
+        black_box(find());
+    });
+    println!("  a path found in      {:>8.3} µs (goal 1)", start.elapsed().as_secs_f64() * 10.0);
+}
+
+pub(crate) fn tools(instances: usize) {
+    let mut scene = take_in(&messages(instances));
+    let base = Fingerprint::of(b"bench");
+    println!("\nread tools on {instances} mirrored instances, 2,000 calls each");
+    let model = |n: usize| format!("game.Workspace.Model{}", 1 + 20 * (n * 37 % (instances / 20)));
+    let calls: [(&str, &dyn Fn(usize) -> serde_json::Value); 4] = [
+        ("list_children", &|n| json!({ "parentPath": model(n) })),
+        ("list_children", &|_| json!({ "parentPath": "game.Workspace" })),
+        ("read_script", &|n| json!({ "path": format!("{}.Main", model(n)) })),
+        ("find_instances", &|n| json!({ "root": model(n), "selector": "Part" })),
+    ];
+    for (tool, args) in calls {
+        let mut times: Vec<Duration> = (0..2_000)
+            .map(|n| {
+                let args = args(n);
+                let start = Instant::now();
+                let plan = tools::plan(Seq(1), tool, &args, &mut scene, &base, &Blobs::new(), None);
+                let time = start.elapsed();
+                plan.unwrap_or_else(|refusal| panic!("{tool}: {refusal}"));
+                assert!(scene.take_missing().is_empty(), "{tool} asks Studio");
+                time
+            })
+            .collect();
+        times.sort_unstable();
+        let at = |share: f64| times[(times.len() as f64 * share) as usize].as_secs_f64() * 1e6;
+        println!(
+            "  {tool:<16} {:<60} p50 {:>8.1} µs  p99 {:>8.1} µs (goal 1000)",
+            args(1).to_string(),
+            at(0.5),
+            at(0.99)
+        );
+    }
+}

@@ -1,0 +1,39 @@
+//! What a place that is open in Studio costs: taking it in, reading it, holding polls, and the time
+//! from an approval to the plugin's wake-up, beside what nothing but axum or serde_json takes.
+//!
+//! `cargo bench -p vector-tests --bench studio [-- [--only snapshot|tools|wake|held] [--instances N]]`
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a measurement that fails has failed")]
+
+mod held;
+#[expect(dead_code, reason = "only whole processes need the rest")]
+mod measure;
+mod mirror;
+mod wake;
+
+use std::env;
+
+use self::measure::{machine, option};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let only = option(&args, "--only");
+    let instances = option(&args, "--instances").map_or(100_000, |it| it.parse().unwrap());
+    let is_wanted = |name: &str| only.is_none_or(|only| only == name);
+    println!("{}", machine());
+    if is_wanted("snapshot") {
+        mirror::snapshot(instances);
+    }
+    if is_wanted("tools") {
+        mirror::tools(instances);
+    }
+    if is_wanted("wake") {
+        wake::run();
+    }
+    if is_wanted("held") {
+        held::run();
+    }
+}

@@ -1,0 +1,234 @@
+//! What a session goes through: ask, see, decide, do, say; and what happens when somebody is away,
+//! late, or says something twice.
+
+use serde_json::{Value as Json, json};
+use vector_tests::binary::{self, Home};
+use vector_tests::daemon::{Daemon, Plugin};
+
+use super::daemon;
+
+fn events<'e>(polled: &'e Json, name: &str) -> impl Iterator<Item = &'e Json> {
+    let all = polled["events"].as_array().into_iter().flatten().map(|it| &it["event"]);
+    all.filter(move |event| event["event"] == name)
+}
+
+/// The next proposal that waits.
+fn proposal(plugin: &mut Plugin<'_>) -> u64 {
+    plugin.until(|polled| events(polled, "proposal_mapped").last()?["proposal"].as_u64())
+}
+
+/// The proposal that is to be done next.
+fn apply(plugin: &mut Plugin<'_>) -> Json {
+    plugin.until(|polled| {
+        let work = polled["work"].as_array().unwrap();
+        work.iter().find(|work| work["work"] == "apply").map(|work| work["apply"].clone())
+    })
+}
+
+fn status(plugin: &mut Plugin<'_>, proposal: u64, wanted: &str) -> Json {
+    plugin.until(|polled| {
+        let mut all = events(polled, "proposal_changed");
+        all.find(|it| it["proposal"] == proposal && it["status"] == wanted).cloned()
+    })
+}
+
+fn acted(id: &str) -> Json {
+    json!({ "outcome": "applied", "acted": [{ "ids": [id] }], "version": 9 })
+}
+
+#[test]
+fn a_request_becomes_a_proposal_and_then_work() {
+    let (_home, daemon) = daemon();
+    let mut plugin = Plugin::pair(&daemon, "window-1");
+    assert_eq!(plugin.poll()["need"], "snapshot");
+    plugin.tell_place();
+    assert_eq!(plugin.poll()["need"], Json::Null);
+    plugin.chat("rename game.Workspace.Wall to Tower").ok();
+    let busy = plugin.chat("rename game.Workspace.Wall to Keep");
+    assert_eq!((busy.status, busy.body["kind"].as_str()), (409, Some("settled")));
+    let seq = proposal(&mut plugin);
+    let shown = plugin.call("GET", &format!("/api/proposals/{seq}"), &Json::Null).ok();
+    assert_eq!(shown["proposal"]["preview"]["rows"][0]["path"], "game.Workspace.Wall");
+    let wrong = json!({
+        "patch_id": "0".repeat(64), "base": shown["proposal"]["base"],
+        "decision": { "say": "approve" },
+    });
+    let answer = plugin.call("POST", &format!("/api/proposals/{seq}/decide"), &wrong);
+    assert_eq!((answer.status, answer.body["kind"].as_str()), (409, Some("stale")));
+    plugin.decide(seq, json!({ "say": "approve" })).ok();
+    assert_eq!(plugin.decide(seq, json!({ "say": "approve" })).status, 409);
+    let work = apply(&mut plugin);
+    assert_eq!(work["actions"][0]["props"]["Name"], "Tower");
+    assert_eq!(apply(&mut plugin), work, "it is offered until it is answered");
+    plugin.say(json!([{ "part": "renamed", "id": "studio:2", "name": "Tower" }])).ok();
+    assert_eq!(plugin.acknowledge(&work, acted("studio:2")).ok()["is_news"], true);
+    assert_eq!(plugin.acknowledge(&work, acted("studio:2")).ok()["is_news"], false);
+    status(&mut plugin, seq, "applied");
+    let workflows = plugin.call("GET", "/api/workflows", &Json::Null).ok();
+    assert_eq!(workflows["workflows"][0]["state"], "finished");
+    plugin.say(json!([{ "part": "undone", "recording": format!("Vector {seq}") }])).ok();
+}
+
+#[test]
+fn what_the_mirror_does_not_know_is_asked() {
+    let (_home, daemon) = daemon();
+    let mut plugin = Plugin::pair(&daemon, "window-1");
+    plugin.tell_place();
+    plugin.chat("set Transparency = 0.5 on game.Workspace.Wall").ok();
+    let told = plugin.until(|polled| {
+        let work = polled["work"].as_array().unwrap();
+        work.iter().find(|work| work["work"] == "tell").cloned()
+    });
+    assert_eq!(told["wanted"]["of"], json!([{ "id": "studio:2", "names": ["Transparency"] }]));
+    let known = json!([{ "id": "studio:2", "values": { "Transparency": 0.25 } }]);
+    let answer = json!({ "answer": "properties", "known": known });
+    plugin.say(json!([{ "part": "answered", "work": told["number"], "answer": answer }])).ok();
+    let seq = proposal(&mut plugin);
+    let shown = plugin.call("GET", &format!("/api/proposals/{seq}"), &Json::Null).ok();
+    let row = &shown["proposal"]["preview"]["rows"][0];
+    assert_eq!(row["change"]["before"]["value"], 0.25, "{row}");
+    plugin.decide(seq, json!({ "say": "reject", "reason": "not now" })).ok();
+    status(&mut plugin, seq, "rejected");
+}
+
+#[test]
+fn a_change_beneath_a_proposal_plans_it_again() {
+    let (_home, daemon) = daemon();
+    let mut plugin = Plugin::pair(&daemon, "window-1");
+    plugin.tell_place();
+    plugin.chat("replace \"print(1)\" with \"print(2)\" in game.Workspace.Main").ok();
+    let seq = proposal(&mut plugin);
+    let changed = json!({ "part": "changed", "id": "studio:3", "names": ["Source"] });
+    plugin.say(json!([changed])).ok();
+    let told = plugin.until(|polled| {
+        let work = polled["work"].as_array().unwrap();
+        work.iter().find(|work| work["wanted"]["want"] == "sources").cloned()
+    });
+    let scripts = json!([{ "id": "studio:3", "text": "-- new\nprint(1)\n" }]);
+    let answer = json!({ "answer": "sources", "scripts": scripts });
+    plugin.say(json!([{ "part": "answered", "work": told["number"], "answer": answer }])).ok();
+    let again = proposal(&mut plugin);
+    assert!(again > seq);
+    plugin.decide(again, json!({ "say": "approve" })).ok();
+    let work = apply(&mut plugin);
+    assert_eq!(work["actions"][0]["text"], "-- new\nprint(2)\n");
+    let stale = json!({ "outcome": "stale", "reason": "Main has another text." });
+    plugin.acknowledge(&work, stale).ok();
+    let third = proposal(&mut plugin);
+    assert!(third > again, "what is stale is planned again");
+}
+
+#[test]
+fn sessions_are_apart_and_old_epochs_are_told_so() {
+    let (_home, daemon) = daemon();
+    let mut one = Plugin::pair(&daemon, "window-1");
+    let mut other = Plugin::hello(&daemon, "window-2", &one.credential);
+    one.tell_place();
+    other.tell_place();
+    one.chat("rename game.Workspace.Wall to One").ok();
+    let seq = proposal(&mut one);
+    assert!(other.poll()["events"].as_array().unwrap().is_empty());
+    let crossed = daemon.call(
+        "POST",
+        "/api/sessions/window-2/poll",
+        Some(&one.token),
+        &json!({ "epoch": one.epoch, "cursor": 0, "hold": 0 }),
+    );
+    assert_eq!((crossed.status, crossed.body["kind"].as_str()), (409, Some("stale")));
+    let again = Plugin::hello(&daemon, "window-1", &one.credential);
+    let late = one.say(json!([{ "part": "removed", "id": "studio:2" }]));
+    assert_eq!(late.status, 401, "the token went with the epoch");
+    let mut again = again;
+    assert_eq!(again.poll()["need"], "snapshot");
+    again.tell_place();
+    again.decide(seq, json!({ "say": "approve" })).ok();
+    assert_eq!(apply(&mut again)["proposal"], seq);
+}
+
+#[test]
+fn a_killed_daemon_goes_on_where_it_was() {
+    let home = Home::new();
+    let daemon = Daemon::start(binary::vector(), home.path());
+    let mut plugin = Plugin::pair(&daemon, "window-1");
+    plugin.tell_place();
+    plugin.chat("rename game.Workspace.Wall to Tower").ok();
+    let seq = proposal(&mut plugin);
+    let credential = plugin.credential.clone();
+    daemon.kill();
+    let daemon = Daemon::start(binary::vector(), home.path());
+    let mut plugin = Plugin::hello(&daemon, "window-1", &credential);
+    plugin.tell_place();
+    plugin.decide(seq, json!({ "say": "approve" })).ok();
+    let work = apply(&mut plugin);
+    daemon.kill();
+    let daemon = Daemon::start(binary::vector(), home.path());
+    let mut plugin = Plugin::hello(&daemon, "window-1", &credential);
+    plugin.tell_place();
+    let offered = apply(&mut plugin);
+    assert_eq!(
+        (&offered["proposal"], &offered["patch_id"]),
+        (&work["proposal"], &work["patch_id"])
+    );
+    assert_eq!(plugin.acknowledge(&offered, acted("studio:2")).ok()["is_news"], true);
+    status(&mut plugin, seq, "applied");
+}
+
+#[test]
+fn two_daemons_do_not_share_a_ledger_or_a_port() {
+    let (home, daemon) = daemon();
+    let path = home.path().display().to_string();
+    let second = home.run(&["serve", "--port", "0", "--home", &path], "");
+    assert_eq!(second.code, 1);
+    assert!(second.stderr.contains("served already, by process"), "{}", second.stderr);
+    let port = daemon.port.to_string();
+    let other = Home::new();
+    let second = other.run(&["serve", "--port", &port], "");
+    assert_eq!(second.code, 1);
+    assert!(second.stderr.contains("taken by another Vector"), "{}", second.stderr);
+}
+
+#[test]
+fn a_checkpoint_is_gone_back_to_as_a_proposal() {
+    let (_home, daemon) = daemon();
+    let mut plugin = Plugin::pair(&daemon, "window-1");
+    plugin.tell_place();
+    let make = json!({ "session": "window-1", "label": "before" });
+    let checkpoint = plugin.call("POST", "/api/checkpoints", &make).ok();
+    plugin.chat("rename game.Workspace.Wall to Tower").ok();
+    let seq = proposal(&mut plugin);
+    plugin.decide(seq, json!({ "say": "approve" })).ok();
+    let work = apply(&mut plugin);
+    plugin.say(json!([{ "part": "renamed", "id": "studio:2", "name": "Tower" }])).ok();
+    plugin.acknowledge(&work, acted("studio:2")).ok();
+    status(&mut plugin, seq, "applied");
+    let listed = plugin.call("GET", "/api/checkpoints", &Json::Null).ok();
+    let labels: Vec<_> =
+        listed["checkpoints"].as_array().unwrap().iter().map(|it| it["label"].clone()).collect();
+    assert_eq!(labels, ["rename game.Workspace.Wall to Tower", "before"]);
+    let path = format!("/api/checkpoints/{}/restore", checkpoint["seq"]);
+    plugin.call("POST", &path, &json!([])).ok();
+    let back = proposal(&mut plugin);
+    plugin.decide(back, json!({ "say": "approve" })).ok();
+    let work = apply(&mut plugin);
+    assert_eq!(work["actions"][0]["props"]["Name"], "Wall");
+}
+
+#[test]
+fn dry_run_shows_and_never_writes() {
+    let (_home, daemon) = daemon();
+    let mut plugin = Plugin::pair(&daemon, "window-1");
+    plugin.tell_place();
+    let settings = json!({ "mode": "dangerous", "dry_run": true, "model": "offline" });
+    plugin.call("PUT", "/api/settings", &settings).ok();
+    plugin.chat("rename game.Workspace.Wall to Tower").ok();
+    let seq = proposal(&mut plugin);
+    let answer = plugin.decide(seq, json!({ "say": "approve" }));
+    assert_eq!(answer.status, 409);
+    assert!(answer.body["message"].as_str().unwrap().starts_with("Dry run"), "{}", answer.body);
+    let cancel =
+        |seq: u64| plugin.call("POST", &format!("/api/workflows/{seq}/cancel"), &json!({}));
+    assert_eq!(cancel(seq).status, 404, "a proposal is no workflow");
+    let shown = plugin.call("GET", &format!("/api/proposals/{seq}"), &Json::Null).ok();
+    cancel(shown["workflow"].as_u64().unwrap()).ok();
+    status(&mut plugin, seq, "withdrawn");
+}

@@ -1,0 +1,14 @@
+//! The daemon over real sockets: who may call which route, and what a session goes through, with a
+//! plugin that says what a test says.
+
+mod flow;
+mod routes;
+
+use vector_tests::binary::{self, Home};
+use vector_tests::daemon::Daemon;
+
+fn daemon() -> (Home, Daemon) {
+    let home = Home::new();
+    let daemon = Daemon::start(binary::vector(), home.path());
+    (home, daemon)
+}
