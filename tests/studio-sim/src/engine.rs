@@ -1,0 +1,54 @@
+//! The engine: files of Luau that share one table, loaded in order into a fresh VM.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use mlua::{Error, Lua, Result, Table, VmState};
+
+use crate::native;
+use crate::shared::Shared;
+
+/// Name and text of every file, each standing on those before it.
+const FILES: &[(&str, &str)] = &[
+    ("core", include_str!("luau/core.luau")),
+    ("vectors", include_str!("luau/vectors.luau")),
+    ("cframes", include_str!("luau/cframes.luau")),
+    ("enums", include_str!("luau/enums.luau")),
+    ("values", include_str!("luau/values.luau")),
+    ("others", include_str!("luau/others.luau")),
+    ("scheduler", include_str!("luau/scheduler.luau")),
+    ("signals", include_str!("luau/signals.luau")),
+    ("classes", include_str!("luau/classes.luau")),
+    ("instances", include_str!("luau/instances.luau")),
+    ("methods", include_str!("luau/methods.luau")),
+    ("history", include_str!("luau/history.luau")),
+    ("scripts", include_str!("luau/scripts.luau")),
+    ("services", include_str!("luau/services.luau")),
+    ("http", include_str!("luau/http.luau")),
+    ("files", include_str!("luau/files.luau")),
+    ("parts", include_str!("luau/parts.luau")),
+    ("tweens", include_str!("luau/tweens.luau")),
+    ("plugin", include_str!("luau/plugin.luau")),
+    ("theme", include_str!("luau/theme.luau")),
+    ("globals", include_str!("luau/globals.luau")),
+];
+
+/// A VM with the engine in it, and the engine's table.
+pub(crate) fn start(shared: &Rc<RefCell<Shared>>) -> Result<(Lua, Table)> {
+    let lua = Lua::new();
+    let native = native::table(&lua, shared)?;
+    let engine = lua.create_table()?;
+    for (name, text) in FILES {
+        let chunk = lua.load(*text).set_name(format!("=[studio] {name}"));
+        chunk.call::<()>((&engine, &native))?;
+    }
+    let shared = Rc::clone(shared);
+    lua.set_interrupt(move |_| {
+        // The meter may be in use by the very function that is interrupted.
+        if shared.try_borrow().is_ok_and(|shared| shared.exhausted()) {
+            return Err(Error::runtime("Script timeout: exhausted allowed execution time"));
+        }
+        Ok(VmState::Continue)
+    });
+    Ok((lua, engine))
+}
