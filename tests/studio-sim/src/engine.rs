@@ -30,6 +30,11 @@ const FILES: &[(&str, &str)] = &[
     ("tweens", include_str!("luau/tweens.luau")),
     ("plugin", include_str!("luau/plugin.luau")),
     ("theme", include_str!("luau/theme.luau")),
+    ("text", include_str!("luau/text.luau")),
+    ("lists", include_str!("luau/lists.luau")),
+    ("layout", include_str!("luau/layout.luau")),
+    ("input", include_str!("luau/input.luau")),
+    ("html", include_str!("luau/html.luau")),
     ("globals", include_str!("luau/globals.luau")),
 ];
 

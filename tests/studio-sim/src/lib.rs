@@ -9,6 +9,7 @@
 mod convert;
 mod engine;
 mod faults;
+pub mod gui;
 mod http;
 mod json;
 pub mod models;
@@ -22,5 +23,6 @@ mod studio;
 mod tests;
 
 pub use faults::Answer;
+pub use gui::{GuiObject, Widget};
 pub use options::{Options, Permission, SharedSettings, Signals, Theme};
 pub use studio::{FRAME, OutputLine, Sent, Studio};

@@ -30,8 +30,9 @@ pub(crate) fn decode(lua: &Lua, bytes: &[u8]) -> Result<Table> {
                 }
                 continue;
             }
-            let (name, value) = moved(&instance.class, name, value);
-            properties.set(name, convert::to_luau(lua, &value)?)?;
+            for (name, value) in moved(&instance.class, name, value) {
+                properties.set(name, convert::to_luau(lua, &value)?)?;
+            }
         }
         let row = lua.create_table()?;
         row.set("class", instance.class.as_str())?;
@@ -44,21 +45,23 @@ pub(crate) fn decode(lua: &Lua, bytes: &[u8]) -> Result<Table> {
     Ok(rows)
 }
 
-/// A property of an old file under the name and with the value that it has today.
-fn moved(class: &str, name: &str, value: &Variant) -> (String, Variant) {
-    let unmoved = || (name.to_owned(), value.clone());
+/// A property of an old file under the names and with the value that it has today.
+fn moved(class: &str, name: &str, value: &Variant) -> Vec<(String, Variant)> {
+    let unmoved = || vec![(name.to_owned(), value.clone())];
     let Some(property) = reflection::canonical(class, name) else {
         return unmoved();
     };
     match &property.kind {
         PropertyKind::Canonical { serialization: PropertySerialization::Migrate(migration) } => {
-            let target = migration.new_property_names().first().map(|it| (*it).to_owned());
-            match (target, migration.perform(value)) {
-                (Some(target), Ok(value)) => (target, value),
-                _ => unmoved(),
+            match migration.perform(value) {
+                Ok(value) => {
+                    let targets = migration.new_property_names().iter();
+                    targets.map(|target| ((*target).to_owned(), value.clone())).collect()
+                }
+                Err(_) => unmoved(),
             }
         }
-        _ => (property.name.to_owned(), value.clone()),
+        _ => vec![(property.name.to_owned(), value.clone())],
     }
 }
 

@@ -1,9 +1,11 @@
 //! Short scripts that run as a plugin, each in both signal modes.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
+mod gui;
 mod history;
 mod http;
 mod instances;
+mod layout;
 mod properties;
 mod scripts;
 mod threads;
