@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use mlua::{Error, Lua, Result, Table, VmState};
+use mlua::{Error, Lua, Result, Table, Value, VmState};
 
 use crate::native;
 use crate::shared::Shared;
@@ -48,9 +48,12 @@ pub(crate) fn start(shared: &Rc<RefCell<Shared>>) -> Result<(Lua, Table)> {
         chunk.call::<()>((&engine, &native))?;
     }
     let shared = Rc::clone(shared);
-    lua.set_interrupt(move |_| {
+    // Scripts run in threads; on the main one runs only the engine, which must come to its end.
+    let main = Value::Thread(lua.current_thread()).to_pointer();
+    lua.set_interrupt(move |lua| {
         // The meter may be in use by the very function that is interrupted.
-        if shared.try_borrow().is_ok_and(|shared| shared.exhausted()) {
+        let exhausted = shared.try_borrow().is_ok_and(|shared| shared.exhausted());
+        if exhausted && Value::Thread(lua.current_thread()).to_pointer() != main {
             return Err(Error::runtime("Script timeout: exhausted allowed execution time"));
         }
         Ok(VmState::Continue)

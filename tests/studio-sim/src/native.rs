@@ -89,6 +89,8 @@ fn kinds_and_classes(lua: &Lua, native: &Table) -> Result<()> {
     native.set("member", lua.create_function(member)?)?;
     let enumeration = |lua: &Lua, name: String| reflection::enumeration(lua, &name);
     native.set("enumeration", lua.create_function(enumeration)?)?;
+    let renamed = |lua: &Lua, name: String| reflection::renamed(lua, &name);
+    native.set("renamed", lua.create_function(renamed)?)?;
     let enumerations = |lua: &Lua, ()| reflection::enumerations(lua);
     native.set("enumerations", lua.create_function(enumerations)?)?;
     native.set("bricks", lua.create_function(|lua, ()| bricks(lua))?)?;
@@ -174,6 +176,9 @@ fn world(lua: &Lua, native: &Table, shared: &Rc<RefCell<Shared>>) -> Result<()> 
         Ok(())
     };
     native.set("ended", lua.create_function(ended)?)?;
+    let it = Rc::clone(shared);
+    let used = move |_: &Lua, ()| Ok(it.borrow().used().as_secs_f64());
+    native.set("used", lua.create_function(used)?)?;
     let it = Rc::clone(shared);
     let setting = move |_: &Lua, key: String| Ok(it.borrow().settings.get(&key));
     native.set("setting", lua.create_function(setting)?)?;

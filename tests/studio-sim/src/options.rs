@@ -89,6 +89,8 @@ pub struct Options<'a> {
     pub send_host: bool,
     /// How long a request waits for its answer, in real time.
     pub http_timeout: Duration,
+    /// How long a script may run without giving the frame back before it is stopped, in real time.
+    pub script_timeout: Duration,
     /// The user's number and name.
     pub user: (u64, String),
     /// `game.PlaceId`; 0 for a place that was never published.
@@ -111,6 +113,7 @@ impl Default for Options<'_> {
             script_writes: Permission::Allowed,
             send_host: true,
             http_timeout: Duration::from_secs(30),
+            script_timeout: Duration::from_secs(10),
             user: (1, "Player1".to_owned()),
             place_id: 0,
             game_id: 0,

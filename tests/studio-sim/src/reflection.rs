@@ -99,6 +99,21 @@ pub(crate) fn default(lua: &Lua, class: &str, property: &str) -> Result<Value> {
     }
 }
 
+/// The names that items of enums had before; its first lines say where they come from.
+const RENAMED: &str = include_str!("../data/renamed.txt");
+
+/// The items of an enum under their old names: old and new.
+pub(crate) fn renamed(lua: &Lua, name: &str) -> Result<Table> {
+    let table = lua.create_table()?;
+    let mut lines = RENAMED.lines().filter_map(|line| line.split_once(' '));
+    if let Some((_, pairs)) = lines.find(|(enumeration, _)| *enumeration == name) {
+        for (old, new) in pairs.split(' ').filter_map(|pair| pair.split_once('=')) {
+            table.set(old, new)?;
+        }
+    }
+    Ok(table)
+}
+
 /// The items of an enum with their numbers.
 pub(crate) fn enumeration(lua: &Lua, name: &str) -> Result<Option<Table>> {
     let Some(descriptor) = database().enums.get(name) else {

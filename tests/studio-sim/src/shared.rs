@@ -6,9 +6,6 @@ use std::time::{Duration, Instant};
 use crate::http::Outcome;
 use crate::options::SharedSettings;
 
-/// How long one resumption may run before it is taken for an endless loop, as in Studio.
-pub(crate) const ALLOWED: Duration = Duration::from_secs(10);
-
 /// Channels and meters.
 pub(crate) struct Shared {
     pub(crate) sender: Sender<(i64, Outcome)>,
@@ -20,10 +17,14 @@ pub(crate) struct Shared {
     pub(crate) longest: Duration,
     pub(crate) frame: Duration,
     pub(crate) longest_frame: Duration,
+    /// All the time that scripts have run, of anybody.
+    pub(crate) used: Duration,
+    /// How long one resumption may run before it is taken for an endless loop, as in Studio.
+    pub(crate) allowed: Duration,
 }
 
 impl Shared {
-    pub(crate) fn new(settings: SharedSettings) -> Self {
+    pub(crate) fn new(settings: SharedSettings, allowed: Duration) -> Self {
         let (sender, receiver) = mpsc::channel();
         Self {
             sender,
@@ -33,6 +34,8 @@ impl Shared {
             longest: Duration::ZERO,
             frame: Duration::ZERO,
             longest_frame: Duration::ZERO,
+            used: Duration::ZERO,
+            allowed,
         }
     }
 
@@ -41,16 +44,22 @@ impl Shared {
         let Some(began) = self.resumed.take() else {
             return;
         };
+        let took = began.elapsed();
+        self.used += took;
         if plugin {
-            let took = began.elapsed();
             self.longest = self.longest.max(took);
             self.frame += took;
             self.longest_frame = self.longest_frame.max(self.frame);
         }
     }
 
+    /// The time that scripts have run, with what runs now.
+    pub(crate) fn used(&self) -> Duration {
+        self.used + self.resumed.map_or(Duration::ZERO, |began| began.elapsed())
+    }
+
     /// Whether what runs now has had more than its time.
     pub(crate) fn exhausted(&self) -> bool {
-        self.resumed.is_some_and(|began| began.elapsed() > ALLOWED)
+        self.resumed.is_some_and(|began| began.elapsed() > self.allowed)
     }
 }

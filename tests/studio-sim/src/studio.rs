@@ -64,7 +64,8 @@ fn broken(error: mlua::Error) -> String {
 impl Studio {
     /// Opens a window. An error is a place that cannot be read.
     pub fn new(options: Options<'_>) -> Result<Self, String> {
-        let shared = Rc::new(RefCell::new(Shared::new(options.settings.clone())));
+        let shared =
+            Rc::new(RefCell::new(Shared::new(options.settings.clone(), options.script_timeout)));
         let (lua, engine) = engine::start(&shared).map_err(broken)?;
         let studio = Self { lua, engine, shared };
         studio.configure(&options).map_err(broken)?;
@@ -401,6 +402,12 @@ impl Studio {
             format!("{}\n{trace}", error.get::<String>("text").unwrap_or_default())
         };
         errors.map(|it| error(it).trim_end().to_owned()).collect()
+    }
+
+    /// What the plugin asked for that Studio has and the simulator has not, whether it caught the
+    /// error or not. A test of the plugin expects none.
+    pub fn not_simulated(&self) -> Vec<String> {
+        self.engine.get("missing").unwrap_or_default()
     }
 
     /// Forgets the errors so far, after a test has looked at those that it expected.

@@ -124,7 +124,9 @@ fn attributes_and_tags() {
         fails('is not a supported attribute type', function() p:SetAttribute('B', {}) end)
         fails('Attribute names may only contain', function() p:SetAttribute('a b', 1) end)
         local C = game:GetService('CollectionService')
-        local added = {}
+        local added, tags = {}, {}
+        C.TagAdded:Connect(function(tag) table.insert(tags, '+' .. tag) end)
+        C.TagRemoved:Connect(function(tag) table.insert(tags, '-' .. tag) end)
         C:GetInstanceAddedSignal('T'):Connect(function(it) table.insert(added, it) end)
         C:GetInstanceRemovedSignal('T'):Connect(function(it) table.insert(added, 'gone') end)
         p:AddTag('T') p:AddTag('T')
@@ -134,6 +136,7 @@ fn attributes_and_tags() {
         p.Parent = workspace
         C:RemoveTag(p, 'T')
         task.wait()
+        assert(table.concat(tags, ' ') == '+T -T +T -T', table.concat(tags, ' '))
         assert(#seen == 2 and seen[2] ~= seen[1], #seen)
         assert(#added == 4 and added[1] == p and added[2] == 'gone' and added[4] == 'gone')",
     );

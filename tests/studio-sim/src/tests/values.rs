@@ -88,6 +88,7 @@ fn enums_are_interned() {
         assert(tostring(Enum.Material) == 'Material' and typeof(Enum.Material) == 'Enum')
         assert(Enum.Material:FromValue(288) == neon and Enum.Material:FromName('Neon') == neon)
         assert(#Enum.Axis:GetEnumItems() == 3 and ({[neon] = 1})[Enum.Material.Neon] == 1)
+        assert(Enum.KeyCode.Unknown == Enum.KeyCode.None)
         fails('Cheese is not a valid member of \"Enum.Material\"', function() return Enum.Material.Cheese end)
         fails('Cheese is not a valid member of \"Enum\"', function() return Enum.Cheese end)",
     );
