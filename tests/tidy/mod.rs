@@ -39,6 +39,7 @@ const ROOTS: [(&str, bool); 6] = [
     ("daemon/src/main.rs", false),
     ("daemon/build.rs", false),
     ("tests/support/lib.rs", true),
+    ("tests/studio-sim/src/lib.rs", true),
     ("tests/main.rs", true),
 ];
 

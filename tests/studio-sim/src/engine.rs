@@ -1,0 +1,62 @@
+//! The engine: files of Luau that share one table, loaded in order into a fresh VM.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use mlua::{Error, Lua, Result, Table, Value, VmState};
+
+use crate::native;
+use crate::shared::Shared;
+
+/// Name and text of every file, each standing on those before it.
+const FILES: &[(&str, &str)] = &[
+    ("core", include_str!("luau/core.luau")),
+    ("vectors", include_str!("luau/vectors.luau")),
+    ("cframes", include_str!("luau/cframes.luau")),
+    ("enums", include_str!("luau/enums.luau")),
+    ("values", include_str!("luau/values.luau")),
+    ("others", include_str!("luau/others.luau")),
+    ("scheduler", include_str!("luau/scheduler.luau")),
+    ("signals", include_str!("luau/signals.luau")),
+    ("classes", include_str!("luau/classes.luau")),
+    ("instances", include_str!("luau/instances.luau")),
+    ("methods", include_str!("luau/methods.luau")),
+    ("history", include_str!("luau/history.luau")),
+    ("scripts", include_str!("luau/scripts.luau")),
+    ("services", include_str!("luau/services.luau")),
+    ("http", include_str!("luau/http.luau")),
+    ("files", include_str!("luau/files.luau")),
+    ("parts", include_str!("luau/parts.luau")),
+    ("tweens", include_str!("luau/tweens.luau")),
+    ("plugin", include_str!("luau/plugin.luau")),
+    ("theme", include_str!("luau/theme.luau")),
+    ("text", include_str!("luau/text.luau")),
+    ("lists", include_str!("luau/lists.luau")),
+    ("layout", include_str!("luau/layout.luau")),
+    ("input", include_str!("luau/input.luau")),
+    ("html", include_str!("luau/html.luau")),
+    ("globals", include_str!("luau/globals.luau")),
+];
+
+/// A VM with the engine in it, and the engine's table.
+pub(crate) fn start(shared: &Rc<RefCell<Shared>>) -> Result<(Lua, Table)> {
+    let lua = Lua::new();
+    let native = native::table(&lua, shared)?;
+    let engine = lua.create_table()?;
+    for (name, text) in FILES {
+        let chunk = lua.load(*text).set_name(format!("=[studio] {name}"));
+        chunk.call::<()>((&engine, &native))?;
+    }
+    let shared = Rc::clone(shared);
+    // Scripts run in threads; on the main one runs only the engine, which must come to its end.
+    let main = Value::Thread(lua.current_thread()).to_pointer();
+    lua.set_interrupt(move |lua| {
+        // The meter may be in use by the very function that is interrupted.
+        let exhausted = shared.try_borrow().is_ok_and(|shared| shared.exhausted());
+        if exhausted && Value::Thread(lua.current_thread()).to_pointer() != main {
+            return Err(Error::runtime("Script timeout: exhausted allowed execution time"));
+        }
+        Ok(VmState::Continue)
+    });
+    Ok((lua, engine))
+}

@@ -1,0 +1,158 @@
+//! What a test may make go wrong, and what only a test can answer.
+
+use mlua::{Table, Value};
+use serde_json::Value as Json;
+
+use crate::json;
+use crate::options::Permission;
+use crate::studio::Studio;
+
+/// What happens to a request that is about to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It never leaves: nobody listens.
+    Refuse,
+    /// It arrives and is answered, and the answer is lost on the way.
+    Lose,
+    /// It arrives twice.
+    Double,
+    /// Studio closes the plugin in the moment before it leaves.
+    Kill,
+}
+
+impl Studio {
+    fn set(&self, table: &str, key: &str, value: impl mlua::IntoLua) {
+        if let Err(error) = self.table(table).set(key, value) {
+            self.fault(&error.to_string());
+        }
+    }
+
+    fn set_below(&self, key: &str, below: &str, value: impl mlua::IntoLua) {
+        let faults = self.table("faults");
+        let table = faults.get::<Option<Table>>(key).ok().flatten();
+        let table = table.map_or_else(|| self.lua.create_table(), Ok);
+        let set = table.and_then(|table| {
+            table.set(below, value)?;
+            faults.set(key, table)
+        });
+        if let Err(error) = set {
+            self.fault(&error.to_string());
+        }
+    }
+
+    /// The next `TryBeginRecording` gives nil.
+    pub fn refuse_next_recording(&self) {
+        self.set("faults", "refuseRecording", true);
+    }
+
+    /// A playtest runs, or has ended: `RunService:IsEdit()` is false and nothing can be recorded.
+    pub fn set_playing(&self, playing: bool) {
+        self.set("options", "playing", playing);
+    }
+
+    /// The person changes whether the plugin may make requests.
+    pub fn set_http(&self, permission: Permission) {
+        self.set("options", "httpDenied", permission == Permission::Denied);
+    }
+
+    /// The person changes whether the plugin may change scripts.
+    pub fn set_script_writes(&self, permission: Permission) {
+        self.set("options", "scriptWritesDenied", permission == Permission::Denied);
+    }
+
+    /// While the next `UpdateSourceAsync` of this script runs its callback, the user types: the
+    /// script now has this text, and the callback is called again.
+    pub fn move_editor_on(&self, path: &str, text: &str) {
+        self.set_below("editorMoves", path, text);
+    }
+
+    /// Every `UpdateSourceAsync` of this script fails with this message; none lifts it.
+    pub fn fail_update_source(&self, path: &str, message: Option<&str>) {
+        self.set_below("updateSource", path, message);
+    }
+
+    /// Writes of the plugin to this property fail, in one class or in all. Attributes are written
+    /// `@Name`, tags `#Name`.
+    pub fn fail_writes(&self, property: &str, class: Option<&str>) {
+        match class {
+            Some(class) => self.set_below("writes", property, class),
+            None => self.set_below("writes", property, true),
+        }
+    }
+
+    /// What [`Studio::fail_writes`] refused is possible again.
+    pub fn allow_writes(&self) {
+        self.set("faults", "writes", Value::Nil);
+    }
+
+    /// What happens to a request whose address contains `path`, after `skip` others that do.
+    pub fn on_request(&self, path: &str, skip: u32, answer: Answer) {
+        let kind = match answer {
+            Answer::Refuse => "refuse",
+            Answer::Lose => "lose",
+            Answer::Double => "double",
+            Answer::Kill => "kill",
+        };
+        let faults = self.table("faults");
+        let add = || {
+            let entry = self.lua.create_table()?;
+            entry.set("path", path)?;
+            entry.set("after", skip)?;
+            entry.set("kind", kind)?;
+            let list = faults.get::<Option<Table>>("http")?;
+            let list = list.map_or_else(|| self.lua.create_table(), Ok)?;
+            list.push(entry)?;
+            faults.set("http", list)
+        };
+        if let Err(error) = add() {
+            self.fault(&error.to_string());
+        }
+    }
+
+    /// Registers what `game:GetObjects(url)` and `InsertService:LoadAsset` give: the bytes of a model
+    /// file, or the error that they raise.
+    pub fn register_asset(&self, url: &str, asset: Result<&[u8], &str>) {
+        let key = format!("asset {url}");
+        match asset {
+            Ok(bytes) => match self.lua.create_buffer(bytes) {
+                Ok(buffer) => self.set("answers", &key, buffer),
+                Err(error) => self.fault(&error.to_string()),
+            },
+            Err(message) => self.set("answers", &key, message),
+        }
+    }
+
+    /// Registers what a method gives that the simulator cannot know, such as
+    /// `StudioTestService.ExecutePlayModeAsync`. `{"error": ".."}` is raised.
+    pub fn register_answer(&self, method: &str, answer: &Json) {
+        match json::to_luau(&self.lua, answer) {
+            Ok(value) => self.set("answers", method, value),
+            Err(error) => self.fault(&error.to_string()),
+        }
+    }
+
+    /// The user types in the editor: into the script, or, with drafts, into a draft of it.
+    pub fn edit_script(&self, path: &str, text: &str, draft: bool) {
+        match self.find(path) {
+            Some(record) => {
+                if let Err(error) = self.call::<()>("editAsUser", (record, text, draft)) {
+                    self.fault(&error);
+                }
+            }
+            None => self.fault(&format!("there is no script {path}")),
+        }
+    }
+
+    /// The user opens or closes a script in the editor.
+    pub fn open_script(&self, path: &str, open: bool) {
+        let function = if open { "openDocument" } else { "closeDocument" };
+        match self.find(path) {
+            Some(record) => {
+                if let Err(error) = self.call::<Value>(function, record) {
+                    self.fault(&error);
+                }
+            }
+            None => self.fault(&format!("there is no script {path}")),
+        }
+    }
+}

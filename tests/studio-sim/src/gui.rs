@@ -1,0 +1,204 @@
+//! The plugin's widgets: what a person sees in them, and what a person does.
+//!
+//! Whatever a person could not do (click what is hidden, covered, empty or inactive) is an error
+//! that says why.
+
+use std::path::Path;
+use std::process::Command;
+
+use mlua::{IntoLuaMulti, MultiValue, Table, Value};
+
+use crate::studio::Studio;
+
+/// A dock widget.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Widget {
+    /// The id that the plugin gave.
+    pub id: String,
+    /// What stands in its title bar.
+    pub title: String,
+    /// Whether it is open.
+    pub enabled: bool,
+    /// Width and height in pixels.
+    pub size: (f64, f64),
+}
+
+/// An object of a widget as it stands on the screen now.
+#[derive(Clone, Debug)]
+pub struct GuiObject {
+    record: Table,
+    /// `TextButton` and so on.
+    pub class: String,
+    /// Its name.
+    pub name: String,
+    /// Its full name.
+    pub path: String,
+    /// Its text without tags; empty where it has none.
+    pub text: String,
+    /// What is shown: the text, or a box's placeholder.
+    pub shown: String,
+    /// Left, top, width and height in the widget, in pixels.
+    pub rect: [f64; 4],
+    /// Whether any of it can be seen.
+    pub visible: bool,
+}
+
+impl GuiObject {
+    fn new(row: &Table) -> mlua::Result<Self> {
+        Ok(Self {
+            record: row.get("record")?,
+            class: row.get("class")?,
+            name: row.get("name")?,
+            path: row.get("path")?,
+            text: row.get::<Option<String>>("text")?.unwrap_or_default(),
+            shown: row.get::<Option<String>>("shown")?.unwrap_or_default(),
+            rect: [row.get("x")?, row.get("y")?, row.get("w")?, row.get("h")?],
+            visible: row.get("visible")?,
+        })
+    }
+
+    /// Whether a click on it does something: a button or a box.
+    pub fn is_input(&self) -> bool {
+        self.class.ends_with("Button") || self.class == "TextBox"
+    }
+}
+
+impl Studio {
+    /// The dock widgets of the plugin.
+    pub fn widgets(&self) -> Vec<Widget> {
+        let list: Vec<Table> = self.call("widgetList", ()).unwrap_or_default();
+        let widget = |row: &Table| -> mlua::Result<Widget> {
+            Ok(Widget {
+                id: row.get("id")?,
+                title: row.get("title")?,
+                enabled: row.get("enabled")?,
+                size: (row.get("width")?, row.get("height")?),
+            })
+        };
+        list.iter().filter_map(|row| widget(row).ok()).collect()
+    }
+
+    /// Everything in all widgets, in the order in which it is painted.
+    pub fn gui(&self) -> Vec<GuiObject> {
+        let mut objects = vec![];
+        for widget in self.widgets() {
+            match self.call::<Vec<Table>>("guiList", widget.id) {
+                Ok(rows) => {
+                    objects.extend(rows.iter().filter_map(|row| GuiObject::new(row).ok()));
+                }
+                Err(error) => self.fault(&error),
+            }
+        }
+        objects
+    }
+
+    /// All texts that can be seen, in the order in which they are painted.
+    pub fn visible_texts(&self) -> Vec<String> {
+        let seen = self.gui().into_iter().filter(|it| it.visible && !it.shown.is_empty());
+        seen.map(|it| it.shown).collect()
+    }
+
+    /// The one object that fits, or a sentence that says how many do.
+    pub fn find_gui(&self, fits: impl Fn(&GuiObject) -> bool) -> Result<GuiObject, String> {
+        let mut found: Vec<_> = self.gui().into_iter().filter(|it| fits(it)).collect();
+        match (found.pop(), found.len()) {
+            (Some(one), 0) => Ok(one),
+            (None, _) => {
+                Err(format!("no object fits; the texts in sight are {:?}", self.visible_texts()))
+            }
+            (Some(_), others) => Err(format!("{} objects fit", others + 1)),
+        }
+    }
+
+    /// The one object in sight with exactly this text; a button rather than the label on it.
+    pub fn by_text(&self, text: &str) -> Result<GuiObject, String> {
+        let fits = |it: &GuiObject| it.visible && it.shown.trim() == text;
+        let inputs = self.find_gui(|it| fits(it) && it.is_input());
+        inputs.or_else(|_| self.find_gui(fits)).map_err(|error| format!("{text:?}: {error}"))
+    }
+
+    /// The one object of this name, in sight or not.
+    pub fn by_name(&self, name: &str) -> Result<GuiObject, String> {
+        self.find_gui(|it| it.name == name).map_err(|error| format!("{name:?}: {error}"))
+    }
+
+    fn act(&self, action: &str, rest: impl IntoLuaMulti) -> Result<(), String> {
+        let mut arguments = rest.into_lua_multi(&self.lua).map_err(|error| error.to_string())?;
+        let action = self.lua.create_string(action).map_err(|error| error.to_string())?;
+        arguments.push_front(Value::String(action));
+        self.call::<MultiValue>("act", arguments).map(|_| ())
+    }
+
+    /// Clicks in the middle of what can be seen of an object.
+    pub fn click(&self, it: &GuiObject) -> Result<(), String> {
+        self.act("click", &it.record)
+    }
+
+    /// Clicks the one object with this text.
+    pub fn click_text(&self, text: &str) -> Result<(), String> {
+        self.click(&self.by_text(text)?)
+    }
+
+    /// Focuses a text box as a click does, types a text at its end, and presses Return if asked.
+    pub fn type_into(&self, it: &GuiObject, text: &str, enter: bool) -> Result<(), String> {
+        self.act("type", (&it.record, text, enter))
+    }
+
+    /// Presses and releases a key of `Enum.KeyCode` on whatever has the focus or is selected.
+    pub fn press_key(&self, key: &str) -> Result<(), String> {
+        self.act("key", (Value::Nil, key))
+    }
+
+    /// Moves the mouse onto an object.
+    pub fn hover(&self, it: &GuiObject) -> Result<(), String> {
+        self.act("hover", &it.record)
+    }
+
+    /// Scrolls a `ScrollingFrame` to a position, as far as there is something to see.
+    pub fn scroll_to(&self, it: &GuiObject, x: f64, y: f64) -> Result<(), String> {
+        self.act("scroll", (&it.record, x, y))
+    }
+
+    /// Clicks the toolbar button of this text.
+    pub fn click_toolbar(&self, text: &str) -> Result<(), String> {
+        self.act("button", (Value::Nil, text))
+    }
+
+    /// Triggers a plugin action by its id.
+    pub fn trigger_action(&self, id: &str) -> Result<(), String> {
+        self.act("action", (Value::Nil, id))
+    }
+
+    /// Clicks the cross of a widget.
+    pub fn close_widget(&self, id: &str) -> Result<(), String> {
+        self.act("close", (Value::Nil, id))
+    }
+
+    /// Gives a widget another size.
+    pub fn resize_widget(&self, id: &str, width: u32, height: u32) -> Result<(), String> {
+        self.act("resize", (Value::Nil, id, width, height))
+    }
+
+    /// A widget as one self-contained HTML file, every box where the layout has put it.
+    pub fn widget_html(&self, id: &str) -> Result<String, String> {
+        self.call("html", id)
+    }
+}
+
+/// Makes a picture of an HTML file with Chromium; false where there is none on this machine.
+pub fn render(html: &Path, png: &Path, size: (u32, u32)) -> Result<bool, String> {
+    for program in ["chromium", "chromium-browser", "google-chrome"] {
+        let made = Command::new(program)
+            .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"])
+            .arg(format!("--window-size={},{}", size.0, size.1))
+            .arg(format!("--screenshot={}", png.display()))
+            .arg(format!("file://{}", html.display()))
+            .output();
+        match made {
+            Ok(output) if output.status.success() => return Ok(true),
+            Ok(output) => return Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+            Err(_) => {}
+        }
+    }
+    Ok(false)
+}

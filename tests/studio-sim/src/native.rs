@@ -1,0 +1,206 @@
+//! The few things that the engine, which is Luau, cannot do for itself.
+//!
+//! A function here never raises: it returns nil and a sentence, so that no error of another kind
+//! than a string ever reaches a script.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use mlua::{
+    Buffer, Function, IntoLua, Lua, LuaString, MultiValue, Result, Table, UserDataFields, Value,
+};
+use rbx_types::BrickColor;
+use sha2::{Digest, Sha256};
+
+use crate::shared::Shared;
+use crate::{http, json, place, reflection};
+
+/// A userdata of the engine's. Each kind has a type of its own here, and so a metatable of its own.
+struct Tag<const KIND: u8>;
+
+macro_rules! kinds {
+    ($($kind:literal)*) => {
+        fn register(lua: &Lua, kind: u8, fields: &Table) -> Result<()> {
+            match kind {
+                $($kind => register_kind::<$kind>(lua, fields),)*
+                _ => Ok(()),
+            }
+        }
+
+        fn wrap(lua: &Lua, kind: u8) -> Result<Value> {
+            match kind {
+                $($kind => lua.create_any_userdata(Tag::<$kind>).map(Value::UserData),)*
+                _ => Ok(Value::Nil),
+            }
+        }
+    };
+}
+
+kinds!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39);
+
+fn register_kind<const KIND: u8>(lua: &Lua, fields: &Table) -> Result<()> {
+    let pairs = fields.pairs::<String, Value>().collect::<Result<Vec<_>>>()?;
+    lua.register_userdata_type::<Tag<KIND>>(move |registry| {
+        for (name, value) in pairs {
+            registry.add_meta_field_with(name, move |_| Ok(value));
+        }
+    })
+}
+
+/// What a function of ours gives, as Luau's `nil, sentence` where it failed.
+fn outcome<T: IntoLua, E: ToString>(
+    lua: &Lua,
+    result: std::result::Result<T, E>,
+) -> Result<MultiValue> {
+    match result {
+        Ok(value) => Ok(MultiValue::from_vec(vec![value.into_lua(lua)?])),
+        Err(error) => {
+            let sentence = error.to_string().into_lua(lua)?;
+            Ok(MultiValue::from_vec(vec![Value::Nil, sentence]))
+        }
+    }
+}
+
+/// The table `native` of the engine.
+pub(crate) fn table(lua: &Lua, shared: &Rc<RefCell<Shared>>) -> Result<Table> {
+    let native = lua.create_table()?;
+    kinds_and_classes(lua, &native)?;
+    texts(lua, &native)?;
+    files(lua, &native)?;
+    world(lua, &native, shared)?;
+    Ok(native)
+}
+
+fn kinds_and_classes(lua: &Lua, native: &Table) -> Result<()> {
+    let define = |lua: &Lua, (kind, fields): (u8, Table)| register(lua, kind, &fields);
+    native.set("define", lua.create_function(define)?)?;
+    native.set("wrap", lua.create_function(|lua, kind: u8| wrap(lua, kind))?)?;
+    let class = |lua: &Lua, name: String| reflection::class(lua, &name);
+    native.set("class", lua.create_function(class)?)?;
+    let default =
+        |lua: &Lua, (class, name): (String, String)| reflection::default(lua, &class, &name);
+    native.set("default", lua.create_function(default)?)?;
+    let member = |_: &Lua, (class, name): (String, String)| {
+        Ok(reflection::exists(&class, &name).map(String::from))
+    };
+    native.set("member", lua.create_function(member)?)?;
+    let enumeration = |lua: &Lua, name: String| reflection::enumeration(lua, &name);
+    native.set("enumeration", lua.create_function(enumeration)?)?;
+    let renamed = |lua: &Lua, name: String| reflection::renamed(lua, &name);
+    native.set("renamed", lua.create_function(renamed)?)?;
+    let enumerations = |lua: &Lua, ()| reflection::enumerations(lua);
+    native.set("enumerations", lua.create_function(enumerations)?)?;
+    native.set("bricks", lua.create_function(|lua, ()| bricks(lua))?)?;
+    let vector = |lua: &Lua, metatable: Table| {
+        lua.set_type_metatable::<mlua::Vector>(Some(metatable));
+        Ok(())
+    };
+    native.set("vector", lua.create_function(vector)?)?;
+    let conversions = |lua: &Lua, (make, take): (Function, Function)| {
+        lua.set_named_registry_value(crate::convert::MAKE, make)?;
+        lua.set_named_registry_value(crate::convert::TAKE, take)
+    };
+    native.set("conversions", lua.create_function(conversions)?)
+}
+
+/// Number, name and colour of every brick colour.
+fn bricks(lua: &Lua) -> Result<Table> {
+    let list = lua.create_table()?;
+    for brick in (0..=u16::MAX).filter_map(BrickColor::from_number) {
+        let color = brick.to_color3uint8();
+        let row = lua.create_table()?;
+        row.push(brick as u16)?;
+        row.push(brick.to_string())?;
+        for part in [color.r, color.g, color.b] {
+            row.push(part)?;
+        }
+        list.push(row)?;
+    }
+    Ok(list)
+}
+
+fn texts(lua: &Lua, native: &Table) -> Result<()> {
+    let encode = |lua: &Lua, value: Value| outcome(lua, json::encode(&value));
+    native.set("json_encode", lua.create_function(encode)?)?;
+    let decode = |lua: &Lua, text: LuaString| outcome(lua, json::decode(lua, &text.as_bytes()));
+    native.set("json_decode", lua.create_function(decode)?)?;
+    let sha256 = |lua: &Lua, text: LuaString| lua.create_string(Sha256::digest(text.as_bytes()));
+    native.set("sha256", lua.create_function(sha256)?)?;
+    let encode = |_: &Lua, text: LuaString| Ok(STANDARD.encode(text.as_bytes()));
+    native.set("base64_encode", lua.create_function(encode)?)?;
+    let decode = |lua: &Lua, text: LuaString| match STANDARD.decode(text.as_bytes()) {
+        Ok(bytes) => outcome::<_, String>(lua, Ok(lua.create_string(bytes)?)),
+        Err(error) => outcome::<Value, _>(lua, Err(error)),
+    };
+    native.set("base64_decode", lua.create_function(decode)?)?;
+    let load = |lua: &Lua, (source, name, environment): (LuaString, String, Table)| {
+        let source = source.as_bytes();
+        let chunk = lua.load(&*source).set_name(format!("={name}"));
+        outcome(
+            lua,
+            chunk.set_environment(environment).into_function().map_err(|error| match error {
+                mlua::Error::SyntaxError { message, .. } => message,
+                other => other.to_string(),
+            }),
+        )
+    };
+    native.set("load", lua.create_function(load)?)
+}
+
+fn files(lua: &Lua, native: &Table) -> Result<()> {
+    let decode = |lua: &Lua, bytes: Buffer| outcome(lua, place::decode(lua, &bytes.to_vec()));
+    native.set("rbxm_decode", lua.create_function(decode)?)?;
+    let encode = |lua: &Lua, rows: Table| {
+        let bytes = place::encode(lua, &rows).and_then(|bytes| lua.create_buffer(bytes));
+        outcome(lua, bytes)
+    };
+    native.set("rbxm_encode", lua.create_function(encode)?)
+}
+
+fn world(lua: &Lua, native: &Table, shared: &Rc<RefCell<Shared>>) -> Result<()> {
+    let start = Instant::now();
+    let clock = move |_: &Lua, ()| Ok(start.elapsed().as_secs_f64());
+    native.set("clock", lua.create_function(clock)?)?;
+    let it = Rc::clone(shared);
+    let began = move |_: &Lua, ()| {
+        it.borrow_mut().resumed = Some(Instant::now());
+        Ok(())
+    };
+    native.set("began", lua.create_function(began)?)?;
+    let it = Rc::clone(shared);
+    let ended = move |_: &Lua, plugin: bool| {
+        it.borrow_mut().ended(plugin);
+        Ok(())
+    };
+    native.set("ended", lua.create_function(ended)?)?;
+    let it = Rc::clone(shared);
+    let used = move |_: &Lua, ()| Ok(it.borrow().used().as_secs_f64());
+    native.set("used", lua.create_function(used)?)?;
+    let it = Rc::clone(shared);
+    let setting = move |_: &Lua, key: String| Ok(it.borrow().settings.get(&key));
+    native.set("setting", lua.create_function(setting)?)?;
+    let it = Rc::clone(shared);
+    let set_setting = move |_: &Lua, (key, text): (String, Option<String>)| {
+        it.borrow().settings.set(&key, text);
+        Ok(())
+    };
+    native.set("set_setting", lua.create_function(set_setting)?)?;
+    let it = Rc::clone(shared);
+    let send = move |_: &Lua, request: Table| {
+        let headers = request.get::<Table>("headers")?;
+        let request = http::Request {
+            id: request.get("id")?,
+            method: request.get("method")?,
+            url: request.get("url")?,
+            headers: headers.pairs::<String, String>().collect::<Result<_>>()?,
+            body: request.get::<LuaString>("body")?.as_bytes().to_vec(),
+            timeout: Duration::from_secs_f64(request.get("timeout")?),
+        };
+        http::send(request, it.borrow().sender.clone());
+        Ok(())
+    };
+    native.set("send", lua.create_function(send)?)
+}

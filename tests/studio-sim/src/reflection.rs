@@ -1,0 +1,143 @@
+//! What is known of Roblox's classes and enums, handed to the engine as plain tables.
+//!
+//! Properties, enums and defaults come from the reflection database; methods and events, which it
+//! does not hold, from a list of names. What a member does is not known here.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use mlua::{Lua, Result, Table, Value};
+use rbx_reflection::{
+    ClassDescriptor, ClassTag, DataType, PropertyDescriptor, PropertyKind, PropertySerialization,
+    ReflectionDatabase,
+};
+
+use crate::convert;
+
+/// The file of names; its first lines say where they come from.
+const MEMBERS: &str = include_str!("../data/members.txt");
+
+static NAMES: LazyLock<HashMap<&str, HashMap<&str, char>>> = LazyLock::new(|| {
+    let lines = MEMBERS.lines().filter(|line| !line.starts_with('#'));
+    let class = |line: &'static str| {
+        let (class, members) = line.split_once(' ')?;
+        let member = |member: &'static str| Some((member.get(1..)?, member.chars().next()?));
+        Some((class, members.split(' ').filter_map(member).collect()))
+    };
+    lines.filter_map(class).collect()
+});
+
+/// The database that is part of this build: never the file that a developer may keep at home.
+pub(crate) fn database() -> &'static ReflectionDatabase<'static> {
+    rbx_reflection_database::get_bundled()
+}
+
+/// The class, or one that it inherits from, that names such a member.
+pub(crate) fn exists(class: &str, member: &str) -> Option<char> {
+    let database = database();
+    let descriptor = database.classes.get(class)?;
+    let mut classes = database.superclasses_iter(descriptor).map(|class| class.name);
+    classes.find_map(|class| NAMES.get(class)?.get(member).copied())
+}
+
+/// What the engine must know of a class: its superclass, tags and own properties.
+pub(crate) fn class(lua: &Lua, name: &str) -> Result<Option<Table>> {
+    let Some(descriptor) = database().classes.get(name) else {
+        return Ok(None);
+    };
+    let table = lua.create_table()?;
+    table.set("name", descriptor.name)?;
+    table.set("super", descriptor.superclass)?;
+    table.set("service", descriptor.tags.contains(&ClassTag::Service))?;
+    table.set("creatable", !descriptor.tags.contains(&ClassTag::NotCreatable))?;
+    let properties = lua.create_table()?;
+    for property in descriptor.properties.values() {
+        properties.set(property.name, self::property(lua, property)?)?;
+    }
+    table.set("properties", properties)?;
+    Ok(Some(table))
+}
+
+fn property(lua: &Lua, property: &PropertyDescriptor<'_>) -> Result<Table> {
+    let table = lua.create_table()?;
+    table.set("name", property.name)?;
+    table.set("access", format!("{:?}", property.scriptability))?;
+    match &property.data_type {
+        DataType::Enum(name) => {
+            table.set("type", "Enum")?;
+            table.set("enum", *name)?;
+        }
+        DataType::Value(kind) => table.set("type", format!("{kind:?}"))?,
+        _ => table.set("type", "Unknown")?,
+    }
+    match &property.kind {
+        PropertyKind::Alias { alias_for } => table.set("alias", *alias_for)?,
+        PropertyKind::Canonical { serialization } => match serialization {
+            PropertySerialization::Serializes | PropertySerialization::SerializesAs(_) => {
+                table.set("stored", true)?;
+            }
+            PropertySerialization::Migrate(migration) => {
+                table.set("moved", migration.new_property_names().first().copied())?;
+            }
+            _ => {}
+        },
+        _ => {}
+    }
+    Ok(table)
+}
+
+/// The value that a property has in a new instance, as Luau sees it.
+pub(crate) fn default(lua: &Lua, class: &str, property: &str) -> Result<Value> {
+    let database = database();
+    let found = database
+        .classes
+        .get(class)
+        .and_then(|descriptor| database.find_default_property(descriptor, property));
+    match found {
+        Some(variant) => convert::to_luau(lua, variant),
+        None => Ok(Value::Nil),
+    }
+}
+
+/// The names that items of enums had before; its first lines say where they come from.
+const RENAMED: &str = include_str!("../data/renamed.txt");
+
+/// The items of an enum under their old names: old and new.
+pub(crate) fn renamed(lua: &Lua, name: &str) -> Result<Table> {
+    let table = lua.create_table()?;
+    let mut lines = RENAMED.lines().filter_map(|line| line.split_once(' '));
+    if let Some((_, pairs)) = lines.find(|(enumeration, _)| *enumeration == name) {
+        for (old, new) in pairs.split(' ').filter_map(|pair| pair.split_once('=')) {
+            table.set(old, new)?;
+        }
+    }
+    Ok(table)
+}
+
+/// The items of an enum with their numbers.
+pub(crate) fn enumeration(lua: &Lua, name: &str) -> Result<Option<Table>> {
+    let Some(descriptor) = database().enums.get(name) else {
+        return Ok(None);
+    };
+    let items = descriptor.items.iter().map(|(name, value)| (*name, *value));
+    lua.create_table_from(items).map(Some)
+}
+
+/// The names of all enums.
+pub(crate) fn enumerations(lua: &Lua) -> Result<Table> {
+    let mut names: Vec<_> = database().enums.keys().copied().collect();
+    names.sort_unstable();
+    lua.create_sequence_from(names)
+}
+
+/// The description of a property that a class has or inherits, under its canonical name.
+pub(crate) fn canonical(class: &str, name: &str) -> Option<&'static PropertyDescriptor<'static>> {
+    let database = database();
+    let descriptor: &ClassDescriptor<'_> = database.classes.get(class)?;
+    let found = database.superclasses_iter(descriptor).find_map(|it| it.properties.get(name))?;
+    match &found.kind {
+        PropertyKind::Alias { alias_for } => canonical(class, alias_for),
+        PropertyKind::Canonical { .. } => Some(found),
+        _ => None,
+    }
+}

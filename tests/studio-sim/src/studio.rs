@@ -1,0 +1,494 @@
+//! One window of Studio: its world, its clock, and what a test may do to both.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use mlua::{Function, IntoLuaMulti, Lua, Table, Value};
+use serde_json::Value as Json;
+
+use crate::http::Outcome;
+use crate::options::{Options, Permission, Signals, Theme};
+use crate::shared::Shared;
+use crate::{engine, json};
+
+/// A frame, in virtual seconds.
+pub const FRAME: f64 = 1.0 / 60.0;
+
+/// How far the virtual clock may run ahead of the real one while a request is under way.
+const LEAD: f64 = 0.5;
+
+/// How long [`Studio::eval`] may take, in real time.
+const EVAL: Duration = Duration::from_secs(10);
+
+/// A simulated window of Studio.
+pub struct Studio {
+    pub(crate) lua: Lua,
+    pub(crate) engine: Table,
+    pub(crate) shared: Rc<RefCell<Shared>>,
+}
+
+/// A line of the output window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputLine {
+    /// `print`, `warn` or `error`.
+    pub kind: String,
+    /// What it says.
+    pub text: String,
+    /// Who wrote it: the plugin's name, `user` or `Studio`.
+    pub by: String,
+}
+
+/// A request that left the studio.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sent {
+    /// `GET`, `POST` and so on.
+    pub method: String,
+    /// The whole address.
+    pub url: String,
+    /// Bytes of the body.
+    pub length: usize,
+    /// The answer's status; 0 while there is none, and where none came.
+    pub status: u16,
+    /// Why no answer came, in the words that the plugin saw.
+    pub failure: Option<String>,
+    /// When it left, in virtual seconds.
+    pub at: f64,
+}
+
+/// What went wrong inside of the engine, which is a fault of the simulator.
+fn broken(error: mlua::Error) -> String {
+    format!("the simulated Studio failed: {error}")
+}
+
+impl Studio {
+    /// Opens a window. An error is a place that cannot be read.
+    pub fn new(options: Options<'_>) -> Result<Self, String> {
+        let shared =
+            Rc::new(RefCell::new(Shared::new(options.settings.clone(), options.script_timeout)));
+        let (lua, engine) = engine::start(&shared).map_err(broken)?;
+        let studio = Self { lua, engine, shared };
+        studio.configure(&options).map_err(broken)?;
+        match options.place {
+            Some(place) => {
+                let bytes = studio.lua.create_buffer(place).map_err(broken)?;
+                studio.call::<()>("loadPlace", bytes)?;
+            }
+            None => studio.call::<()>("emptyPlace", ())?,
+        }
+        Ok(studio)
+    }
+
+    fn configure(&self, options: &Options<'_>) -> mlua::Result<()> {
+        let table = self.options();
+        table.set("deferred", options.signals == Signals::Deferred)?;
+        table.set("theme", options.theme.name())?;
+        table.set("widgetSize", [options.widget_size.0, options.widget_size.1])?;
+        table.set("httpDenied", options.http == Permission::Denied)?;
+        table.set("scriptWritesDenied", options.script_writes == Permission::Denied)?;
+        table.set("sendHost", options.send_host)?;
+        table.set("httpTimeout", options.http_timeout.as_secs_f64())?;
+        table.set("userId", options.user.0)?;
+        table.set("userName", options.user.1.as_str())?;
+        table.set("placeId", options.place_id)?;
+        table.set("gameId", options.game_id)?;
+        let root: Table = self.engine.get("root")?;
+        root.set("name", options.place_name.as_str())
+    }
+
+    pub(crate) fn options(&self) -> Table {
+        self.table("options")
+    }
+
+    /// A table of the engine's.
+    ///
+    /// # Panics
+    ///
+    /// When the engine has none of that name.
+    #[expect(clippy::expect_used, reason = "the name is written in this crate")]
+    pub(crate) fn table(&self, name: &str) -> Table {
+        self.engine.get(name).expect("the engine has this table")
+    }
+
+    fn rows(&self, name: &str) -> Vec<Table> {
+        self.table(name).sequence_values::<Table>().filter_map(Result::ok).collect()
+    }
+
+    /// Calls a function of the engine's; its errors are sentences.
+    pub(crate) fn call<T: mlua::FromLuaMulti>(
+        &self,
+        name: &str,
+        arguments: impl IntoLuaMulti,
+    ) -> Result<T, String> {
+        let function: Function = self.engine.get(name).map_err(broken)?;
+        function.call(arguments).map_err(|error| match error {
+            mlua::Error::RuntimeError(text) => text,
+            mlua::Error::CallbackError { cause, .. } => cause.to_string(),
+            other => other.to_string(),
+        })
+    }
+
+    /// Loads a model file as a plugin: every `Script` in it that is not disabled runs.
+    pub fn load_plugin(&self, rbxm: &[u8]) -> Result<(), String> {
+        let bytes = self.lua.create_buffer(rbxm).map_err(broken)?;
+        self.call("loadPlugin", (bytes, "user_Vector.rbxm"))
+    }
+
+    /// Ends the plugin as Studio does: `Unloading` fires, then its threads, connections, widgets and
+    /// requests are gone. A recording that it began stays open.
+    pub fn unload_plugin(&self) {
+        self.expect_call("unloadPlugin", ());
+    }
+
+    /// Calls what only a fault of the simulator can fail.
+    fn expect_call(&self, name: &str, arguments: impl IntoLuaMulti) {
+        if let Err(error) = self.call::<()>(name, arguments) {
+            self.fault(&error);
+        }
+    }
+
+    /// A fault of the simulator joins the plugin's errors, where every test looks.
+    pub(crate) fn fault(&self, text: &str) {
+        let report = self.engine.get::<Function>("report");
+        let _ = report.and_then(|report| report.call::<()>(format!("in the simulator: {text}")));
+    }
+
+    /// The virtual time, in seconds since the window opened.
+    pub fn now(&self) -> f64 {
+        self.engine.get("now").unwrap_or_default()
+    }
+
+    /// One frame of 1/60 s: answers that have come are delivered, due threads resumed, `Heartbeat`
+    /// fires, and the screens are laid out.
+    pub fn step(&self) {
+        self.step_by(FRAME);
+    }
+
+    /// One frame that takes as long as asked: nothing in between is seen.
+    pub fn step_by(&self, seconds: f64) {
+        self.shared.borrow_mut().frame = Duration::ZERO;
+        self.deliver();
+        self.expect_call("step", seconds);
+    }
+
+    /// A frame that ends so much later; nothing happens before it.
+    fn jump(&self, seconds: f64) {
+        if let Err(error) = self.engine.set("now", self.now() + (seconds - FRAME).max(0.0)) {
+            self.fault(&error.to_string());
+        }
+        self.step();
+    }
+
+    /// Frames until so much virtual time has gone, requests or not.
+    pub fn run_for(&self, seconds: f64) {
+        let end = self.now() + seconds;
+        while self.now() < end - 1e-9 {
+            self.step();
+        }
+    }
+
+    fn deliver(&self) {
+        loop {
+            let arrived = self.shared.borrow().receiver.try_recv();
+            match arrived {
+                Ok((id, outcome)) => self.hand_over(id, outcome),
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn hand_over(&self, id: i64, outcome: Outcome) {
+        let response = outcome.and_then(|response| {
+            let table = self.lua.create_table().map_err(broken)?;
+            let fill = || {
+                table.set("StatusCode", response.status)?;
+                table.set("StatusMessage", response.reason.as_str())?;
+                table.set("Success", (200..300).contains(&response.status))?;
+                let headers = response.headers.iter().map(|(name, it)| (name.as_str(), &**it));
+                table.set("Headers", self.lua.create_table_from(headers)?)?;
+                table.set("Body", self.lua.create_string(&response.body)?)
+            };
+            fill().map_err(broken)?;
+            Ok(table)
+        });
+        match response {
+            Ok(table) => self.expect_call("delivered", (id, table)),
+            Err(failure) => self.expect_call("delivered", (id, Value::Nil, failure)),
+        }
+    }
+
+    /// Drives the world until `done`.
+    ///
+    /// While no request is under way the clock jumps from timer to timer. While one is, the clock
+    /// may run ahead of the real one by half a second, anew after every answer, so that a poll
+    /// which is held for fifteen seconds does not lose a race against a timer that costs nothing.
+    ///
+    /// The error says what was being waited for: the real timeout is over, or nothing is left that
+    /// could happen.
+    pub fn run_until(
+        &self,
+        mut done: impl FnMut(&Self) -> bool,
+        timeout: Duration,
+    ) -> Result<(), String> {
+        let deadline = Instant::now() + timeout;
+        let mut lead = Lead::new(self.now());
+        let mut idle = 0;
+        loop {
+            if done(self) {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                return Err(self.state(&format!("not within {timeout:?}")));
+            }
+            if self.in_flight() > 0 {
+                idle = 0;
+                self.step_or_wait(&mut lead, deadline);
+                continue;
+            }
+            lead = Lead::new(self.now());
+            match self.next_step() {
+                Some(seconds) => {
+                    idle = 0;
+                    self.jump(seconds);
+                }
+                None if idle > 5 => return Err(self.state("nothing is left that could happen")),
+                None => {
+                    idle += 1;
+                    self.step();
+                }
+            }
+        }
+    }
+
+    /// With a request under way: a frame if the clock may run on, else a wait for an answer.
+    fn step_or_wait(&self, lead: &mut Lead, deadline: Instant) {
+        let next = self.next_step();
+        let allowed = lead.allowed(self.now());
+        if let Some(seconds) = next
+            && seconds <= allowed
+        {
+            self.jump(seconds);
+            return;
+        }
+        let short = match next {
+            Some(seconds) => seconds - allowed,
+            None => 1.0,
+        };
+        let wait = Duration::from_secs_f64(short.clamp(0.001, 0.25));
+        let wait = wait.min(deadline.saturating_duration_since(Instant::now()));
+        let arrived = self.shared.borrow().receiver.recv_timeout(wait);
+        if let Ok((id, outcome)) = arrived {
+            *lead = Lead::new(self.now());
+            self.shared.borrow_mut().frame = Duration::ZERO;
+            self.hand_over(id, outcome);
+            self.step();
+        }
+    }
+
+    /// How long the next frame is to take; none when nobody waits for one.
+    fn next_step(&self) -> Option<f64> {
+        let frames: bool = self.call("wantsFrames", ()).unwrap_or_default();
+        if frames {
+            return Some(FRAME);
+        }
+        let due: Option<f64> = self.call("nextDue", ()).unwrap_or_default();
+        due.map(|due| due.max(FRAME))
+    }
+
+    fn state(&self, why: &str) -> String {
+        let errors = self.errors().join("\n  ");
+        let output = self.output();
+        let last = output.iter().rev().take(8).rev().map(|line| line.text.as_str());
+        let last = last.collect::<Vec<_>>().join("\n  ");
+        let (now, waiting) = (self.now(), self.in_flight());
+        format!(
+            "{why}: virtual time {now:.2} s, {waiting} requests under way\nerrors:\n  {errors}\nlast output:\n  {last}"
+        )
+    }
+
+    /// Runs Luau as the user at the command bar and gives what it returns: none of its writes are
+    /// the plugin's. What it changes is an undo step named "Command".
+    pub fn eval(&self, luau: &str) -> Result<Json, String> {
+        let context: Table = self.engine.get("user").map_err(broken)?;
+        self.run(luau, "user", context)
+    }
+
+    /// Runs Luau as if the plugin did.
+    pub fn eval_as_plugin(&self, luau: &str) -> Result<Json, String> {
+        let context: Option<Table> = self.engine.get("plugin").map_err(broken)?;
+        let context = context.ok_or("no plugin is loaded")?;
+        self.run(luau, "asked", context)
+    }
+
+    fn run(&self, luau: &str, name: &str, context: Table) -> Result<Json, String> {
+        let text = self.lua.create_string(luau).map_err(broken)?;
+        let state: Table = self.call("run", (text, name, context))?;
+        let ended = |_: &Self| state.get::<bool>("done").unwrap_or(true);
+        self.run_until(ended, EVAL)?;
+        if state.get::<bool>("ok").unwrap_or_default() {
+            Ok(json::from_luau(&state.get::<Value>("result").unwrap_or(Value::Nil)))
+        } else {
+            Err(state.get::<String>("error").unwrap_or_default())
+        }
+    }
+
+    /// Undoes the last step as Ctrl+Z does; false when there is none, or a recording is open.
+    pub fn undo(&self) -> bool {
+        self.call("undo", ()).unwrap_or_default()
+    }
+
+    /// Redoes what was undone.
+    pub fn redo(&self) -> bool {
+        self.call("redo", ()).unwrap_or_default()
+    }
+
+    /// The names of the steps that can be undone, the oldest first.
+    pub fn undo_stack_names(&self) -> Vec<String> {
+        self.call("undoNames", ()).unwrap_or_default()
+    }
+
+    /// The whole place: what every instance holds that a new one would not, in the tree's order,
+    /// services by class, services that hold nothing left out. Two equal snapshots are equal places.
+    pub fn snapshot(&self) -> Json {
+        let root: Table = self.table("root");
+        self.snapshot_from(root)
+    }
+
+    /// The same of one instance and what is below, by its full name; null where there is none.
+    pub fn snapshot_of(&self, path: &str) -> Json {
+        match self.find(path) {
+            Some(record) => self.snapshot_from(record),
+            None => Json::Null,
+        }
+    }
+
+    fn snapshot_from(&self, record: Table) -> Json {
+        match self.call::<Value>("snapshot", record) {
+            Ok(value) => json::from_luau(&value),
+            Err(error) => {
+                self.fault(&error);
+                Json::Null
+            }
+        }
+    }
+
+    /// The record of an instance by its names from the DataModel on.
+    pub(crate) fn find(&self, path: &str) -> Option<Table> {
+        self.call::<Option<Table>>("find", path).ok().flatten()
+    }
+
+    /// Every write of the plugin to the place outside of a recording, by path.
+    pub fn unrecorded_writes(&self) -> Vec<String> {
+        self.engine.get("unrecorded").unwrap_or_default()
+    }
+
+    /// What was printed, warned and raised.
+    pub fn output(&self) -> Vec<OutputLine> {
+        let lines = self.rows("output").into_iter();
+        let text = |line: &Table, key: &str| line.get::<String>(key).unwrap_or_default();
+        let line = |line: Table| OutputLine {
+            kind: text(&line, "kind"),
+            text: text(&line, "text"),
+            by: text(&line, "by"),
+        };
+        lines.map(line).collect()
+    }
+
+    /// Errors that nobody caught, of the plugin, of the test's own scripts and of the simulator.
+    pub fn errors(&self) -> Vec<String> {
+        let errors = self.rows("errors").into_iter();
+        let error = |error: Table| {
+            let trace = error.get::<String>("trace").unwrap_or_default();
+            format!("{}\n{trace}", error.get::<String>("text").unwrap_or_default())
+        };
+        errors.map(|it| error(it).trim_end().to_owned()).collect()
+    }
+
+    /// What the plugin asked for that Studio has and the simulator has not, whether it caught the
+    /// error or not. A test of the plugin expects none.
+    pub fn not_simulated(&self) -> Vec<String> {
+        self.engine.get("missing").unwrap_or_default()
+    }
+
+    /// Forgets the errors so far, after a test has looked at those that it expected.
+    pub fn clear_errors(&self) {
+        if let Ok(table) = self.lua.create_table()
+            && let Err(error) = self.engine.set("errors", table)
+        {
+            self.fault(&error.to_string());
+        }
+    }
+
+    /// The requests that left, in order.
+    pub fn http_log(&self) -> Vec<Sent> {
+        let entries = self.rows("httpLog").into_iter();
+        let entry = |entry: Table| Sent {
+            method: entry.get("method").unwrap_or_default(),
+            url: entry.get("url").unwrap_or_default(),
+            length: entry.get("length").unwrap_or_default(),
+            status: entry.get("status").unwrap_or_default(),
+            failure: entry.get("failure").unwrap_or_default(),
+            at: entry.get("at").unwrap_or_default(),
+        };
+        entries.map(entry).collect()
+    }
+
+    /// Requests under way now.
+    pub fn in_flight(&self) -> usize {
+        self.engine.get("inFlight").unwrap_or_default()
+    }
+
+    /// The most requests that were ever under way at once.
+    pub fn most_in_flight(&self) -> usize {
+        self.engine.get("mostInFlight").unwrap_or_default()
+    }
+
+    /// Requests within the last virtual minute; at 500 the next one fails, as in Studio.
+    pub fn requests_last_minute(&self) -> usize {
+        self.call("requestsLastMinute", ()).unwrap_or_default()
+    }
+
+    /// The longest that the plugin ran without giving the frame back, in real time.
+    pub fn longest_resumption(&self) -> Duration {
+        self.shared.borrow().longest
+    }
+
+    /// The longest that the plugin ran within one frame, in real time.
+    pub fn longest_frame(&self) -> Duration {
+        self.shared.borrow().longest_frame
+    }
+
+    /// Forgets the two longest times, for instance after loading.
+    pub fn reset_meter(&self) {
+        let mut shared = self.shared.borrow_mut();
+        shared.longest = Duration::ZERO;
+        shared.longest_frame = Duration::ZERO;
+    }
+
+    /// The user chooses the other look.
+    pub fn set_theme(&self, theme: Theme) {
+        self.expect_call("setTheme", theme.name());
+    }
+
+    /// The bytes of the place as it is now.
+    pub fn save(&self) -> Result<Vec<u8>, String> {
+        let buffer: mlua::Buffer = self.call("save", ())?;
+        Ok(buffer.to_vec())
+    }
+}
+
+/// How far the virtual clock may run.
+struct Lead {
+    real: Instant,
+    start: f64,
+}
+
+impl Lead {
+    fn new(now: f64) -> Self {
+        Self { real: Instant::now(), start: now }
+    }
+
+    fn allowed(&self, now: f64) -> f64 {
+        self.start + self.real.elapsed().as_secs_f64() + LEAD - now
+    }
+}

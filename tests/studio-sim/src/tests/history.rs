@@ -1,0 +1,142 @@
+//! Recordings, undo and redo.
+
+use super::{check_with_fails, ran};
+use crate::{Options, Studio, models};
+
+const RECORD: &str = "local H = game:GetService('ChangeHistoryService') ";
+
+#[test]
+fn undo_restores_the_tree() {
+    let studio = Studio::new(Options::default()).unwrap();
+    studio
+        .eval(
+            "for i = 1, 3 do local p = Instance.new('Part') p.Name = 'P' .. i p.Parent = workspace end
+            local s = Instance.new('Script') s.Source = 'print(1)' s.Parent = workspace.P2",
+        )
+        .unwrap();
+    let before = studio.snapshot();
+    let luau = "local H = game:GetService('ChangeHistoryService')
+        local id = H:TryBeginRecording('Vector 7', 'Do it')
+        workspace.P1.Parent = nil
+        workspace.P2.Anchored = true workspace.P2:SetAttribute('A', 1) workspace.P2:AddTag('T')
+        workspace.P3.Parent = workspace.P2
+        local new = Instance.new('Folder') new.Parent = workspace new.Name = 'New'
+        game:GetService('ScriptEditorService'):UpdateSourceAsync(workspace.P2.Script, function(old) return old .. '!' end)
+        H:FinishRecording(id, Enum.FinishRecordingOperation.Commit)
+        H.OnUndo:Connect(function(name) print('undone ' .. name) end)";
+    studio.load_plugin(&models::plugin(luau, &[]).unwrap()).unwrap();
+    studio.run_for(1.0);
+    assert_eq!(studio.errors(), Vec::<String>::new());
+    assert_eq!(studio.unrecorded_writes(), Vec::<String>::new());
+    let after = studio.snapshot();
+    assert_ne!(before, after);
+    assert_eq!(studio.undo_stack_names(), ["Command", "Vector 7"]);
+    assert!(studio.undo());
+    assert_eq!(studio.snapshot(), before);
+    assert_eq!(studio.output()[0].text, "undone Vector 7");
+    assert!(studio.redo());
+    assert_eq!(studio.snapshot(), after);
+    assert!(studio.undo());
+    assert_eq!(studio.snapshot(), before);
+}
+
+#[test]
+fn a_cancelled_recording_leaves_script_text_alone() {
+    let studio = Studio::new(Options::default()).unwrap();
+    studio
+        .eval("local s = Instance.new('ModuleScript') s.Source = 'a' s.Parent = workspace")
+        .unwrap();
+    let luau = "local H = game:GetService('ChangeHistoryService')
+        local id = H:TryBeginRecording('x')
+        workspace.ModuleScript.Name = 'Renamed'
+        game:GetService('ScriptEditorService'):UpdateSourceAsync(workspace.Renamed, function() return 'b' end)
+        H:FinishRecording('another', Enum.FinishRecordingOperation.Cancel)";
+    studio.load_plugin(&models::plugin(luau, &[]).unwrap()).unwrap();
+    studio.run_for(1.0);
+    assert_eq!(studio.errors(), Vec::<String>::new());
+    assert_eq!(studio.eval("return workspace.ModuleScript.Source").unwrap(), "b");
+}
+
+#[test]
+fn what_was_destroyed_does_not_come_back() {
+    let studio = Studio::new(Options::default()).unwrap();
+    studio.eval("Instance.new('Part', workspace)").unwrap();
+    studio.eval("workspace.Part:Destroy()").unwrap();
+    assert!(studio.undo());
+    assert_eq!(studio.eval("return workspace:FindFirstChild('Part') == nil").unwrap(), true);
+    let warned = studio.output();
+    assert!(warned[0].text.contains("The Parent property of Part is locked"), "{warned:?}");
+}
+
+#[test]
+fn recordings_are_refused_and_checked() {
+    check_with_fails(&format!(
+        "{RECORD}
+        local COMMIT = Enum.FinishRecordingOperation.Commit
+        local started, finished = {{}}, {{}}
+        H.OnRecordingStarted:Connect(function(name, display) table.insert(started, display) end)
+        H.OnRecordingFinished:Connect(function(name, display, id, operation) table.insert(finished, operation) end)
+        fails('No recording is in progress', function() H:FinishRecording('x', COMMIT) end)
+        local id = H:TryBeginRecording('a', 'A')
+        assert(type(id) == 'string' and H:TryBeginRecording('b') == nil and H:IsRecordingInProgress())
+        assert(H:IsRecordingInProgress(id) and not H:IsRecordingInProgress('x'))
+        fails('another identifier', function() H:FinishRecording('a', COMMIT) end)
+        H:FinishRecording(id, COMMIT)
+        assert(not H:IsRecordingInProgress())
+        local can, name = H:GetCanUndo() assert(can and name == 'a' and not H:GetCanRedo())
+        workspace.Name = 'Outside'
+        local id = H:TryBeginRecording('c') workspace.Name = 'W'
+        H:FinishRecording(id, Enum.FinishRecordingOperation.Append)
+        H:Undo() assert(workspace.Name == 'Workspace', workspace.Name)
+        H:Redo() assert(workspace.Name == 'W')
+        H:ResetWaypoints() assert(not H:GetCanUndo())
+        task.wait() assert(started[1] == 'A' and finished[1] == COMMIT and #finished == 2)"
+    ));
+}
+
+#[test]
+fn faults_and_playtests_refuse() {
+    let studio = ran(Options::default(), "");
+    let begin = "return game:GetService('ChangeHistoryService'):TryBeginRecording('x') == nil";
+    studio.refuse_next_recording();
+    assert_eq!(studio.eval_as_plugin(begin).unwrap(), true);
+    studio.set_playing(true);
+    assert_eq!(studio.eval_as_plugin(begin).unwrap(), true);
+    assert_eq!(studio.eval("return game:GetService('RunService'):IsEdit()").unwrap(), false);
+    studio.set_playing(false);
+    assert_eq!(studio.eval_as_plugin(begin).unwrap(), false);
+}
+
+#[test]
+fn every_write_outside_of_a_recording_is_named() {
+    let luau = "local p = Instance.new('Part') p.Anchored = true p.Parent = workspace
+        p.Name = 'Q' p:SetAttribute('A', 1) p:AddTag('T') p.Parent = nil p.Name = 'free'
+        Instance.new('Folder', game:GetService('CoreGui'))
+        game:GetService('Selection'):Set({workspace})";
+    let studio = ran(Options::default(), luau);
+    studio.eval("workspace.Name = 'by the user'").unwrap();
+    let expected = [
+        "Workspace.Part (created)",
+        "Workspace.Q.Name",
+        "Workspace.Q@A",
+        "Workspace.Q#T",
+        "Workspace.Q -> nil",
+    ];
+    assert_eq!(studio.unrecorded_writes(), expected);
+}
+
+#[test]
+fn a_recording_outlives_its_plugin() {
+    let studio = ran(
+        Options::default(),
+        "game:GetService('ChangeHistoryService'):TryBeginRecording('x') workspace.Name = 'Half'",
+    );
+    studio.unload_plugin();
+    assert!(!studio.undo());
+    let luau = "local H = game:GetService('ChangeHistoryService')
+        assert(H:IsRecordingInProgress())
+        H:FinishRecording('', Enum.FinishRecordingOperation.Cancel)";
+    studio.load_plugin(&models::plugin(luau, &[]).unwrap()).unwrap();
+    assert_eq!(studio.errors(), Vec::<String>::new());
+    assert_eq!(studio.eval("return workspace.Name").unwrap(), "Workspace");
+}
