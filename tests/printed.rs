@@ -18,6 +18,12 @@ fn the_plugins_types_are_fresh() {
 }
 
 #[test]
+fn the_api_is_fresh() {
+    let api = scene_schemas::api::openapi();
+    printed::check("scene-schemas/openapi.json", &vectors::pretty(&api));
+}
+
+#[test]
 fn the_vectors_are_fresh() {
     printed::check("scene-schemas/vectors.json", &vectors::print());
 }

@@ -1,8 +1,9 @@
-//! The words that every side of Vector shares: paths, values, commands and ledger entries.
+//! The words that every side of Vector shares: paths, values, commands, ledger entries, and the wire.
 //!
 //! The daemon, the plugin and the pages speak in these types; what they read is printed from here.
 //! This crate depends on nothing of ours, does no I/O and knows nothing of files or models.
 
+pub mod api;
 pub mod bounded;
 pub mod command;
 pub mod entry;

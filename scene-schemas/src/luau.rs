@@ -10,6 +10,7 @@ use std::fmt::Write;
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value as Json};
 
+use crate::api::{self, Route};
 use crate::command::Props;
 use crate::entry::{Entry, Record};
 
@@ -25,13 +26,27 @@ const PROPS: &str = "Properties by name. `Name` is a property, `Tags` holds all 
 
 /// Names that a reader of these types looks up by hand: the field of the returned table, the type,
 /// and the property that tells its variants apart (none where they are plain strings).
-const LISTS: [(&str, &str, Option<&str>); 6] = [
+const LISTS: [(&str, &str, Option<&str>); 12] = [
+    ("Actions", "Action", Some("action")),
     ("Classes", "Class", None),
     ("Entries", "Entry", Some("entry")),
+    ("Events", "Event", Some("event")),
+    ("FailureKinds", "FailureKind", None),
+    ("ProposalStatuses", "ProposalStatus", None),
+    ("ThinkingPhases", "ThinkingPhase", None),
     ("Modes", "Mode", None),
     ("Ops", "Command", Some("op")),
     ("ValueTypes", "ValueType", None),
+    ("Wants", "Wanted", Some("want")),
     ("WarningKinds", "WarningKind", None),
+];
+
+/// Numbers that both sides hold to.
+const NUMBERS: [(&str, u64); 4] = [
+    ("MaxBody", api::MAX_BODY as u64),
+    ("MaxHold", api::MAX_HOLD),
+    ("Port", api::PORT as u64),
+    ("Protocol", api::PROTOCOL as u64),
 ];
 
 const KEYWORDS: [&str; 21] = [
@@ -48,6 +63,7 @@ pub fn print() -> String {
     let mut generator = SchemaGenerator::default();
     generator.subschema_for::<Record>();
     generator.subschema_for::<Entry>();
+    api::ROUTES.iter().for_each(|route: &Route| route.describe(&mut generator));
     let mut props = generator.subschema_for::<Props>();
     props.insert("description".to_owned(), Json::from(PROPS));
     let props = props.to_value();
@@ -95,6 +111,9 @@ impl Printer {
                 let _ = writeln!(text, "\t\t{variant},");
             }
             text.push_str("\t}),\n");
+        }
+        for (field, number) in NUMBERS {
+            let _ = writeln!(text, "\t{field} = {number},");
         }
         text.push_str("})\n");
         text

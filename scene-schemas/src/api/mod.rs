@@ -1,0 +1,118 @@
+//! The wire: what the daemon and its callers say to each other over HTTP.
+//!
+//! The plugin, the page and the terminal speak in these types, and what they read of them is printed
+//! from here. Null is never sent where it would mean something: Luau drops it from tables. Texts of
+//! scripts cross whole, with their hash; positions never do, for every side counts them otherwise.
+
+mod event;
+mod route;
+mod scene;
+mod session;
+mod talk;
+mod work;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use event::{Event, EventRecord, ProposalStatus, StreamPage, ThinkingPhase};
+pub use route::{Method, ROUTES, Route, Token, openapi};
+pub use scene::{
+    Answer, Document, KnownProperties, Nodes, ScenePart, SceneTaken, SceneUpdate, ScriptText,
+    Wanted, WantedProperties,
+};
+pub use session::{
+    Hello, Need, OpenPlace, Pair, Paired, Poll, Polled, SessionId, SessionView, Sessions, Welcome,
+};
+pub use talk::{
+    Attachment, Chat, Checkpoint, Checkpoints, Decide, Decided, Decision, MakeCheckpoint, Part,
+    ProposalView, Proposals, Settings, Started, Usage, WorkflowState, WorkflowView, Workflows,
+};
+pub use work::{Acted, Action, Apply, ApplyAck, ApplyOutcome, ApplyTaken, Work};
+
+/// The version of this wire. Both sides say theirs; where they differ, a person updates one.
+pub const PROTOCOL: u32 = 1;
+
+/// The port that the daemon listens on where nobody says another.
+pub const PORT: u16 = 34973;
+
+/// How many bytes a body may have.
+pub const MAX_BODY: usize = 900_000;
+
+/// How long a poll is held where nothing happens, in seconds.
+pub const MAX_HOLD: u64 = 15;
+
+/// What every answer that is no success holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Failure {
+    /// What kind; a program branches on it.
+    pub kind: FailureKind,
+    /// What happened and where, for a person.
+    pub message: String,
+    /// What to do next.
+    pub hint: String,
+}
+
+/// The kinds of failures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The request makes no sense: 400.
+    BadRequest,
+    /// The plugin is not paired, or its pairing was taken back: 401. Pair by code.
+    Unpaired,
+    /// The token is missing, unknown, or of another kind: 401. Say hello again.
+    Unauthorized,
+    /// The request came from somewhere else: 403.
+    Forbidden,
+    /// There is no such thing: 404.
+    NotFound,
+    /// The route does not know this method: 405.
+    MethodNotAllowed,
+    /// The session, its epoch, the patch or its base is another one by now: 409. Look again.
+    Stale,
+    /// It was decided or done already, or cannot be done in this state: 409.
+    Settled,
+    /// The body is too large: 413.
+    TooLarge,
+    /// The body is not JSON by its content type: 415.
+    UnsupportedMediaType,
+    /// Plugin and daemon speak different versions: 426. Update the older one.
+    Protocol,
+    /// Too many tries: 429. Wait.
+    TooMany,
+    /// Something is wrong in the daemon: 500.
+    Internal,
+}
+
+impl FailureKind {
+    /// The status of the answer.
+    pub fn status(self) -> u16 {
+        match self {
+            Self::BadRequest => 400,
+            Self::Unpaired | Self::Unauthorized => 401,
+            Self::Forbidden => 403,
+            Self::NotFound => 404,
+            Self::MethodNotAllowed => 405,
+            Self::Stale | Self::Settled => 409,
+            Self::TooLarge => 413,
+            Self::UnsupportedMediaType => 415,
+            Self::Protocol => 426,
+            Self::TooMany => 429,
+            Self::Internal => 500,
+        }
+    }
+}
+
+/// An answer that has nothing to say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}
+
+/// That the daemon is there, and nothing else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Health {
+    /// Always true.
+    pub ok: bool,
+}

@@ -1,0 +1,249 @@
+//! The routes: which there are, who may call them, and what crosses; and OpenAPI, printed from them.
+
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value as Json, json};
+
+use super::{
+    ApplyAck, ApplyTaken, Chat, Checkpoints, Decide, Decided, Failure, Health, Hello,
+    MakeCheckpoint, Nothing, PROTOCOL, Pair, Paired, Poll, Polled, ProposalView, Proposals,
+    SceneTaken, SceneUpdate, Sessions, Settings, Started, StreamPage, Usage, Welcome, WorkflowView,
+    Workflows,
+};
+
+/// Who may call a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Token {
+    /// Everybody on this machine.
+    None,
+    /// The plugin, with the token of its session.
+    Plugin,
+    /// A person: the plugin, or the terminal and the page.
+    Human,
+}
+
+/// How a route is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// It only reads.
+    Get,
+    /// It does something.
+    Post,
+    /// It sets something.
+    Put,
+}
+
+impl Method {
+    /// As HTTP has it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+        }
+    }
+}
+
+type Schema = fn(&mut SchemaGenerator) -> Json;
+
+/// A route.
+#[derive(Debug, Clone, Copy)]
+pub struct Route {
+    /// How it is called.
+    pub method: Method,
+    /// Its path; `{id}` is a part of it.
+    pub path: &'static str,
+    /// Who may call it.
+    pub token: Token,
+    /// What it is for.
+    pub summary: &'static str,
+    /// Parameters behind the path.
+    pub query: &'static [&'static str],
+    body: Option<Schema>,
+    answer: Schema,
+}
+
+impl Route {
+    /// Whether it takes a body.
+    pub fn has_body(&self) -> bool {
+        self.body.is_some()
+    }
+
+    /// Makes the types that cross known to a generator.
+    pub(crate) fn describe(&self, generator: &mut SchemaGenerator) {
+        self.body.map(|body| body(generator));
+        (self.answer)(generator);
+        schema::<Failure>(generator);
+    }
+}
+
+fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Json {
+    generator.subschema_for::<T>().to_value()
+}
+
+const fn get<A: JsonSchema>(path: &'static str, token: Token, summary: &'static str) -> Route {
+    let method = Method::Get;
+    Route { method, path, token, summary, query: &[], body: None, answer: schema::<A> }
+}
+
+const fn post<B: JsonSchema, A: JsonSchema>(
+    path: &'static str,
+    token: Token,
+    summary: &'static str,
+) -> Route {
+    let (method, body) = (Method::Post, Some(schema::<B> as Schema));
+    Route { method, path, token, summary, query: &[], body, answer: schema::<A> }
+}
+
+const fn with_query(route: Route, query: &'static [&'static str]) -> Route {
+    Route { query, ..route }
+}
+
+/// All routes.
+pub const ROUTES: &[Route] = &[
+    get::<Health>("/health", Token::None, "Whether the daemon is there."),
+    post::<Pair, Paired>("/api/pair", Token::None, "Pair the plugin by the code that was printed."),
+    post::<Hello, Welcome>("/api/hello", Token::None, "Begin a session, or begin it anew."),
+    post::<Poll, Polled>(
+        "/api/sessions/{id}/poll",
+        Token::Plugin,
+        "What there is to do and what has happened; held while there is nothing.",
+    ),
+    post::<SceneUpdate, SceneTaken>(
+        "/api/sessions/{id}/scene",
+        Token::Plugin,
+        "What the plugin says of its place.",
+    ),
+    post::<ApplyAck, ApplyTaken>(
+        "/api/proposals/{id}/apply",
+        Token::Plugin,
+        "What became of an approved proposal in Studio.",
+    ),
+    post::<Chat, Started>("/api/chat", Token::Human, "Ask for something in an open place."),
+    post::<Decide, Decided>("/api/proposals/{id}/decide", Token::Human, "Decide upon a proposal."),
+    with_query(
+        get::<StreamPage>(
+            "/api/stream",
+            Token::Human,
+            "What has happened behind a position; held while nothing has.",
+        ),
+        &["cursor", "hold"],
+    ),
+    with_query(
+        get::<StreamPage>(
+            "/api/stream/sse",
+            Token::Human,
+            "The same as server-sent events, one for each event.",
+        ),
+        &["cursor"],
+    ),
+    get::<Sessions>("/api/sessions", Token::Human, "The open places."),
+    get::<Proposals>("/api/proposals", Token::Human, "The proposals that wait for a decision."),
+    get::<ProposalView>("/api/proposals/{id}", Token::Human, "A proposal with its preview."),
+    get::<Workflows>("/api/workflows", Token::Human, "The newest workflows."),
+    get::<WorkflowView>("/api/workflows/{id}", Token::Human, "A workflow."),
+    post::<Nothing, WorkflowView>(
+        "/api/workflows/{id}/cancel",
+        Token::Human,
+        "End a workflow; what waits is withdrawn.",
+    ),
+    post::<Nothing, WorkflowView>(
+        "/api/workflows/{id}/retry",
+        Token::Human,
+        "Try again what went wrong.",
+    ),
+    post::<Nothing, WorkflowView>(
+        "/api/workflows/{id}/resume",
+        Token::Human,
+        "Go on with a workflow that was left.",
+    ),
+    post::<Nothing, WorkflowView>(
+        "/api/workflows/{id}/clear",
+        Token::Human,
+        "Reject all that waits in a workflow.",
+    ),
+    get::<Checkpoints>("/api/checkpoints", Token::Human, "The checkpoints."),
+    post::<MakeCheckpoint, super::Checkpoint>(
+        "/api/checkpoints",
+        Token::Human,
+        "Keep this moment of a place.",
+    ),
+    post::<Nothing, Started>(
+        "/api/checkpoints/{id}/restore",
+        Token::Human,
+        "Propose to go back to a checkpoint.",
+    ),
+    get::<Settings>("/api/settings", Token::Human, "What was chosen, and what can be."),
+    Route {
+        method: Method::Put,
+        ..post::<Settings, Settings>("/api/settings", Token::Human, "Choose.")
+    },
+    get::<Usage>("/api/usage", Token::Human, "What models used."),
+];
+
+/// The API in OpenAPI 3.1, as `scene-schemas/openapi.json` has it.
+pub fn openapi() -> Json {
+    let mut generator = SchemaGenerator::new(
+        schemars::generate::SchemaSettings::draft2020_12()
+            .with(|settings| settings.definitions_path = "/components/schemas".into()),
+    );
+    let failure = schema::<Failure>(&mut generator);
+    let mut paths: Map<String, Json> = Map::new();
+    for route in ROUTES {
+        let operation = operation(route, &failure, &mut generator);
+        let path = paths.entry(route.path).or_insert_with(|| json!({}));
+        path[route.method.as_str().to_ascii_lowercase()] = operation;
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Vector",
+            "version": PROTOCOL.to_string(),
+            "description": "The daemon on this machine: what the plugin, the page and the terminal call.",
+            "license": { "name": "MIT", "identifier": "MIT" },
+        },
+        "servers": [{ "url": format!("http://127.0.0.1:{}", super::PORT) }],
+        "paths": paths,
+        "components": {
+            "schemas": generator.take_definitions(true),
+            "securitySchemes": {
+                "plugin": { "type": "http", "scheme": "bearer",
+                    "description": "The token of a session, from its hello." },
+                "human": { "type": "http", "scheme": "bearer",
+                    "description": "A person's token: that of a session, or that of the terminal and the page." },
+            },
+        },
+    })
+}
+
+fn operation(route: &Route, failure: &Json, generator: &mut SchemaGenerator) -> Json {
+    let content = |schema: Json| json!({ "application/json": { "schema": schema } });
+    let answer = (route.answer)(generator);
+    let mut parameters = Vec::new();
+    if route.path.contains("{id}") {
+        parameters.push(json!({
+            "name": "id", "in": "path", "required": true, "schema": { "type": "string" },
+        }));
+    }
+    parameters.extend(route.query.iter().map(|name| {
+        json!({ "name": name, "in": "query", "required": false, "schema": { "type": "integer", "minimum": 0 } })
+    }));
+    let mut operation = json!({
+        "summary": route.summary,
+        "responses": {
+            "200": { "description": "Done.", "content": content(answer) },
+            "default": { "description": "Not done.", "content": content(failure.clone()) },
+        },
+    });
+    if !parameters.is_empty() {
+        operation["parameters"] = Json::Array(parameters);
+    }
+    if let Some(body) = route.body {
+        operation["requestBody"] = json!({ "required": true, "content": content(body(generator)) });
+    }
+    operation["security"] = match route.token {
+        Token::None => json!([]),
+        Token::Plugin => json!([{ "plugin": [] }]),
+        Token::Human => json!([{ "human": [] }, { "plugin": [] }]),
+    };
+    operation
+}
