@@ -98,8 +98,11 @@ pub enum Action {
         /// What goes back to its default, and attributes that go.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         reset: Vec<String>,
-        /// What `expect` is over.
-        over: Vec<String>,
+        /// What `expect` is over: the names of properties, and of each the type of its values as
+        /// `__t` has it (`Bool` and `String` besides). Luau has one type of numbers and one of texts,
+        /// so the plugin cannot tell what the canonical text has to say. Of what the daemon knows no
+        /// type, such as an attribute that is not there, the text is empty.
+        over: BTreeMap<String, String>,
         /// The fingerprint before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expect: Option<Fingerprint>,
