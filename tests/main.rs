@@ -15,5 +15,6 @@ mod picture;
 mod plugin_style;
 mod printed;
 mod samples;
+mod studio;
 mod tidy;
 mod workbench;

@@ -1,0 +1,120 @@
+//! The plugin as it ships, in the simulated Studio, over real HTTP, against the real daemon.
+
+mod faults;
+mod flow;
+
+use std::time::Duration;
+
+use serde_json::Value as Json;
+use studio_sim::{Options, SharedSettings, Signals, Studio};
+use vector_tests::binary::{self, Home};
+use vector_tests::daemon::Daemon;
+
+/// How long anything may take; a test that needs it has failed.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// What stands in the place.
+const PLACE: &str = r#"
+local wall = Instance.new("Part")
+wall.Name = "Wall"
+wall.Anchored = true
+wall.Parent = workspace
+local main = Instance.new("Script")
+main.Name = "Main"
+main.Source = "print(1)\n"
+main.Parent = game:GetService("ServerScriptService")
+"#;
+
+/// A daemon, and a Studio with a place and the plugin.
+struct Desk {
+    home: Home,
+    daemon: Daemon,
+    settings: SharedSettings,
+    studio: Studio,
+}
+
+/// A Studio whose user has these settings, with a place, and the plugin loaded.
+fn studio(settings: &SharedSettings, signals: Signals) -> Studio {
+    let options = Options { signals, settings: settings.clone(), ..Options::default() };
+    let studio = Studio::new(options).unwrap();
+    studio.eval(PLACE).unwrap();
+    load(&studio);
+    studio
+}
+
+fn load(studio: &Studio) {
+    studio.load_plugin(&vector_daemon::plugin::build().unwrap()).unwrap();
+}
+
+fn until(studio: &Studio, what: &str, done: impl Fn(&Studio) -> bool) {
+    if let Err(error) = studio.run_until(|studio| done(studio), PATIENCE) {
+        panic!("{what}: {error}\nvisible: {:#?}", studio.visible_texts());
+    }
+}
+
+fn shows(studio: &Studio, text: &str) -> bool {
+    studio.visible_texts().iter().any(|it| it.contains(text))
+}
+
+fn until_shown(studio: &Studio, text: &str) {
+    until(studio, text, |studio| shows(studio, text));
+}
+
+/// Asks for something in the widget, as a person does.
+fn ask(studio: &Studio, text: &str) {
+    let input = studio.find_gui(|it| it.is_input() && it.visible).unwrap();
+    studio.type_into(&input, text, true).unwrap();
+}
+
+fn click(studio: &Studio, text: &str) {
+    studio.click_text(text).unwrap_or_else(|error| {
+        panic!("{text}: {error}\nvisible: {:#?}", studio.visible_texts());
+    });
+}
+
+/// Runs Luau as the person at the command bar.
+fn eval(studio: &Studio, luau: &str) -> Json {
+    studio.eval(luau).unwrap_or_else(|error| panic!("{luau}: {error}"))
+}
+
+impl Desk {
+    /// Paired, and ready to be asked.
+    fn ready(signals: Signals) -> Self {
+        let home = Home::new();
+        let daemon = Daemon::start(binary::vector(), home.path());
+        let settings = SharedSettings::default();
+        settings.set("VectorPort", Some(daemon.port.to_string()));
+        let studio = studio(&settings, signals);
+        let desk = Self { home, daemon, settings, studio };
+        desk.pair();
+        desk
+    }
+
+    fn pair(&self) {
+        until_shown(&self.studio, "code");
+        let input = self.studio.find_gui(|it| it.is_input() && it.visible).unwrap();
+        self.studio.type_into(&input, &self.daemon.code(), true).unwrap();
+        until(&self.studio, "ready", |studio| {
+            studio.find_gui(|it| it.is_input() && it.visible && it.name == "Draft").is_ok()
+        });
+    }
+
+    /// Asks, and waits for the card.
+    fn propose(&self, text: &str) {
+        ask(&self.studio, text);
+        until_shown(&self.studio, "Approve");
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        // Whatever a test did: the plugin wrote nothing outside a recording, and nothing broke.
+        assert_eq!(self.studio.unrecorded_writes(), Vec::<String>::new());
+        assert_eq!(self.studio.errors(), Vec::<String>::new());
+        assert!(self.studio.most_in_flight() <= 2, "{}", self.studio.most_in_flight());
+        let _ = (&self.home, &self.settings);
+    }
+}
