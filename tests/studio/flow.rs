@@ -2,7 +2,7 @@
 
 use studio_sim::Signals;
 
-use super::{Desk, ask, click, eval, until, until_shown};
+use super::{Desk, ask, click, eval, until, until_shown, until_there};
 
 const MODES: [Signals; 2] = [Signals::Immediate, Signals::Deferred];
 
@@ -49,9 +49,9 @@ fn a_grid_is_made_step_by_step() {
     let studio = &desk.studio;
     ask(studio, "grid 2x2 of neon parts");
     for _ in 0..5 {
-        until_shown(studio, "Approve");
+        until_there(studio, "Approve");
         click(studio, "Approve");
-        until(studio, "decided", |studio| !super::shows(studio, "Approve"));
+        until(studio, "decided", |studio| !super::has(studio, "Approve"));
     }
     until(studio, "all of it", |studio| {
         eval(

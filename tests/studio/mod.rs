@@ -6,7 +6,7 @@ mod flow;
 use std::time::Duration;
 
 use serde_json::Value as Json;
-use studio_sim::{Options, SharedSettings, Signals, Studio};
+use studio_sim::{GuiObject, Options, SharedSettings, Signals, Studio};
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::Daemon;
 
@@ -60,16 +60,28 @@ fn until_shown(studio: &Studio, text: &str) {
     until(studio, text, |studio| shows(studio, text));
 }
 
-/// Asks for something in the widget, as a person does.
-fn ask(studio: &Studio, text: &str) {
-    let input = studio.find_gui(|it| it.is_input() && it.visible).unwrap();
-    studio.type_into(&input, text, true).unwrap();
+fn has(studio: &Studio, name: &str) -> bool {
+    studio.find_gui(|it| it.visible && it.name == name).is_ok()
 }
 
-fn click(studio: &Studio, text: &str) {
-    studio.click_text(text).unwrap_or_else(|error| {
-        panic!("{text}: {error}\nvisible: {:#?}", studio.visible_texts());
-    });
+fn until_there(studio: &Studio, name: &str) {
+    until(studio, name, |studio| has(studio, name));
+}
+
+fn object(studio: &Studio, name: &str) -> GuiObject {
+    studio.find_gui(|it| it.visible && it.name == name).unwrap_or_else(|error| {
+        panic!("{name}: {error}\nvisible: {:#?}", studio.visible_texts());
+    })
+}
+
+/// Asks for something in the widget, as a person does.
+fn ask(studio: &Studio, text: &str) {
+    studio.type_into(&object(studio, "Ask"), text, true).unwrap();
+}
+
+/// Clicks what has this name.
+fn click(studio: &Studio, name: &str) {
+    studio.click(&object(studio, name)).unwrap_or_else(|error| panic!("{name}: {error}"));
 }
 
 /// Runs Luau as the person at the command bar.
@@ -91,18 +103,16 @@ impl Desk {
     }
 
     fn pair(&self) {
-        until_shown(&self.studio, "code");
-        let input = self.studio.find_gui(|it| it.is_input() && it.visible).unwrap();
+        until_there(&self.studio, "Code");
+        let input = object(&self.studio, "Code");
         self.studio.type_into(&input, &self.daemon.code(), true).unwrap();
-        until(&self.studio, "ready", |studio| {
-            studio.find_gui(|it| it.is_input() && it.visible && it.name == "Draft").is_ok()
-        });
+        until_there(&self.studio, "Ask");
     }
 
     /// Asks, and waits for the card.
     fn propose(&self, text: &str) {
         ask(&self.studio, text);
-        until_shown(&self.studio, "Approve");
+        until_there(&self.studio, "Approve");
     }
 }
 
