@@ -185,6 +185,14 @@ impl Studio {
         self.act("resize", (Value::Nil, id, width, height))
     }
 
+    /// Every text of a widget that is in sight, with the contrast between it and what is painted
+    /// below its middle, from 1 (invisible) to 21. Readable text has 4.5 and more.
+    pub fn contrasts(&self, id: &str) -> Result<Vec<(String, f64)>, String> {
+        let rows: Vec<Table> = self.call("contrasts", id)?;
+        let pair = |row: &Table| Some((row.get("text").ok()?, row.get("ratio").ok()?));
+        Ok(rows.iter().filter_map(pair).collect())
+    }
+
     /// A widget as one self-contained HTML file, every box where the layout has put it.
     pub fn widget_html(&self, id: &str) -> Result<String, String> {
         self.call("html", id)
