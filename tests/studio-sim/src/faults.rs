@@ -109,6 +109,12 @@ impl Studio {
         }
     }
 
+    /// Studio closes the plugin in the moment before one of its writes: of a property, a parent, an
+    /// attribute, a tag or a script's text, in the place or not, after `skip` others.
+    pub fn kill_at_write(&self, skip: u32) {
+        self.set("faults", "killAtWrite", skip);
+    }
+
     /// Registers what `game:GetObjects(url)` and `InsertService:LoadAsset` give: the bytes of a model
     /// file, or the error that they raise.
     pub fn register_asset(&self, url: &str, asset: Result<&[u8], &str>) {

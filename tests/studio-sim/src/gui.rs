@@ -3,12 +3,18 @@
 //! Whatever a person could not do (click what is hidden, covered, empty or inactive) is an error
 //! that says why.
 
+use std::env;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use mlua::{IntoLuaMulti, MultiValue, Table, Value};
 
 use crate::studio::Studio;
+
+/// How long a browser may take for a picture.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A dock widget.
 #[derive(Clone, Debug, PartialEq)]
@@ -179,26 +185,54 @@ impl Studio {
         self.act("resize", (Value::Nil, id, width, height))
     }
 
+    /// Every text of a widget that is in sight, with the contrast between it and what is painted
+    /// below its middle, from 1 (invisible) to 21. Readable text has 4.5 and more.
+    pub fn contrasts(&self, id: &str) -> Result<Vec<(String, f64)>, String> {
+        let rows: Vec<Table> = self.call("contrasts", id)?;
+        let pair = |row: &Table| Some((row.get("text").ok()?, row.get("ratio").ok()?));
+        Ok(rows.iter().filter_map(pair).collect())
+    }
+
     /// A widget as one self-contained HTML file, every box where the layout has put it.
     pub fn widget_html(&self, id: &str) -> Result<String, String> {
         self.call("html", id)
     }
 }
 
-/// Makes a picture of an HTML file with Chromium; false where there is none on this machine.
+/// Makes a picture of an HTML file with Chromium, the program that `CHROMIUM` names or one of the
+/// usual names; false where there is none on this machine.
 pub fn render(html: &Path, png: &Path, size: (u32, u32)) -> Result<bool, String> {
-    for program in ["chromium", "chromium-browser", "google-chrome"] {
-        let made = Command::new(program)
+    let named = env::var("CHROMIUM").ok();
+    let usual = ["chromium", "chromium-browser", "google-chrome"].map(str::to_owned);
+    for program in named.into_iter().chain(usual) {
+        let started = Command::new(&program)
             .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"])
             .arg(format!("--window-size={},{}", size.0, size.1))
             .arg(format!("--screenshot={}", png.display()))
             .arg(format!("file://{}", html.display()))
-            .output();
-        match made {
-            Ok(output) if output.status.success() => return Ok(true),
-            Ok(output) => return Err(String::from_utf8_lossy(&output.stderr).into_owned()),
-            Err(_) => {}
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        if let Ok(browser) = started {
+            return ended(browser, &program).map(|()| true);
         }
     }
     Ok(false)
+}
+
+/// Waits for a browser to end by itself; one that hangs is stopped.
+fn ended(mut browser: Child, program: &str) -> Result<(), String> {
+    let start = Instant::now();
+    loop {
+        match browser.try_wait().map_err(|error| error.to_string())? {
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => return Err(format!("{program} ended with {status}")),
+            None if start.elapsed() > PATIENCE => {
+                let _ = browser.kill();
+                let _ = browser.wait();
+                return Err(format!("{program} made no picture within {PATIENCE:?}"));
+            }
+            None => thread::sleep(Duration::from_millis(50)),
+        }
+    }
 }

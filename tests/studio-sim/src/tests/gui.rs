@@ -119,3 +119,19 @@ fn a_widget_is_shown_as_a_page() {
     }
     fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn white_on_white_is_seen_without_a_picture() {
+    let luau = "local info = DockWidgetPluginGuiInfo.new(Enum.InitialDockState.Float, true)
+        local W = plugin:CreateDockWidgetPluginGuiAsync('V', info)
+        local back = Instance.new('Frame', W) back.Size = UDim2.fromScale(1, 1) back.BackgroundColor3 = Color3.new(1, 1, 1)
+        local function label(text, color)
+            local it = Instance.new('TextLabel', back) it.Size = UDim2.fromOffset(99, 20) it.Text = text
+            it.BackgroundTransparency = 1 it.TextColor3 = color
+        end
+        label('white', Color3.new(1, 1, 1)) label('black', Color3.new())";
+    let studio = ran(Options::default(), luau);
+    let contrasts = studio.contrasts("V").unwrap();
+    let rounded: Vec<_> = contrasts.iter().map(|(text, it)| (text.as_str(), it.round())).collect();
+    assert_eq!(rounded, [("white", 1.0), ("black", 21.0)]);
+}

@@ -140,3 +140,30 @@ fn a_recording_outlives_its_plugin() {
     assert_eq!(studio.errors(), Vec::<String>::new());
     assert_eq!(studio.eval("return workspace.Name").unwrap(), "Workspace");
 }
+
+#[test]
+fn a_plugin_dies_between_two_writes() {
+    let studio = ran(Options::default(), "");
+    studio.kill_at_write(2);
+    let luau = "local H = game:GetService('ChangeHistoryService')
+        local id = H:TryBeginRecording('x')
+        for i = 1, 4 do workspace:SetAttribute('n' .. i, i) end
+        H:FinishRecording(id, Enum.FinishRecordingOperation.Commit)";
+    assert!(studio.eval_as_plugin(luau).is_err());
+    let left = "local n = 0 for _ in workspace:GetAttributes() do n += 1 end
+        return { n, game:GetService('ChangeHistoryService'):IsRecordingInProgress() }";
+    assert_eq!(studio.eval(left).unwrap(), serde_json::json!([2, true]));
+}
+
+#[test]
+fn a_handler_of_an_undo_writes_on_its_own_account() {
+    let luau = "game:GetService('ChangeHistoryService').OnUndo:Connect(function() workspace.Name = 'Mine' end)
+        workspace:GetAttributeChangedSignal('A'):Connect(function() workspace:AddTag('T') end)";
+    let studio = ran(Options::default(), luau);
+    studio.eval("workspace.Gravity = 1").unwrap();
+    studio.undo();
+    assert_eq!(studio.unrecorded_writes(), ["Mine.Name"]);
+    studio.eval("workspace:SetAttribute('A', 1)").unwrap();
+    studio.undo();
+    assert_eq!(studio.unrecorded_writes()[1], "Mine#T");
+}
