@@ -259,6 +259,15 @@ impl<'a> Engine<'a> {
         blobs: Vec<Vec<u8>>,
     ) -> Result<Vec<Record>, EngineError> {
         let entries = decide(&self.state, self.workflow, input)?;
+        self.append(entries, blobs)
+    }
+
+    /// Makes entries durable, and reads them.
+    fn append(
+        &mut self,
+        entries: Vec<Entry>,
+        blobs: Vec<Vec<u8>>,
+    ) -> Result<Vec<Record>, EngineError> {
         if entries.is_empty() {
             return Ok(Vec::new());
         }
@@ -340,7 +349,11 @@ impl<'a> Engine<'a> {
             Some(pending) => pending.proposal.patch_id.clone(),
             None => return Err(Refusal(format!("There is no proposal {proposal}.")).into()),
         };
-        self.input(Input::Approve { proposal, patch_id, by, twice }).map(drop)
+        let yes = Input::Approve { proposal, patch_id, by, twice };
+        match self.target {
+            Target::File(_) => self.input(yes).map(drop),
+            Target::Open(_) => self.approve_open(proposal, yes),
+        }
     }
 
     fn reply(&mut self) -> Result<(), EngineError> {

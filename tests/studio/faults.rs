@@ -1,31 +1,232 @@
-//! What goes wrong: refusals, stale bases, somebody killed in the middle.
+//! What goes wrong: refusals, stale bases, permissions, somebody killed in the middle.
 
-use studio_sim::Signals;
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use super::{Desk, click, eval, until, until_shown};
+use serde_json::Value as Json;
+use studio_sim::{Answer, Permission, Signals, Studio};
+use vector_daemon::ledger::Ledger;
+use vector_tests::binary::{self, Home};
+use vector_tests::daemon::Daemon;
+
+use super::{Desk, click, eval, has, load, shows, studio, until, until_shown, until_there};
+
+const REQUEST: &str = "set Transparency = 0.5 on game.Workspace.Wall";
+
+fn transparency(studio: &Studio) -> Json {
+    eval(studio, "return workspace.Wall.Transparency")
+}
+
+/// What undo would take back that the plugin did.
+fn steps(studio: &Studio) -> Vec<String> {
+    let all = studio.undo_stack_names().into_iter();
+    all.filter(|name| name.starts_with("Vector")).collect()
+}
 
 #[test]
 fn a_refused_recording_changes_nothing() {
+    for is_playing in [false, true] {
+        let desk = Desk::ready(Signals::Deferred);
+        let studio = &desk.studio;
+        let before = studio.snapshot();
+        desk.propose(REQUEST);
+        if is_playing {
+            studio.set_playing(true);
+        } else {
+            studio.refuse_next_recording();
+        }
+        click(studio, "Approve");
+        until_shown(studio, "Studio cannot record a change now");
+        studio.set_playing(false);
+        assert_eq!(studio.snapshot(), before);
+        assert!(steps(studio).is_empty());
+    }
+}
+
+#[test]
+fn a_script_that_is_stale_half_way_takes_everything_back() {
+    for signals in [Signals::Immediate, Signals::Deferred] {
+        let desk = Desk::ready(signals);
+        let studio = &desk.studio;
+        let more = "local it = Instance.new('Script') it.Name = 'Other' it.Source = 'print(1)\\n' \
+                    it.Parent = game:GetService('ServerScriptService')";
+        eval(studio, more);
+        desk.propose("replace \"print(1)\" with \"print(2)\" in all scripts");
+        studio.move_editor_on("ServerScriptService.Other", "-- mine\nprint(1)\n");
+        click(studio, "Approve");
+        // It is planned again on what the person has typed, and waits once more.
+        until(studio, "the new proposal", |studio| {
+            shows(studio, "planned again") && has(studio, "Approve")
+        });
+        let source =
+            |name: &str| eval(studio, &format!("return game.ServerScriptService.{name}.Source"));
+        assert_eq!(source("Main"), "print(1)\n", "what was written is taken back");
+        assert_eq!(source("Other"), "-- mine\nprint(1)\n", "what the person typed stays");
+        click(studio, "Approve");
+        until(studio, "applied", |_| source("Other") == "-- mine\nprint(2)\n");
+        assert_eq!(source("Main"), "print(2)\n");
+        assert!(studio.undo());
+        assert_eq!(source("Main"), "print(1)\n");
+        assert_eq!(source("Other"), "-- mine\nprint(1)\n");
+    }
+}
+
+#[test]
+fn a_write_that_fails_half_way_takes_everything_back() {
     let desk = Desk::ready(Signals::Deferred);
     let studio = &desk.studio;
     let before = studio.snapshot();
-    desk.propose("set Transparency = 0.5 on game.Workspace.Wall");
-    studio.refuse_next_recording();
+    desk.propose("set Transparency = 0.5, Reflectance = 0.25 on game.Workspace.Wall");
+    studio.fail_writes("Transparency", Some("Part"));
     click(studio, "Approve");
-    until_shown(studio, "recording");
+    until(studio, "refused", |studio| !has(studio, "Approve") && shows(studio, "not done"));
+    studio.allow_writes();
     assert_eq!(studio.snapshot(), before);
+    studio.clear_errors();
+}
+
+#[test]
+fn denied_permissions_are_told_with_their_switch() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    desk.propose("replace \"print(1)\" with \"print(2)\" in game.ServerScriptService.Main");
+    studio.set_script_writes(Permission::Denied);
+    click(studio, "Approve");
+    until_shown(studio, "Manage Plugins");
+    assert_eq!(eval(studio, "return game.ServerScriptService.Main.Source"), "print(1)\n");
+    studio.set_script_writes(Permission::Allowed);
+    studio.set_http(Permission::Denied);
+    until(studio, "the switch", |studio| shows(studio, "HTTP") && shows(studio, "Manage Plugins"));
+    studio.clear_errors();
 }
 
 #[test]
 fn a_plugin_that_is_loaded_again_acknowledges_what_it_did() {
+    for signals in [Signals::Immediate, Signals::Deferred] {
+        let desk = Desk::ready(signals);
+        let studio = &desk.studio;
+        desk.propose(REQUEST);
+        studio.on_request("/apply", 0, Answer::Kill);
+        click(studio, "Approve");
+        until(studio, "unloaded", |studio| studio.widgets().is_empty());
+        assert_eq!(transparency(studio), 0.5);
+        load(studio);
+        until_shown(studio, "Step 1: done");
+        assert_eq!(steps(studio), ["Vector 4"]);
+    }
+}
+
+#[test]
+fn a_plugin_killed_at_any_write_does_it_once() {
+    for skip in 0..4 {
+        let desk = Desk::ready(Signals::Deferred);
+        let studio = &desk.studio;
+        desk.propose("set Transparency = 0.5, Reflectance = 0.25, CanCollide = false on #Wall");
+        studio.kill_at_write(skip);
+        click(studio, "Approve");
+        until(studio, "unloaded or done", |studio| {
+            studio.widgets().is_empty() || shows(studio, "Step 1: done")
+        });
+        if studio.widgets().is_empty() {
+            load(studio);
+            until(studio, "settled", |studio| {
+                if has(studio, "Approve") {
+                    click(studio, "Approve");
+                }
+                shows(studio, ": done.") || shows(studio, "look whether")
+            });
+        }
+        assert_eq!(transparency(studio), 0.5, "killed at write {skip}");
+        assert_eq!(eval(studio, "return workspace.Wall.CanCollide"), false);
+        assert_eq!(steps(studio).len(), 1, "{:?}", steps(studio));
+    }
+}
+
+#[test]
+fn a_wire_that_loses_and_doubles_changes_nothing_twice() {
+    for answer in [Answer::Lose, Answer::Double] {
+        for path in ["/poll", "/scene", "/apply", "/decide", "/chat"] {
+            let desk = Desk::ready(Signals::Deferred);
+            let studio = &desk.studio;
+            studio.on_request(path, 0, answer);
+            super::ask(studio, "clone game.Workspace.Wall as Twin");
+            until(studio, path, |studio| {
+                if has(studio, "Approve") {
+                    click(studio, "Approve");
+                } else if shows(studio, "Not sent") {
+                    super::ask(studio, "clone game.Workspace.Wall as Twin");
+                }
+                eval(studio, "return workspace:FindFirstChild('Twin') ~= nil") == true
+                    && shows(studio, "Done.")
+            });
+            let twins = "local n = 0 for _, it in workspace:GetChildren() do \
+                         if it.Name == 'Twin' then n += 1 end end return n";
+            assert_eq!(eval(studio, twins), 1, "{path}, {answer:?}");
+        }
+    }
+}
+
+/// Kills the daemon as soon as its ledger has so many entries, and starts it again.
+fn killed_at(entries: u64) {
+    let home = Home::new();
+    let daemon = Daemon::start(binary::vector(), home.path());
+    let port = daemon.port;
+    let settings = studio_sim::SharedSettings::default();
+    settings.set("VectorPort", Some(port.to_string()));
+    let studio = studio(&settings, Signals::Deferred);
+    super::pair(&studio, &daemon);
+    let is_over = AtomicBool::new(false);
+    let ledger = Ledger::open(home.path()).unwrap();
+    std::thread::scope(|scope| {
+        let keeper = scope.spawn(|| {
+            while ledger.head().unwrap().0 < entries && !is_over.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+            daemon.kill();
+            Daemon::start_on(binary::vector(), home.path(), port)
+        });
+        super::ask(&studio, REQUEST);
+        let is_asked = || ledger.head().unwrap().0 > 0;
+        until(&studio, "done", |studio| {
+            // What was sent or clicked may be lost with the daemon, and is again.
+            if has(studio, "Approve") && shows(studio, "Connected") {
+                click(studio, "Approve");
+            } else if !is_asked() && has(studio, "Ask") && shows(studio, "Connected") {
+                super::ask(studio, REQUEST);
+            }
+            ledger.head().unwrap().0 >= entries
+                && transparency(studio) == 0.5
+                && shows(studio, "Done.")
+        });
+        is_over.store(true, Ordering::Relaxed);
+        drop(keeper.join().unwrap());
+    });
+    assert_eq!(steps(&studio).len(), 1, "{entries}: {:?}", steps(&studio));
+    assert_eq!(studio.unrecorded_writes(), Vec::<String>::new());
+    fs::remove_dir_all(home.path().join("leases")).unwrap();
+}
+
+#[test]
+fn a_daemon_killed_at_any_entry_goes_on() {
+    for entries in 1..=9 {
+        killed_at(entries);
+    }
+}
+
+#[test]
+fn two_windows_are_apart() {
     let desk = Desk::ready(Signals::Deferred);
-    let studio = &desk.studio;
-    desk.propose("set Transparency = 0.5 on game.Workspace.Wall");
-    studio.on_request("/apply", 0, studio_sim::Answer::Kill);
-    click(studio, "Approve");
-    until(studio, "unloaded", |studio| studio.widgets().is_empty());
-    assert_eq!(eval(studio, "return workspace.Wall.Transparency"), 0.5);
-    super::load(studio);
-    until_shown(studio, "Applied");
-    assert_eq!(studio.undo_stack_names().len(), 1, "{:?}", studio.undo_stack_names());
+    let other = studio(&desk.settings, Signals::Immediate);
+    until_there(&other, "Ask");
+    desk.propose(REQUEST);
+    assert!(!has(&other, "Approve"), "the other window knows nothing of it");
+    click(&desk.studio, "Approve");
+    until_shown(&desk.studio, "Step 1: done");
+    assert_eq!(transparency(&other), 0.0);
+    super::ask(&other, REQUEST);
+    until_there(&other, "Approve");
+    click(&other, "Approve");
+    until_shown(&other, "Step 1: done");
+    assert_eq!(transparency(&other), 0.5);
 }

@@ -27,8 +27,8 @@ main.Parent = game:GetService("ServerScriptService")
 
 /// A daemon, and a Studio with a place and the plugin.
 struct Desk {
-    home: Home,
-    daemon: Daemon,
+    _home: Home,
+    _daemon: Daemon,
     settings: SharedSettings,
     studio: Studio,
 }
@@ -89,6 +89,13 @@ fn eval(studio: &Studio, luau: &str) -> Json {
     studio.eval(luau).unwrap_or_else(|error| panic!("{luau}: {error}"))
 }
 
+/// Types the daemon's code, as a person does.
+fn pair(studio: &Studio, daemon: &Daemon) {
+    until_there(studio, "Code");
+    studio.type_into(&object(studio, "Code"), &daemon.code(), true).unwrap();
+    until_there(studio, "Ask");
+}
+
 impl Desk {
     /// Paired, and ready to be asked.
     fn ready(signals: Signals) -> Self {
@@ -97,16 +104,8 @@ impl Desk {
         let settings = SharedSettings::default();
         settings.set("VectorPort", Some(daemon.port.to_string()));
         let studio = studio(&settings, signals);
-        let desk = Self { home, daemon, settings, studio };
-        desk.pair();
-        desk
-    }
-
-    fn pair(&self) {
-        until_there(&self.studio, "Code");
-        let input = object(&self.studio, "Code");
-        self.studio.type_into(&input, &self.daemon.code(), true).unwrap();
-        until_there(&self.studio, "Ask");
+        pair(&studio, &daemon);
+        Self { _home: home, _daemon: daemon, settings, studio }
     }
 
     /// Asks, and waits for the card.
@@ -125,6 +124,5 @@ impl Drop for Desk {
         assert_eq!(self.studio.unrecorded_writes(), Vec::<String>::new());
         assert_eq!(self.studio.errors(), Vec::<String>::new());
         assert!(self.studio.most_in_flight() <= 2, "{}", self.studio.most_in_flight());
-        let _ = (&self.home, &self.settings);
     }
 }

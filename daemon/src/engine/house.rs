@@ -318,6 +318,10 @@ impl House {
 
     /// The session of the workflow that an entry belongs to.
     fn session_of_entry(&self, seq: Seq) -> Result<SessionId, Failure> {
+        let known = self.board.session_of_proposal(seq);
+        if let Some(session) = known.filter(|session| self.sessions.contains_key(session)) {
+            return Ok(session);
+        }
         let record = self.ledger.record(seq).map_err(|error| broken(&error))?;
         let Some(record) = record else {
             return Err(missing(seq));

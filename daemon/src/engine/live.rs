@@ -9,16 +9,16 @@ use std::sync::mpsc::Receiver;
 use scene_schemas::api::{
     ApplyAck, ApplyTaken, Chat, Decide, Decided, Decision, Event, EventRecord, Failure,
     FailureKind, Need, Part, ProposalStatus, SceneTaken, SceneUpdate, SessionId, Started,
-    ThinkingPhase, Work,
+    ThinkingPhase, Wanted, Work,
 };
-use scene_schemas::entry::{Approver, Finish, Record, Seq, StudioPlace};
+use scene_schemas::entry::{Approver, Entry, Finish, Record, Seq, StudioPlace};
 use scene_schemas::proposal::Mode;
 use serde_json::json;
 
 use super::{Driver, Due, Engine, EngineError, Listener, RESTORE};
 use crate::core::prompt::Call;
 use crate::core::proposal::{PartText, Unit, draft_again, units};
-use crate::core::scene::Scene;
+use crate::core::scene::{Scene, count};
 use crate::core::workflow::{Input, Status, events};
 use crate::ledger::Ledger;
 use crate::providers::Provider;
@@ -94,9 +94,16 @@ impl<'l> Live<'l> {
     fn listener(&self) -> Listener<'l> {
         let (board, session) = (Arc::clone(&self.board), self.session.clone());
         Box::new(move |record: &Record| {
+            // What is approved comes with its work.
+            let comes_with_more = matches!(record.entry, Entry::Approved { .. });
             for event in events(record) {
                 let (seq, at, workflow) = (record.seq, record.at, record.workflow);
-                board.publish(Some(&session), EventRecord { seq, at, workflow, event }, false);
+                let event = EventRecord { seq, at, workflow, event };
+                if comes_with_more {
+                    board.note(Some(&session), event, false);
+                } else {
+                    board.publish(Some(&session), event, false);
+                }
             }
         })
     }
@@ -114,7 +121,7 @@ impl<'l> Live<'l> {
             return;
         };
         for record in unfinished {
-            let scene_schemas::entry::Entry::Started { place, driver, .. } = &record.entry else {
+            let Entry::Started { place, driver, .. } = &record.entry else {
                 continue;
             };
             if place.open().is_none_or(|open| open.session != self.session) {
@@ -355,6 +362,7 @@ impl<'l> Live<'l> {
 
     fn thinks(&mut self, due: Due) {
         let work = self.engine.as_ref().and_then(Engine::studio).map_or(&[][..], Studio::work);
+        let work = work.to_vec();
         let asked = work.iter().filter(|work| matches!(work, Work::Tell { .. })).count();
         let phase = match due {
             Due::Decision(_) => ThinkingPhase::Decision,
@@ -364,8 +372,7 @@ impl<'l> Live<'l> {
             _ => ThinkingPhase::Reading,
         };
         if asked > self.asked {
-            let what = format!("{asked} question(s) about the place");
-            self.mention(Event::ContextRequested { what });
+            self.mention(Event::ContextRequested { what: questions(&work) });
         }
         self.asked = asked;
         if self.moment != Some(phase) {
@@ -392,7 +399,35 @@ impl<'l> Live<'l> {
         };
         let need = (!self.scene_now().is_told()).then_some(Need::Snapshot);
         self.seat.set(studio.map_or(&[], Studio::work), need);
+        self.board.wake(Some(&self.session));
     }
+}
+
+/// What is asked of a plugin, in a person's words.
+fn questions(work: &[Work]) -> String {
+    let (mut instances, mut scripts, mut others) = (0, 0, Vec::new());
+    for work in work {
+        let Work::Tell { wanted, .. } = work else {
+            continue;
+        };
+        match wanted {
+            Wanted::Properties { of } => instances += of.len(),
+            Wanted::Sources { ids } => scripts += ids.len(),
+            Wanted::ActiveScript {} => others.push("the script that is open".to_owned()),
+            Wanted::Selection {} => others.push("the selection".to_owned()),
+            Wanted::Documents { .. } => others.push("the open scripts".to_owned()),
+            Wanted::Reveal { .. } => others.push("something to show".to_owned()),
+            Wanted::Capture {} => others.push("the viewport".to_owned()),
+            Wanted::Asset { asset } => others.push(format!("asset {asset}")),
+        }
+    }
+    if instances > 0 {
+        others.push(format!("properties of {}", count(instances, "instance", "instances")));
+    }
+    if scripts > 0 {
+        others.push(count(scripts, "script", "scripts"));
+    }
+    others.join(", ")
 }
 
 /// What an engine's error is to whoever asked.

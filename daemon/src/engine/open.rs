@@ -4,7 +4,8 @@
 //! the mirror takes what was heard, and the trial is done again; what no longer fits is planned again.
 
 use scene_schemas::api::{Acted, Answer, ApplyOutcome, ScenePart, Wanted, WantedProperties};
-use scene_schemas::entry::Seq;
+use scene_schemas::entry::{Entry, Seq};
+use scene_schemas::proposal::Proposal;
 use scene_schemas::{Command, Fingerprint};
 
 use super::{Driver, Engine, EngineError, Listener, Target};
@@ -12,9 +13,9 @@ use crate::core::Refusal;
 use crate::core::refusal::refuse;
 use crate::core::scene::{Missing, Scene, Torn};
 use crate::core::tools::{self, Plan};
-use crate::core::workflow::{Input, State, Status, Workflow};
+use crate::core::workflow::{Input, State, Status, Workflow, decide};
 use crate::ledger::{Lease, Ledger};
-use crate::targets::studio::{self, Studio};
+use crate::targets::studio::{self, Prepared, Seen, Studio};
 
 /// How often one call may ask something before it is refused.
 const MAX_ROUNDS: usize = 64;
@@ -140,6 +141,41 @@ impl Engine<'_> {
         }
     }
 
+    /// A yes, and what it becomes in Studio where nothing else is on its way: both are durable at
+    /// once, so that Studio is told after one sync.
+    pub(super) fn approve_open(&mut self, seq: Seq, yes: Input) -> Result<(), EngineError> {
+        let mut entries = decide(&self.state, self.workflow, yes)?;
+        let workflow = self.state.workflow(self.workflow);
+        let is_free = workflow.is_some_and(|it| it.is_settled_but(seq));
+        let prepared = if is_free { self.prepare(seq)? } else { None };
+        let session = self.studio().map(|studio| studio.place().session.to_string());
+        let Some((approved, prepared)) = prepared.filter(|_| !entries.is_empty()) else {
+            return self.append(entries, Vec::new()).map(drop);
+        };
+        let (file, acks) = (session.unwrap_or_default(), vec![prepared.ack]);
+        entries.push(Entry::Applying { proposals: vec![seq], file, before: None, acks });
+        self.append(entries, Vec::new())?;
+        if let Target::Open(studio) = &mut self.target {
+            studio.hand_out(seq, &approved, prepared.actions);
+        }
+        Ok(())
+    }
+
+    /// What a proposal becomes in Studio; none where that is not known, or it does not fit.
+    fn prepare(&mut self, seq: Seq) -> Result<Option<(Proposal, Prepared)>, EngineError> {
+        self.drop_trial();
+        self.load_blobs(&[seq])?;
+        let pending = self.state.workflow(self.workflow).and_then(|it| it.proposal(seq));
+        let Some((call, proposal)) = pending.map(|it| (it.call, it.proposal.clone())) else {
+            return Ok(None);
+        };
+        let mark = self.scene.mark();
+        let prepared = studio::prepare(&mut self.scene, call, &proposal, &self.blobs);
+        self.scene.rollback(mark);
+        let is_known = self.scene.take_missing().is_empty() && self.scene.is_whole();
+        Ok(prepared.ok().filter(|_| is_known).map(|prepared| (proposal, prepared)))
+    }
+
     /// Hands an approved proposal to Studio, the first that is not.
     pub(super) fn hand_out(&mut self, proposals: &[Seq]) -> Result<(), EngineError> {
         self.drop_trial();
@@ -152,6 +188,10 @@ impl Engine<'_> {
             return Ok(());
         };
         let (call, is_new) = (pending.call, pending.status == Status::Approved);
+        let seen = match &pending.status {
+            Status::Applying(predicted) => studio::seen(&self.scene, &pending.proposal, predicted),
+            _ => Seen::NotDone,
+        };
         let mark = self.scene.mark();
         let prepared = studio::prepare(&mut self.scene, call, &pending.proposal, &self.blobs);
         self.scene.rollback(mark);
@@ -163,10 +203,15 @@ impl Engine<'_> {
             ask(studio, missing);
             return Ok(());
         }
+        if seen == Seen::Done
+            && let Status::Applying(predicted) = &pending.status
+        {
+            let ack = predicted.clone();
+            return self.input(Input::Acted { proposal: seq, ack }).map(drop);
+        }
         let prepared = match prepared {
             Ok(prepared) => prepared,
-            // It was handed out by a process that stopped; what became of it can be seen.
-            Err(refusal) if !is_new => return self.settle_unknown(seq, &refusal),
+            Err(refusal) if seen == Seen::Unclear => return self.settle_unknown(seq, &refusal),
             Err(refusal) => {
                 let reason = format!("{refusal} It is planned again on what is there now.");
                 return self.input(Input::Moved { reason }).map(drop);
@@ -184,8 +229,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// A proposal that was handed out before, and cannot be done now: it was done, where the place is
-    /// as it would have left it.
+    /// A proposal that was handed out by a process that stopped, of which some may have been done.
     fn settle_unknown(&mut self, seq: Seq, refusal: &Refusal) -> Result<(), EngineError> {
         let reason = format!(
             "Vector was stopped while Studio did this. Look whether it is there, and ask for it again \

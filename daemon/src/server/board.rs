@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Instant;
 
-use scene_schemas::api::{EventRecord, Need, Poll, Polled, SessionId, StreamPage, Work};
+use scene_schemas::api::{Event, EventRecord, Need, Poll, Polled, SessionId, StreamPage, Work};
 use scene_schemas::entry::Seq;
 use tokio::sync::watch;
 
@@ -114,18 +114,14 @@ impl Board {
         Arc::clone(seat)
     }
 
-    /// Says what has happened. Of the moment is what no entry stands for.
+    /// Says what has happened, and wakes those who wait for it.
     pub fn publish(&self, session: Option<&SessionId>, record: EventRecord, of_the_moment: bool) {
-        {
-            let mut log = lock(&self.log);
-            let place = record.seq.0 * MOMENTS;
-            let cursor = if of_the_moment { log.head + 1 } else { place.max(log.head + 1) };
-            log.head = cursor;
-            log.events.push_back(Logged { cursor, session: session.cloned(), record });
-            if log.events.len() > MAX_EVENTS {
-                log.events.pop_front();
-            }
-        }
+        self.note(session, record, of_the_moment);
+        self.wake(session);
+    }
+
+    /// Wakes those who wait for something of a session, or of any.
+    pub fn wake(&self, session: Option<&SessionId>) {
         match session {
             Some(session) => self.seat(session).into_iter().for_each(|seat| seat.wake()),
             None => {
@@ -133,7 +129,29 @@ impl Board {
                 seats.values().for_each(|seat| seat.wake());
             }
         }
-        self.wake.send_modify(|n| *n += 1);
+        self.wake.send_modify(|n| *n = n.saturating_add(1));
+    }
+
+    /// Says what has happened, to those who are woken by what follows from it. Of the moment is what
+    /// no entry stands for.
+    pub fn note(&self, session: Option<&SessionId>, record: EventRecord, of_the_moment: bool) {
+        let mut log = lock(&self.log);
+        let place = record.seq.0 * MOMENTS;
+        let cursor = if of_the_moment { log.head + 1 } else { place.max(log.head + 1) };
+        log.head = cursor;
+        log.events.push_back(Logged { cursor, session: session.cloned(), record });
+        if log.events.len() > MAX_EVENTS {
+            log.events.pop_front();
+        }
+    }
+
+    /// The session that a proposal was published for.
+    pub fn session_of_proposal(&self, wanted: Seq) -> Option<SessionId> {
+        let log = lock(&self.log);
+        let is_it = |it: &&Logged| {
+            matches!(it.record.event, Event::ProposalMapped { proposal, .. } if proposal == wanted)
+        };
+        log.events.iter().rev().find(is_it)?.session.clone()
     }
 
     /// Where the stream stands.
@@ -197,17 +215,13 @@ impl Seat {
         lock(&self.state).polled.map(|at| at.elapsed().as_secs())
     }
 
-    /// Says what there is to do.
+    /// Says what there is to do; whoever says so wakes those who wait for it.
     pub fn set(&self, work: &[Work], need: Option<Need>) {
-        {
-            let mut state = lock(&self.state);
-            if state.work == work && state.need == need {
-                return;
-            }
+        let mut state = lock(&self.state);
+        if state.work != work {
             state.work = work.to_vec();
-            state.need = need;
         }
-        self.wake();
+        state.need = need;
     }
 
     fn wake(&self) {

@@ -153,7 +153,8 @@ pub fn prepare(
         nodes.push(done.node);
         backs.extend(done.back);
     }
-    let outcomes = nodes.into_iter().map(|node| outcome(scene, node)).collect();
+    let left = proposal.commands.iter().zip(nodes);
+    let outcomes = left.map(|(command, node)| outcome(scene, command, node)).collect();
     let commands = inverse(scene, backs)?.commands;
     let ack = Ack {
         file: None,
@@ -167,11 +168,61 @@ pub fn prepare(
     Ok(Prepared { actions, ack })
 }
 
-fn outcome(scene: &Scene, node: Node) -> Outcome {
+/// What a command leaves behind, by what it has changed.
+fn outcome(scene: &Scene, command: &Command, node: Node) -> Outcome {
     if !scene.is_live(node) {
         return Outcome { id: None, fingerprint: None };
     }
-    Outcome { id: Some(scene.id(node)), fingerprint: Some(scene.fingerprint(node, [])) }
+    Outcome { id: Some(scene.id(node)), fingerprint: left(scene, command, node) }
+}
+
+fn left(scene: &Scene, command: &Command, node: Node) -> Option<Fingerprint> {
+    match command {
+        Command::Set { props, .. } => {
+            Some(scene.fingerprint(node, props.keys().map(String::as_str)))
+        }
+        Command::EditScript { .. } => scene.text_fingerprint(node),
+        _ => Some(scene.fingerprint(node, [])),
+    }
+}
+
+/// What can be seen of a proposal that Studio was given by a process that stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    /// All of it is there.
+    Done,
+    /// None of it is.
+    NotDone,
+    /// Some of it is, or nobody can tell.
+    Unclear,
+}
+
+/// Whether the place is as a proposal would have left it. What it makes cannot be told from what
+/// somebody else has made; the plugin remembers that.
+pub fn seen(scene: &Scene, proposal: &Proposal, predicted: &Ack) -> Seen {
+    let mut all = Vec::new();
+    for (command, outcome) in proposal.commands.iter().zip(&predicted.outcomes) {
+        let node = scene.by_id(&command.target().id);
+        let live = node.filter(|node| scene.is_live(*node));
+        let is_done = match (command, live) {
+            (Command::Create { .. } | Command::Clone { .. }, _) => return Seen::Unclear,
+            (Command::Delete { .. }, live) => live.is_none(),
+            (Command::Restore { id, .. }, _) => {
+                scene.by_id(id).is_some_and(|node| scene.is_live(node))
+            }
+            (Command::Move { parent, .. }, Some(node)) => {
+                scene.parent(node).is_some_and(|it| scene.id(it) == parent.id)
+            }
+            (command, Some(node)) => left(scene, command, node) == outcome.fingerprint,
+            (_, None) => return Seen::Unclear,
+        };
+        all.push(is_done);
+    }
+    match (all.contains(&true), all.contains(&false)) {
+        (true, false) => Seen::Done,
+        (false, _) => Seen::NotDone,
+        (true, true) => Seen::Unclear,
+    }
 }
 
 /// What a command's fingerprint is over, with the types of the values that are there before.

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use mlua::{Function, IntoLuaMulti, Lua, Table, Value};
@@ -20,6 +21,9 @@ const LEAD: f64 = 0.5;
 
 /// How long [`Studio::eval`] may take, in real time.
 const EVAL: Duration = Duration::from_secs(10);
+
+/// How many windows there were in this process.
+static WINDOWS: AtomicU32 = AtomicU32::new(1);
 
 /// A simulated window of Studio.
 pub struct Studio {
@@ -91,6 +95,7 @@ impl Studio {
         table.set("userId", options.user.0)?;
         table.set("userName", options.user.1.as_str())?;
         table.set("placeId", options.place_id)?;
+        table.set("window", WINDOWS.fetch_add(1, Ordering::Relaxed))?;
         table.set("gameId", options.game_id)?;
         let root: Table = self.engine.get("root")?;
         root.set("name", options.place_name.as_str())

@@ -330,6 +330,11 @@ impl Workflow {
         if self.finished.is_some() { None } else { Some(Want::Reply) }
     }
 
+    /// Whether no other proposal is approved and not done.
+    pub fn is_settled_but(&self, proposal: Seq) -> bool {
+        self.approved().all(|other| other == proposal)
+    }
+
     /// The proposals that somebody said yes to and that are not done.
     fn approved(&self) -> impl Iterator<Item = Seq> {
         let is_due = |status: &Status| matches!(status, Status::Approved | Status::Applying(_));
