@@ -218,7 +218,7 @@ fn a_daemon_killed_at_any_entry_goes_on() {
 fn two_windows_are_apart() {
     let desk = Desk::ready(Signals::Deferred);
     let other = studio(&desk.settings, Signals::Immediate);
-    until_there(&other, "Ask");
+    until_shown(&other, "Connected");
     desk.propose(REQUEST);
     assert!(!has(&other, "Approve"), "the other window knows nothing of it");
     click(&desk.studio, "Approve");

@@ -2,6 +2,7 @@
 
 mod faults;
 mod flow;
+mod pictures;
 
 use std::time::Duration;
 

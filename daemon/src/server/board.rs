@@ -77,10 +77,10 @@ impl Board {
     /// The session of a token.
     pub(super) fn session_of(&self, token: &str) -> Option<SessionId> {
         let seats = self.seats.read().unwrap_or_else(PoisonError::into_inner);
-        let mut found = None;
+        let (given, mut found) = (Secret::of(token), None);
         // All are looked at, so that the time tells nothing.
         for (session, seat) in seats.iter() {
-            if lock(&seat.state).token.fits(token) {
+            if lock(&seat.state).token.is(&given) {
                 found = Some(session.clone());
             }
         }

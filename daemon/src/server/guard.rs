@@ -44,7 +44,12 @@ impl Secret {
 
     /// Whether it is of this token.
     pub fn fits(&self, token: &str) -> bool {
-        self.0.ct_eq(&Self::of(token).0).into()
+        self.is(&Self::of(token))
+    }
+
+    /// Whether both are of one token.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
     }
 }
 

@@ -1,0 +1,127 @@
+//! The widget as a person sees it: in both themes, narrow and wide. Pictures are made where Chromium
+//! is, and kept with a hash of what they show; a test fails when that is another one by now, so that
+//! somebody looks.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use scene_schemas::Fingerprint;
+use scene_schemas::api::PORT;
+use serde_json::json;
+use studio_sim::{Options, SharedSettings, Studio, Theme, gui};
+use vector_tests::binary::{self, Home};
+use vector_tests::daemon::Daemon;
+use vector_tests::{printed, repository, vectors};
+
+use super::{click, has, load, object, until, until_shown, until_there};
+
+const WIDGET: &str = "Vector";
+const HEIGHT: u32 = 700;
+/// What the accessibility guidelines (WCAG 2, AA) ask of text.
+const CONTRAST: f64 = 4.5;
+
+/// A script that is long enough for two hunks.
+const PLACE: &str = r#"
+local wall = Instance.new("Part")
+wall.Name = "Wall"
+wall.Parent = workspace
+local main = Instance.new("Script")
+main.Name = "DoorController"
+local lines = { "local Players = game:GetService(\"Players\")", "" }
+for n = 1, 12 do
+	table.insert(lines, `local function step{n}(player: Player)`)
+	table.insert(lines, `\tprint(player.Name, "{n}")`)
+	table.insert(lines, "end")
+	table.insert(lines, "")
+end
+main.Source = table.concat(lines, "\n")
+main.Parent = game:GetService("ServerScriptService")
+"#;
+
+struct Album {
+    theme: Theme,
+    width: u32,
+    /// Any free one; the pictures show the usual one.
+    port: u16,
+    hashes: BTreeMap<String, String>,
+}
+
+fn folder() -> PathBuf {
+    repository::root().join("tests/plugin/pictures")
+}
+
+impl Album {
+    /// Takes a picture, and looks whether everything can be read.
+    fn take(&mut self, studio: &Studio, name: &str) {
+        studio.run_for(0.6);
+        let theme = if self.theme == Theme::Dark { "dark" } else { "light" };
+        let name = format!("{name}-{theme}-{}", self.width);
+        for (text, ratio) in studio.contrasts(WIDGET).unwrap() {
+            assert!(ratio >= CONTRAST, "{name}: `{text}` has a contrast of {ratio:.2}");
+        }
+        let html = studio.widget_html(WIDGET).unwrap();
+        let html = html.replace(&self.port.to_string(), &PORT.to_string());
+        let hash = Fingerprint::of(html.as_bytes()).short().to_owned();
+        if printed::updating() {
+            let page = tempfile::Builder::new().suffix(".html").tempfile().unwrap();
+            fs::write(page.path(), &html).unwrap();
+            fs::create_dir_all(folder()).unwrap();
+            let png = folder().join(format!("{name}.png"));
+            if !gui::render(page.path(), &png, (self.width, HEIGHT)).unwrap() {
+                println!("skipped: no Chromium to make {}", png.display());
+            }
+        }
+        self.hashes.insert(name, hash);
+    }
+}
+
+fn tour(theme: Theme, width: u32) -> BTreeMap<String, String> {
+    let home = Home::new();
+    let daemon = Daemon::start(binary::vector(), home.path());
+    let settings = SharedSettings::default();
+    settings.set("VectorPort", Some(daemon.port.to_string()));
+    let size = (width, HEIGHT);
+    let options = Options { theme, widget_size: size, settings, ..Options::default() };
+    let studio = Studio::new(options).unwrap();
+    studio.eval(PLACE).unwrap();
+    load(&studio);
+    let mut album = Album { theme, width, port: daemon.port, hashes: BTreeMap::new() };
+    until_there(&studio, "Code");
+    album.take(&studio, "pairing");
+    studio.type_into(&object(&studio, "Code"), &daemon.code(), true).unwrap();
+    until_shown(&studio, "Connected");
+    until_there(&studio, "Ask");
+    album.take(&studio, "empty");
+    super::ask(&studio, "set Transparency = 0.5, Material = Neon, Size = 4,1,4 on #Wall");
+    until_there(&studio, "Approve");
+    until_shown(&studio, "Transparency");
+    album.take(&studio, "table");
+    click(&studio, "Approve");
+    until_shown(&studio, "Done.");
+    super::ask(&studio, "replace \"print(player.Name\" with \"warn(player.UserId\" in all scripts");
+    until_there(&studio, "Approve");
+    until_shown(&studio, "warn(player.UserId");
+    album.take(&studio, "diff");
+    click(&studio, "Approve");
+    until(&studio, "done twice", |studio| !has(studio, "Approve") && super::shows(studio, "Done."));
+    studio.undo();
+    until_shown(&studio, "undone");
+    album.take(&studio, "undone");
+    click(&studio, "Settings");
+    studio.run_for(1.0);
+    album.take(&studio, "settings");
+    assert_eq!(studio.errors(), Vec::<String>::new());
+    album.hashes
+}
+
+#[test]
+fn the_widget_looks_as_it_was_reviewed() {
+    let mut all = BTreeMap::new();
+    for theme in [Theme::Dark, Theme::Light] {
+        for width in [300, 420] {
+            all.append(&mut tour(theme, width));
+        }
+    }
+    printed::check("tests/plugin/pictures/shown.json", &vectors::pretty(&json!(all)));
+}
