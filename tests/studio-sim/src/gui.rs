@@ -155,6 +155,11 @@ impl Studio {
         self.act("key", (Value::Nil, key))
     }
 
+    /// Goes to an object with the keyboard, as far as it is `Selectable`; Return then activates it.
+    pub fn select(&self, it: &GuiObject) -> Result<(), String> {
+        self.act("select", &it.record)
+    }
+
     /// Moves the mouse onto an object.
     pub fn hover(&self, it: &GuiObject) -> Result<(), String> {
         self.act("hover", &it.record)

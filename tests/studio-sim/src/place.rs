@@ -3,24 +3,24 @@
 //! A row is `{ class, name, parent, properties, referents }`, where `parent` and the values of
 //! `referents` are numbers of rows, counted from 1.
 
-use std::collections::HashMap;
-
 use mlua::{Lua, Result, Table, Value};
 use rbx_dom_weak::{InstanceBuilder, WeakDom};
-use rbx_reflection::{PropertyKind, PropertySerialization};
+use rbx_reflection::{PropertyKind, PropertyMigration, PropertySerialization};
 use rbx_types::{Ref, Variant, VariantType};
+use rustc_hash::FxHashMap;
 
 use crate::{convert, reflection};
 
 /// The rows of a file, parents before children.
 pub(crate) fn decode(lua: &Lua, bytes: &[u8]) -> Result<Table> {
     let dom = rbx_binary::from_reader(bytes).map_err(mlua::Error::external)?;
-    let mut numbers: HashMap<Ref, usize> = HashMap::new();
+    let mut numbers: FxHashMap<Ref, usize> = FxHashMap::default();
     let order: Vec<_> = dom.descendants().skip(1).collect();
     for (at, instance) in order.iter().enumerate() {
         numbers.insert(instance.referent(), at + 1);
     }
     let rows = lua.create_table_with_capacity(order.len(), 0)?;
+    let mut known = FxHashMap::default();
     for instance in order {
         let (properties, referents) = (lua.create_table()?, lua.create_table()?);
         for (name, value) in &instance.properties {
@@ -30,9 +30,9 @@ pub(crate) fn decode(lua: &Lua, bytes: &[u8]) -> Result<Table> {
                 }
                 continue;
             }
-            for (name, value) in moved(&instance.class, name, value) {
-                properties.set(name, convert::to_luau(lua, &value)?)?;
-            }
+            let key = (instance.class, *name);
+            let known = known.entry(key).or_insert_with(|| Known::new(&instance.class, name));
+            known.put(lua, &properties, value)?;
         }
         let row = lua.create_table()?;
         row.set("class", instance.class.as_str())?;
@@ -45,23 +45,44 @@ pub(crate) fn decode(lua: &Lua, bytes: &[u8]) -> Result<Table> {
     Ok(rows)
 }
 
-/// A property of an old file under the names and with the value that it has today.
-fn moved(class: &str, name: &str, value: &Variant) -> Vec<(String, Variant)> {
-    let unmoved = || vec![(name.to_owned(), value.clone())];
-    let Some(property) = reflection::canonical(class, name) else {
-        return unmoved();
-    };
-    match &property.kind {
-        PropertyKind::Canonical { serialization: PropertySerialization::Migrate(migration) } => {
-            match migration.perform(value) {
-                Ok(value) => {
-                    let targets = migration.new_property_names().iter();
-                    targets.map(|target| ((*target).to_owned(), value.clone())).collect()
-                }
-                Err(_) => unmoved(),
+/// What becomes of a property of a class: its name of today, what it was migrated by, and the value
+/// that a new instance has, which needs no keeping.
+struct Known {
+    names: Vec<String>,
+    migration: Option<&'static PropertyMigration<'static>>,
+    usual: Option<&'static Variant>,
+}
+
+impl Known {
+    fn new(class: &str, name: &str) -> Self {
+        let plain = |name: &str| Self {
+            names: vec![name.to_owned()],
+            migration: None,
+            usual: reflection::usual(class, name),
+        };
+        let Some(property) = reflection::canonical(class, name) else {
+            return plain(name);
+        };
+        match &property.kind {
+            PropertyKind::Canonical { serialization: PropertySerialization::Migrate(it) } => {
+                let names = it.new_property_names().iter().map(|name| (*name).to_owned());
+                Self { names: names.collect(), migration: Some(it), usual: None }
             }
+            _ => plain(property.name),
         }
-        _ => vec![(property.name.to_owned(), value.clone())],
+    }
+
+    /// Puts the value where scripts will find it, unless a new instance has it anyway.
+    fn put(&self, lua: &Lua, properties: &Table, value: &Variant) -> Result<()> {
+        if self.usual == Some(value) {
+            return Ok(());
+        }
+        let moved = self.migration.and_then(|migration| migration.perform(value).ok());
+        let value = convert::to_luau(lua, moved.as_ref().unwrap_or(value))?;
+        for name in &self.names {
+            properties.raw_set(name.as_str(), &value)?;
+        }
+        Ok(())
     }
 }
 

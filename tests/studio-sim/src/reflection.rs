@@ -11,6 +11,7 @@ use rbx_reflection::{
     ClassDescriptor, ClassTag, DataType, PropertyDescriptor, PropertyKind, PropertySerialization,
     ReflectionDatabase,
 };
+use rbx_types::Variant;
 
 use crate::convert;
 
@@ -86,14 +87,15 @@ fn property(lua: &Lua, property: &PropertyDescriptor<'_>) -> Result<Table> {
     Ok(table)
 }
 
-/// The value that a property has in a new instance, as Luau sees it.
-pub(crate) fn default(lua: &Lua, class: &str, property: &str) -> Result<Value> {
+/// The value that a property has in a new instance.
+pub(crate) fn usual(class: &str, property: &str) -> Option<&'static Variant> {
     let database = database();
-    let found = database
-        .classes
-        .get(class)
-        .and_then(|descriptor| database.find_default_property(descriptor, property));
-    match found {
+    database.find_default_property(database.classes.get(class)?, property)
+}
+
+/// The same as Luau sees it.
+pub(crate) fn default(lua: &Lua, class: &str, property: &str) -> Result<Value> {
+    match usual(class, property) {
         Some(variant) => convert::to_luau(lua, variant),
         None => Ok(Value::Nil),
     }

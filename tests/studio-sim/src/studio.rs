@@ -20,7 +20,7 @@ pub const FRAME: f64 = 1.0 / 60.0;
 const LEAD: f64 = 0.5;
 
 /// How long [`Studio::eval`] may take, in real time.
-const EVAL: Duration = Duration::from_secs(10);
+const EVAL: Duration = Duration::from_secs(30);
 
 /// How many windows there were in this process.
 static WINDOWS: AtomicU32 = AtomicU32::new(1);

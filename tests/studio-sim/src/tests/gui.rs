@@ -69,6 +69,16 @@ fn buttons_are_clicked() {
 }
 
 #[test]
+fn the_keyboard_reaches_buttons() {
+    let studio = studio(Signals::Deferred);
+    studio.select(&studio.by_text("Approve").unwrap()).unwrap();
+    studio.press_key("Return").unwrap();
+    assert_eq!(said(&studio), ["approved"]);
+    assert!(studio.select(&studio.by_name("Hidden").unwrap()).is_err());
+    assert!(studio.press_key("Cheese").unwrap_err().contains("no key"));
+}
+
+#[test]
 fn what_a_person_cannot_click_is_an_error() {
     let studio = studio(Signals::Immediate);
     let check = |name: &str, why: &str| {

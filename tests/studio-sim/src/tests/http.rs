@@ -143,7 +143,7 @@ fn a_held_request_does_not_race_the_clock() {
         return {done, os.clock() - start < 3}";
     let start = Instant::now();
     assert_eq!(studio.eval_as_plugin(luau).unwrap(), serde_json::json!([false, true]));
-    assert!(start.elapsed() < Duration::from_secs(4));
+    assert!(start.elapsed() < Duration::from_secs(9));
 }
 
 #[test]

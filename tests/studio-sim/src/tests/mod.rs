@@ -9,6 +9,7 @@ mod layout;
 mod properties;
 mod scripts;
 mod threads;
+mod traps;
 mod values;
 mod world;
 
