@@ -9,10 +9,11 @@ mod live;
 mod open;
 mod recover;
 mod revert;
+mod target;
 
 use std::collections::HashMap;
 
-use scene_schemas::entry::{Approver, Entry, Finish, Place, Record, Seq};
+use scene_schemas::entry::{Approver, Entry, Finish, Record, Seq};
 use scene_schemas::proposal::{Mode, Proposal};
 use scene_schemas::{Command, Fingerprint};
 use serde_json::Value as Json;
@@ -27,10 +28,10 @@ use crate::core::workflow::{CALLS, Input, State, Want, Workflow, decide};
 use crate::ledger::{Append, Lease, Ledger, LedgerError};
 use crate::providers::{Provider, ProviderError};
 use crate::targets::place::{PlaceError, PlaceFile};
-use crate::targets::studio::Studio;
 
 pub use self::recover::recover;
 pub use self::revert::applied;
+pub use self::target::Target;
 
 use self::revert::way_back;
 
@@ -92,38 +93,6 @@ impl Driver {
 
 /// Told of every entry once it is durable.
 pub type Listener<'a> = Box<dyn FnMut(&Record) + 'a>;
-
-/// Who performs what is approved.
-#[derive(Debug)]
-pub enum Target {
-    /// A place file.
-    File(PlaceFile),
-    /// A place that is open in Studio.
-    Open(Studio),
-}
-
-impl From<PlaceFile> for Target {
-    fn from(file: PlaceFile) -> Self {
-        Self::File(file)
-    }
-}
-
-impl Target {
-    fn place(&self) -> Place {
-        match self {
-            Self::File(file) => Place::File(file.place()),
-            Self::Open(studio) => Place::Open(studio.place().clone()),
-        }
-    }
-
-    /// What plans stand on that have nothing below them.
-    fn base(&self) -> Fingerprint {
-        match self {
-            Self::File(file) => file.hash().clone(),
-            Self::Open(studio) => studio.base(),
-        }
-    }
-}
 
 /// A workflow at work.
 pub struct Engine<'a> {

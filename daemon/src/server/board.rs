@@ -148,9 +148,7 @@ impl Board {
     /// The session that a proposal was published for.
     pub fn session_of_proposal(&self, wanted: Seq) -> Option<SessionId> {
         let log = lock(&self.log);
-        let is_it = |it: &&Logged| {
-            matches!(it.record.event, Event::ProposalMapped { proposal, .. } if proposal == wanted)
-        };
+        let is_it = |it: &&Logged| matches!(it.record.event, Event::ProposalMapped { proposal, .. } if proposal == wanted);
         log.events.iter().rev().find(is_it)?.session.clone()
     }
 
