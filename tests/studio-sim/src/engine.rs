@@ -27,6 +27,7 @@ const FILES: &[(&str, &str)] = &[
     ("http", include_str!("luau/http.luau")),
     ("files", include_str!("luau/files.luau")),
     ("parts", include_str!("luau/parts.luau")),
+    ("derived", include_str!("luau/derived.luau")),
     ("tweens", include_str!("luau/tweens.luau")),
     ("plugin", include_str!("luau/plugin.luau")),
     ("theme", include_str!("luau/theme.luau")),

@@ -51,6 +51,14 @@ fn properties_in_other_words() {
         assert(l.FontFace.Family:find('Inconsolata') and l.Font == Enum.Font.Code)
         local i = Instance.new('ImageLabel') i.Image = 'rbxassetid://5'
         assert(i.Image == 'rbxassetid://5' and i.ImageContent.Uri == 'rbxassetid://5')
+        local a = Instance.new('Attachment', p) a.Position = Vector3.xAxis
+        p.CFrame = CFrame.new(5, 0, 0) assert(a.WorldPosition == Vector3.new(6, 0, 0))
+        a.WorldPosition = Vector3.new(7, 1, 0) assert(a.Position == Vector3.new(2, 1, 0))
+        local light = game.Lighting light.ClockTime = 6.5
+        assert(light.TimeOfDay == '06:30:00' and light.ClockTime == 6.5)
+        assert(Instance.new('Humanoid').Health == 100 and Instance.new('SpawnLocation').TeamColor.Number == 194)
+        local f = Instance.new('Frame') f.Transparency = 0.5 assert(f.BackgroundTransparency == 0.5)
+        assert(not pcall(function() return p.Capabilities end) and not pcall(function() return p.Attributes end))
         local m = Instance.new('Model', workspace) p.Parent = m
         m:PivotTo(CFrame.new(0, 10, 0)) assert((p.Position - Vector3.new(0, 10, 0)).Magnitude < 1e-3)
         local at, size = m:GetBoundingBox() assert(at.Y == 10 and size.Y > 1)",
