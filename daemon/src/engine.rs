@@ -5,10 +5,12 @@
 //! one is due.
 
 pub mod house;
+mod kept;
 mod live;
 mod open;
 mod recover;
 mod revert;
+mod settled;
 mod target;
 
 use std::collections::HashMap;
@@ -530,7 +532,8 @@ impl<'a> Engine<'a> {
         self.trial.clear();
         (self.target, self.scene) = (Target::File(file), scene);
         let reason = "The file was changed by somebody else, and this is planned again on it.";
-        self.input(Input::Moved { reason: reason.to_owned() }).map(drop)
+        let not_done = proposals.to_vec();
+        self.input(Input::Moved { reason: reason.to_owned(), not_done }).map(drop)
     }
 
     fn failed(&mut self, proposals: Vec<Seq>, error: PlaceError) -> Result<(), EngineError> {

@@ -2,7 +2,9 @@
 
 mod faults;
 mod flow;
+mod model;
 mod pictures;
+mod specs;
 
 use std::time::Duration;
 

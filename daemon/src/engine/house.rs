@@ -4,7 +4,6 @@
 //! ledger, whoever wrote it.
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -20,11 +19,13 @@ use scene_schemas::entry::{Entry, Finish, Place, Record, Seq, StudioPlace};
 use scene_schemas::proposal::Mode;
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use super::kept::{credentials, keep_credentials, keep_settings, models, settings};
 use super::live::{Live, Word};
+use super::settled;
 use crate::core::policy;
-use crate::core::workflow::{State, Status, Workflow, events};
+use crate::core::workflow::{Input, State, Status, Workflow, events};
 use crate::ledger::{Append, Ledger, LedgerError};
-use crate::server::{Ask, Board, Secret, failed};
+use crate::server::{Ask, Board, Secret, Verb, failed};
 
 /// The driver of a workflow that is only a moment to come back to.
 const CHECKPOINT: &str = "checkpoint";
@@ -179,6 +180,10 @@ impl House {
                             let _ = reply.send(view);
                         });
                     }
+                    // What was left in a place that is not opened again can be ended all the same.
+                    Err(failure) if failure == away() && verb == Verb::Cancel => {
+                        drop(reply.send(self.abandon(seq)));
+                    }
                     Err(failure) => drop(reply.send(Err(failure))),
                 }
             }
@@ -331,6 +336,28 @@ impl House {
         session.filter(|session| self.sessions.contains_key(session)).ok_or_else(away)
     }
 
+    /// Ends a workflow whose place is not open any more.
+    fn abandon(&self, seq: Seq) -> Result<WorkflowView, Failure> {
+        let Some(lease) = self.ledger.lease(seq).map_err(|error| broken(&error))? else {
+            let message = format!("Workflow {seq} is at work in another process.");
+            return Err(failed(FailureKind::Settled, message, "End it there."));
+        };
+        let state = state_of(&self.ledger, seq)?;
+        let left = |status: &Status| matches!(status, Status::Approved | Status::Applying(_));
+        let all = state.workflow(seq).into_iter().flat_map(Workflow::proposals);
+        let proposals: Vec<Seq> =
+            all.filter(|(_, it)| left(&it.status)).map(|(seq, _)| seq).collect();
+        let reason = "Its place was closed before anybody said whether it was done: look whether it \
+                      is there, and ask for it again where it is not.";
+        let inputs = [
+            Input::Failed { proposals, reason: reason.to_owned() },
+            Input::Finish { outcome: Finish::NotApproved },
+        ];
+        settled::input(&self.ledger, &self.board, seq, inputs).map_err(|error| broken(&error))?;
+        drop(lease);
+        view_of(&self.ledger, seq)
+    }
+
     fn session_of_workflow(&self, seq: Seq) -> Result<SessionId, Failure> {
         let record = self.ledger.record(seq).map_err(|error| broken(&error))?;
         match record {
@@ -418,8 +445,7 @@ impl House {
             ));
         }
         self.settings = Settings { models, ..settings };
-        let text = serde_json::to_string_pretty(&self.settings).unwrap_or_default();
-        fs::write(self.home.join(SETTINGS), text).map_err(|error| {
+        keep_settings(&self.home, &self.settings).map_err(|error| {
             let message = format!("The settings cannot be kept: {error}.");
             failed(FailureKind::Internal, message, "They hold until Vector ends.")
         })?;
@@ -484,11 +510,7 @@ fn is_checkpoint(started: &Record) -> bool {
 }
 
 fn state_of(ledger: &Ledger, workflow: Seq) -> Result<State, Failure> {
-    let mut state = State::default();
-    for record in ledger.workflow(workflow).map_err(|error| broken(&error))? {
-        state.apply(&record);
-    }
-    Ok(state)
+    settled::read(ledger, workflow).map_err(|error| broken(&error))
 }
 
 fn view_of(ledger: &Ledger, seq: Seq) -> Result<WorkflowView, Failure> {
@@ -524,38 +546,4 @@ fn proposal_view(workflow: &Workflow, name: Seq, seq: Seq) -> Option<ProposalVie
         needs_twice: policy::needs_second_confirmation(&pending.proposal),
         proposal: pending.proposal.clone(),
     })
-}
-
-const SETTINGS: &str = "settings.json";
-const CREDENTIALS: &str = "paired";
-
-fn models() -> Vec<String> {
-    vec!["offline".to_owned()]
-}
-
-fn settings(home: &Path) -> Settings {
-    let kept = fs::read_to_string(home.join(SETTINGS)).ok();
-    let kept = kept.and_then(|text| serde_json::from_str::<Settings>(&text).ok());
-    let kept = kept.filter(|settings| models().contains(&settings.model));
-    let default = || Settings {
-        mode: Mode::Confirm,
-        dry_run: false,
-        model: models().remove(0),
-        models: models(),
-    };
-    kept.map_or_else(default, |settings| Settings { models: models(), ..settings })
-}
-
-/// The hashes of what paired plugins hold, one a line.
-fn credentials(home: &Path) -> std::io::Result<Vec<Secret>> {
-    match fs::read_to_string(home.join(CREDENTIALS)) {
-        Ok(text) => Ok(text.lines().filter_map(Secret::from_hex).collect()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(error),
-    }
-}
-
-fn keep_credentials(home: &Path, credentials: &[Secret]) -> std::io::Result<()> {
-    let text: String = credentials.iter().map(|it| it.to_hex() + "\n").collect();
-    fs::write(home.join(CREDENTIALS), text)
 }

@@ -8,14 +8,14 @@ use std::sync::mpsc::Receiver;
 
 use scene_schemas::api::{
     ApplyAck, ApplyTaken, Chat, Decide, Decided, Decision, Event, EventRecord, Failure,
-    FailureKind, Need, Part, ProposalStatus, SceneTaken, SceneUpdate, SessionId, Started,
-    ThinkingPhase, Wanted, Work,
+    FailureKind, Need, Part, ProposalStatus, ScenePart, SceneTaken, SceneUpdate, SessionId,
+    Started, ThinkingPhase, Wanted, Work,
 };
 use scene_schemas::entry::{Approver, Entry, Finish, Record, Seq, StudioPlace};
 use scene_schemas::proposal::Mode;
 use serde_json::json;
 
-use super::{Driver, Due, Engine, EngineError, Listener, RESTORE};
+use super::{Driver, Due, Engine, EngineError, Listener, RESTORE, settled};
 use crate::core::prompt::Call;
 use crate::core::proposal::{PartText, Unit, draft_again, units};
 use crate::core::scene::{Scene, count};
@@ -23,7 +23,7 @@ use crate::core::workflow::{Input, Status, events};
 use crate::ledger::Ledger;
 use crate::providers::Provider;
 use crate::server::{Board, Reply, Seat, Verb, failed};
-use crate::targets::studio::Studio;
+use crate::targets::studio::{Studio, recorded};
 
 /// What a session is told.
 pub(super) enum Word {
@@ -147,6 +147,8 @@ impl<'l> Live<'l> {
             Word::Hello(place) => self.began_anew(place),
             Word::Scene(update, reply) => {
                 let taken = self.scene(&update);
+                // Who says that a snapshot is whole is not asked for it again.
+                self.post();
                 let _ = reply.send(taken);
             }
             Word::Ack(seq, ack, reply) => {
@@ -202,8 +204,19 @@ impl<'l> Live<'l> {
         }
     }
 
+    /// Whether a call is of this epoch; it may have begun anew while the call waited for its turn.
+    fn is_now(&self, epoch: u64) -> Result<(), Failure> {
+        if epoch == self.seat.epoch() {
+            return Ok(());
+        }
+        let message = format!("Session {} began anew.", self.session);
+        Err(failed(FailureKind::Stale, message, "Say hello again."))
+    }
+
     fn scene(&mut self, update: &SceneUpdate) -> Result<SceneTaken, Failure> {
+        self.is_now(update.epoch)?;
         for part in &update.parts {
+            self.note_undone(part).map_err(|error| wrong(&error))?;
             let heard = match (&mut self.engine, &mut self.idle) {
                 (Some(engine), _) => engine.hear(part).map_err(|error| wrong(&error))?,
                 (None, Some((_, scene))) => scene.hear(part),
@@ -222,6 +235,25 @@ impl<'l> Live<'l> {
         Ok(SceneTaken { instances: self.scene_now().mirrored() })
     }
 
+    /// What was undone may be of a workflow that is over.
+    fn note_undone(&self, part: &ScenePart) -> Result<(), EngineError> {
+        let (ScenePart::Undone { recording } | ScenePart::Redone { recording }) = part else {
+            return Ok(());
+        };
+        let Some(proposal) = recorded(recording) else {
+            return Ok(());
+        };
+        let Some(record) = self.ledger.record(proposal)? else {
+            return Ok(());
+        };
+        if self.engine.as_ref().is_some_and(|engine| engine.seq() == record.workflow) {
+            return Ok(());
+        }
+        let again = matches!(part, ScenePart::Redone { .. });
+        let input = Input::Undone { proposal, again };
+        Ok(settled::input(self.ledger, &self.board, record.workflow, [input])?)
+    }
+
     /// Nothing of the place is known any more.
     fn forget_scene(&mut self) {
         match (&mut self.engine, &mut self.idle) {
@@ -232,6 +264,7 @@ impl<'l> Live<'l> {
     }
 
     fn acknowledged(&mut self, seq: Seq, ack: ApplyAck) -> Result<ApplyTaken, Failure> {
+        self.is_now(ack.epoch)?;
         let Some(engine) = &mut self.engine else {
             return Ok(ApplyTaken { is_news: false });
         };
@@ -397,7 +430,8 @@ impl<'l> Live<'l> {
             (None, Some((studio, _))) => Some(studio),
             (None, None) => None,
         };
-        let need = (!self.scene_now().is_told()).then_some(Need::Snapshot);
+        // Also while one is being told: it may never end.
+        let need = (!self.scene_now().is_whole()).then_some(Need::Snapshot);
         self.seat.set(studio.map_or(&[], Studio::work), need);
         self.board.wake(Some(&self.session));
     }

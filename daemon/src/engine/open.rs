@@ -5,7 +5,7 @@
 
 use scene_schemas::api::{Acted, Answer, ApplyOutcome, ScenePart, Wanted, WantedProperties};
 use scene_schemas::entry::{Entry, Seq};
-use scene_schemas::proposal::Proposal;
+use scene_schemas::proposal::{Ack, Proposal};
 use scene_schemas::{Command, Fingerprint};
 
 use super::{Driver, Engine, EngineError, Listener, Target};
@@ -88,18 +88,23 @@ impl Engine<'_> {
         let Target::Open(studio) = &self.target else {
             return false;
         };
-        if studio.is_asked() || !self.scene.is_whole() {
+        // What stands on something that is being done can be tried when it is.
+        if self.is_acting(studio) || studio.is_asked() || !self.scene.is_whole() {
             return true;
         }
-        if !self.questions.untried.is_empty() {
-            let untried = std::mem::take(&mut self.questions.untried);
-            // What cannot be tried was asked about, or is planned again.
-            let _ = self.try_again(untried);
-            return self.is_waiting_for_studio();
+        if self.questions.untried.is_empty() {
+            return false;
         }
+        let untried = std::mem::take(&mut self.questions.untried);
+        // What cannot be tried was asked about, or is planned again.
+        let _ = self.try_again(untried);
+        self.is_waiting_for_studio()
+    }
+
+    /// Whether Studio was given a proposal that it has not acknowledged.
+    fn is_acting(&self, studio: &Studio) -> bool {
         let applying = |status: &Status| matches!(status, Status::Applying(_));
-        let workflow = self.state.workflow(self.workflow);
-        let mut pending = workflow.into_iter().flat_map(Workflow::proposals);
+        let mut pending = self.workflow().into_iter().flat_map(Workflow::proposals);
         pending.any(|(seq, it)| applying(&it.status) && studio.is_handed_out(seq))
     }
 
@@ -214,7 +219,9 @@ impl Engine<'_> {
             Err(refusal) if seen == Seen::Unclear => return self.settle_unknown(seq, &refusal),
             Err(refusal) => {
                 let reason = format!("{refusal} It is planned again on what is there now.");
-                return self.input(Input::Moved { reason }).map(drop);
+                // What was given to Studio before this process is not there, as was seen.
+                let not_done = if is_new { Vec::new() } else { vec![seq] };
+                return self.input(Input::Moved { reason, not_done }).map(drop);
             }
         };
         let (approved, actions) = (pending.proposal.clone(), prepared.actions);
@@ -248,6 +255,9 @@ impl Engine<'_> {
         patch_id: &Fingerprint,
         outcome: ApplyOutcome,
     ) -> Result<bool, EngineError> {
+        if let Target::Open(studio) = &mut self.target {
+            studio.acknowledged(seq, patch_id);
+        }
         let Some(pending) = self.state.workflow(self.workflow).and_then(|it| it.proposal(seq))
         else {
             return Ok(false);
@@ -260,18 +270,18 @@ impl Engine<'_> {
         }
         let (call, predicted) = (pending.call, predicted.as_ref().clone());
         let commands = pending.proposal.commands.clone();
-        if let Target::Open(studio) = &mut self.target {
-            studio.acknowledged(seq);
-        }
         match outcome {
             ApplyOutcome::Applied { acted, .. } => {
                 let ack = studio::settled(predicted, call, &commands, &acted);
                 self.input(Input::Acted { proposal: seq, ack: Box::new(ack) })?;
                 self.name_made(call, &commands, &acted);
             }
+            ApplyOutcome::Stale { .. } if self.is_there(seq, &predicted) => {
+                self.input(Input::Acted { proposal: seq, ack: Box::new(predicted) })?;
+            }
             ApplyOutcome::Stale { reason } => {
                 let reason = format!("{reason} It is planned again on what is there now.");
-                self.input(Input::Moved { reason })?;
+                self.input(Input::Moved { reason, not_done: vec![seq] })?;
             }
             ApplyOutcome::Refused { reason } | ApplyOutcome::Diverged { reason } => {
                 self.input(Input::Failed { proposals: vec![seq], reason })?;
@@ -279,6 +289,13 @@ impl Engine<'_> {
         }
         self.retry_waiting();
         Ok(true)
+    }
+
+    /// Whether the place is as a proposal would have left it, which a plugin may have forgotten.
+    fn is_there(&mut self, seq: Seq, predicted: &Ack) -> bool {
+        let pending = self.state.workflow(self.workflow).and_then(|it| it.proposal(seq));
+        let seen = pending.map(|it| studio::seen(&self.scene, &it.proposal, predicted));
+        self.scene.take_missing().is_empty() && seen == Some(Seen::Done)
     }
 
     fn name_made(&mut self, call: Seq, commands: &[Command], acted: &[Acted]) {
@@ -311,6 +328,7 @@ impl Engine<'_> {
             let again = matches!(part, ScenePart::Redone { .. });
             if let Some(proposal) = studio::recorded(recording) {
                 self.input(Input::Undone { proposal, again })?;
+                self.take_back_settled();
             }
             return Ok(Ok(()));
         }
@@ -355,6 +373,18 @@ impl Engine<'_> {
         Ok(())
     }
 
+    /// Offers nothing any more that is settled.
+    fn take_back_settled(&mut self) {
+        let workflow = self.state.workflow(self.workflow);
+        let is_due = |seq: Seq| {
+            let pending = workflow.and_then(|it| it.proposal(seq));
+            pending.is_some_and(|it| matches!(it.status, Status::Applying(_)))
+        };
+        if let Target::Open(studio) = &mut self.target {
+            studio.keep(is_due);
+        }
+    }
+
     /// Puts proposals on trial once more. What does not fit is planned again; what needs something
     /// told is tried later.
     fn try_again(&mut self, proposals: Vec<Seq>) -> Result<(), EngineError> {
@@ -377,7 +407,7 @@ impl Engine<'_> {
         if let Err(EngineError::Refused(refusal)) = done {
             self.drop_trial();
             let reason = format!("{refusal} It is planned again on what is there now.");
-            self.input(Input::Moved { reason })?;
+            self.input(Input::Moved { reason, not_done: Vec::new() })?;
         }
         Ok(())
     }

@@ -105,21 +105,26 @@ impl Studio {
     }
 
     /// Whether a proposal is handed out and not acknowledged.
-    pub fn is_handed_out(&self, proposal: Seq) -> bool {
-        self.handed_out(proposal).is_some()
-    }
-
-    fn handed_out(&self, wanted: Seq) -> Option<usize> {
+    pub fn is_handed_out(&self, wanted: Seq) -> bool {
         let is_it = |work: &Work| matches!(work, Work::Apply { apply } if apply.proposal == wanted);
-        self.work.iter().position(is_it)
+        self.work.iter().any(is_it)
     }
 
     /// Takes back what was handed out: it was acknowledged.
-    pub fn acknowledged(&mut self, proposal: Seq) -> Option<Apply> {
-        match self.work.remove(self.handed_out(proposal)?) {
-            Work::Apply { apply } => Some(apply),
-            Work::Tell { .. } => None,
-        }
+    pub fn acknowledged(&mut self, proposal: Seq, patch_id: &Fingerprint) {
+        let is_it = |work: &Work| {
+            matches!(work, Work::Apply { apply }
+                if apply.proposal == proposal && apply.patch_id == *patch_id)
+        };
+        self.work.retain(|work| !is_it(work));
+    }
+
+    /// Takes back all proposals that were handed out but for some.
+    pub fn keep(&mut self, is_due: impl Fn(Seq) -> bool) {
+        self.work.retain(|work| match work {
+            Work::Apply { apply } => is_due(apply.proposal),
+            Work::Tell { .. } => true,
+        });
     }
 }
 

@@ -26,6 +26,8 @@ use crate::core::refusal::{Refusal, refuse};
 
 /// What stands before a debug id.
 pub(super) const PREFIX: &str = "studio:";
+/// How long a debug id is, about.
+const ID_BYTES: usize = 9;
 /// The text of a script.
 const SOURCE: &str = "Source";
 const ATTRIBUTES: &str = "Attributes";
@@ -236,11 +238,6 @@ impl Scene {
         self.mirror().is_none_or(|mirror| mirror.is_whole)
     }
 
-    /// Whether the tree was told, or is being told.
-    pub fn is_told(&self) -> bool {
-        self.mirror().is_none_or(|mirror| mirror.is_whole || mirror.snapshot.is_some())
-    }
-
     /// How many instances an open place has.
     pub fn mirrored(&self) -> u32 {
         self.mirror().map_or(0, |mirror| mirror.instances)
@@ -313,8 +310,13 @@ impl Scene {
     }
 
     fn begin_snapshot(&mut self, total: u32) -> Result<(), Torn> {
-        let builder = Builder::new(total.min(2_000_000) as usize);
-        let snapshot = Snapshot { builder, mirror: Mirror::default(), count: 0 };
+        let total = total.min(2_000_000) as usize;
+        let (mut builder, mut mirror) = (Builder::new(total), Mirror::default());
+        builder.reserve_links(total);
+        mirror.ids.reserve(total, total * ID_BYTES);
+        mirror.nodes.reserve(total);
+        mirror.of.reserve(total + 1);
+        let snapshot = Snapshot { builder, mirror, count: 0 };
         self.mirror_mut()?.snapshot = Some(Box::new(snapshot));
         Ok(())
     }
@@ -486,7 +488,6 @@ impl Mirror {
             return torn("columns of different lengths");
         }
         let classes: Vec<u32> = nodes.classes.iter().map(|class| builder.class(class)).collect();
-        builder.reserve_links(len);
         for at in 0..len {
             let (Some(class), parent) = (classes.get(nodes.class[at] as usize), nodes.parents[at])
             else {

@@ -105,6 +105,8 @@ pub enum Input {
     Moved {
         /// Why.
         reason: String,
+        /// Those that the target was given and has surely not done; others that it was given stand.
+        not_done: Vec<Seq>,
     },
     /// The run is over, whatever still waits.
     Finish {
@@ -154,7 +156,7 @@ pub fn decide(state: &State, workflow: Seq, input: Input) -> Result<Vec<Entry>, 
             let failed = |proposal| Entry::Failed { proposal, reason: reason.clone() };
             Ok(proposals.into_iter().map(failed).collect())
         }
-        Input::Moved { reason } => Ok(moved(workflow, &reason)),
+        Input::Moved { reason, not_done } => Ok(moved(workflow, &reason, &not_done)),
         Input::Finish { outcome } => Ok(finish(workflow, outcome)),
     }
 }
@@ -378,13 +380,20 @@ fn applied(workflow: &Workflow, proposals: &[Seq]) -> Vec<Entry> {
 fn undone(workflow: &Workflow, proposal: Seq, again: bool) -> Vec<Entry> {
     match workflow.proposals.get(&proposal).map(|pending| &pending.status) {
         Some(Status::Applied(_)) if !again => vec![Entry::Undone { proposal }],
+        // What is undone was done, and what the plugin said of it is still on its way.
+        Some(Status::Applying(ack)) if !again => {
+            vec![Entry::Applied { proposal, ack: ack.clone() }, Entry::Undone { proposal }]
+        }
         Some(Status::Undone(_)) if again => vec![Entry::Redone { proposal }],
         _ => Vec::new(),
     }
 }
 
-fn moved(workflow: &Workflow, reason: &str) -> Vec<Entry> {
-    let pending = workflow.proposals.iter().filter(|(_, it)| it.status.is_pending());
+fn moved(workflow: &Workflow, reason: &str, not_done: &[Seq]) -> Vec<Entry> {
+    let pending = workflow.proposals.iter().filter(|(seq, it)| match it.status {
+        Status::Applying(_) => not_done.contains(seq),
+        ref status => status.is_pending(),
+    });
     let withdrawn = pending.map(|(seq, _)| Entry::Withdrawn {
         proposal: *seq,
         reason: reason.to_owned(),

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use super::Status;
 
 /// How much of arguments and answers is shown, in characters.
-const BRIEF: usize = 200;
+const BRIEF: usize = 120;
 
 /// The events of a record, in order.
 pub fn events(record: &Record) -> Vec<Event> {
@@ -73,14 +73,29 @@ pub fn events(record: &Record) -> Vec<Event> {
     }
 }
 
+/// Arguments or an answer in a line: texts as they are, lists by their length, tables by their names.
 fn brief(json: &Json) -> String {
     let text = match json {
-        Json::Null => String::new(),
-        json => json.to_string(),
+        Json::Object(map) => {
+            let values = map.values().map(short).filter(|text| !text.is_empty());
+            values.collect::<Vec<_>>().join(" · ")
+        }
+        json => short(json),
     };
     match text.char_indices().nth(BRIEF) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
+    }
+}
+
+fn short(json: &Json) -> String {
+    match json {
+        Json::Null => String::new(),
+        Json::String(text) => text.lines().next().unwrap_or_default().to_owned(),
+        Json::Object(map) => map.keys().map(String::as_str).collect::<Vec<_>>().join(", "),
+        Json::Array(list) if list.len() != 1 => format!("{} of them", list.len()),
+        Json::Array(list) => list.iter().map(short).collect(),
+        json => json.to_string(),
     }
 }
 

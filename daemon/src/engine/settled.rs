@@ -1,0 +1,44 @@
+//! Entries for a workflow that nobody is at work on.
+
+use scene_schemas::api::EventRecord;
+use scene_schemas::entry::Seq;
+
+use crate::core::workflow::{Input, State, decide, events};
+use crate::ledger::{Append, Ledger, LedgerError};
+use crate::server::Board;
+
+/// Reads a workflow.
+pub(super) fn read(ledger: &Ledger, workflow: Seq) -> Result<State, LedgerError> {
+    let mut state = State::default();
+    for record in ledger.workflow(workflow)? {
+        state.apply(&record);
+    }
+    Ok(state)
+}
+
+/// Decides what inputs mean in a workflow that is over or was left, and makes it durable. What does
+/// not fit is passed over.
+pub(super) fn input(
+    ledger: &Ledger,
+    board: &Board,
+    workflow: Seq,
+    inputs: impl IntoIterator<Item = Input>,
+) -> Result<(), LedgerError> {
+    let mut state = read(ledger, workflow)?;
+    for input in inputs {
+        let entries = decide(&state, workflow, input).unwrap_or_default();
+        if entries.is_empty() {
+            continue;
+        }
+        for record in ledger.append(Append { workflow: Some(workflow), entries, blobs: vec![] })? {
+            state.apply(&record);
+            let open = state.workflow(workflow).and_then(|it| it.place.open());
+            let session = open.map(|open| open.session.clone());
+            for event in events(&record) {
+                let (seq, at, workflow) = (record.seq, record.at, record.workflow);
+                board.publish(session.as_ref(), EventRecord { seq, at, workflow, event }, false);
+            }
+        }
+    }
+    Ok(())
+}
