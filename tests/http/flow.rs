@@ -189,7 +189,7 @@ fn two_daemons_do_not_share_a_ledger_or_a_port() {
 
 #[test]
 fn a_checkpoint_is_gone_back_to_as_a_proposal() {
-    let (_home, daemon) = daemon();
+    let (home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
     let make = json!({ "session": "window-1", "label": "before" });
@@ -205,8 +205,13 @@ fn a_checkpoint_is_gone_back_to_as_a_proposal() {
     let labels: Vec<_> =
         listed["checkpoints"].as_array().unwrap().iter().map(|it| it["label"].clone()).collect();
     assert_eq!(labels, ["rename game.Workspace.Wall to Tower", "before"]);
-    let path = format!("/api/checkpoints/{}/restore", checkpoint["seq"]);
-    plugin.call("POST", &path, &json!([])).ok();
+    let folder = home.path().display().to_string();
+    let cli = |args: &[&str]| home.run(&[&["checkpoint", "--home", &folder], args].concat(), "");
+    assert!(cli(&["--list"]).stdout.contains("  before\n"), "{}", cli(&["--list"]).stdout);
+    assert!(cli(&["later"]).stdout.starts_with("Checkpoint "));
+    let number = checkpoint["seq"].to_string();
+    let restored = cli(&["--restore", &number]);
+    assert!(restored.stdout.contains("proposes the way back"), "{}", restored.stderr);
     let back = proposal(&mut plugin);
     plugin.decide(back, json!({ "say": "approve" })).ok();
     let work = apply(&mut plugin);
@@ -231,4 +236,30 @@ fn dry_run_shows_and_never_writes() {
     let shown = plugin.call("GET", &format!("/api/proposals/{seq}"), &Json::Null).ok();
     cancel(shown["workflow"].as_u64().unwrap()).ok();
     status(&mut plugin, seq, "withdrawn");
+}
+
+#[test]
+fn the_stream_tells_a_page_what_happens() {
+    let (_home, daemon) = daemon();
+    let mut plugin = Plugin::pair(&daemon, "window-1");
+    plugin.tell_place();
+    let page = plugin.call("GET", "/api/stream?hold=0", &Json::Null).ok();
+    assert_eq!(page["events"], json!([]));
+    plugin.chat("rename game.Workspace.Wall to Tower").ok();
+    let seq = proposal(&mut plugin);
+    let page = plugin.call("GET", "/api/stream?cursor=0&hold=0", &Json::Null).ok();
+    let names: Vec<_> = page["events"].as_array().unwrap().iter().map(name).collect();
+    let expected = ["asked", "assistant_start", "assistant_final", "tool_parsed", "tool_valid"];
+    assert_eq!(names[..5], expected);
+    let all: Vec<String> = daemon.stream(&plugin.token, "cursor=0", names.len());
+    let events: Vec<Json> = all.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(events, *page["events"].as_array().unwrap(), "a page hears the same");
+    plugin.decide(seq, json!({ "say": "reject" })).ok();
+    let path = format!("/api/stream?cursor={}&hold=15", page["cursor"]);
+    let more = plugin.call("GET", &path, &Json::Null).ok();
+    assert_eq!(name(&more["events"][0]), "proposal_changed");
+}
+
+fn name(event: &Json) -> &str {
+    event["event"]["event"].as_str().unwrap()
 }

@@ -108,6 +108,21 @@ impl Daemon {
         self.raw(method, path, &headers, body.as_bytes())
     }
 
+    /// The data of the first events that it streams.
+    pub fn stream(&self, token: &str, query: &str, count: usize) -> Vec<String> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket has a timeout");
+        let head = format!(
+            "GET /api/stream/sse?{query} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer \
+             {token}\r\n\r\n",
+            self.port
+        );
+        stream.write_all(head.as_bytes()).expect("it reads");
+        let lines = BufReader::new(stream).lines().map_while(Result::ok);
+        let data = lines.filter_map(|line| line.strip_prefix("data: ").map(str::to_owned));
+        data.take(count).collect()
+    }
+
     /// Calls it with just these headers.
     pub fn raw(
         &self,

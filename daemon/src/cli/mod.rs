@@ -4,6 +4,7 @@
 
 mod ask;
 mod card;
+mod checkpoint;
 mod convert;
 mod diff;
 mod edit;
@@ -83,6 +84,8 @@ enum Command {
     Serve(serve::Serve),
     /// Build the Studio plugin, or put it where Studio finds it
     Plugin(plugin::Plugin),
+    /// Keep a moment of the place that is open in Studio, or go back to one
+    Checkpoint(checkpoint::Checkpoint),
     /// List what was asked, proposed, decided and done
     Log(log::Log),
     /// Take an applied proposal, or all of a run, back
@@ -173,6 +176,7 @@ pub fn main() -> ExitCode {
         Command::Revert(args) => home().and_then(|home| revert::run(&args, &home)),
         Command::Serve(args) => home().and_then(|home| serve::run(&args, &home)),
         Command::Plugin(args) => plugin::run(&args),
+        Command::Checkpoint(args) => home().and_then(|home| checkpoint::run(&args, &home)),
         Command::Log(args) => home().and_then(|home| log::run(&args, &home)),
         Command::Show(args) => show::run(&args),
         Command::Source(args) => source::run(&args),

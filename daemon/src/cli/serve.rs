@@ -21,7 +21,7 @@ use crate::server::{self, Board, Desk, Secret};
 /// Who serves a ledger holds a lock on this file, which says who it is.
 const LOCK: &str = "serve.lock";
 /// The token of a person at this machine's terminal, for as long as the daemon runs.
-const TOKEN: &str = "token";
+pub(super) const TOKEN: &str = "token";
 
 #[derive(Debug, Args)]
 pub(super) struct Serve {
