@@ -226,13 +226,14 @@ impl<'d> Plugin<'d> {
 
     /// Polls until something is there that is looked for.
     pub fn until<T>(&mut self, mut found: impl FnMut(&Json) -> Option<T>) -> T {
+        let mut last = Json::Null;
         for _ in 0..60 {
-            let polled = self.poll_for(5, &[]);
-            if let Some(found) = found(&polled) {
+            last = self.poll_for(5, &[]);
+            if let Some(found) = found(&last) {
                 return found;
             }
         }
-        panic!("it never came");
+        panic!("it never came; the last answer was {last}");
     }
 
     /// Says something of its place.

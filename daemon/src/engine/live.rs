@@ -153,6 +153,8 @@ impl<'l> Live<'l> {
             }
             Word::Ack(seq, ack, reply) => {
                 let taken = self.acknowledged(seq, *ack);
+                // What is acknowledged is offered no more, however long the next plan takes.
+                self.post();
                 let _ = reply.send(taken);
             }
             Word::Chat(chat, mode, reply) => {
