@@ -47,6 +47,34 @@ struct Album {
     hashes: BTreeMap<String, String>,
 }
 
+/// Studio's fonts for a browser that does not have them: `VECTOR_FONTS` names a folder with the files of
+/// npm's `@fontsource/source-sans-pro` and `@fontsource/inconsolata`. Without them texts are wider than
+/// the layout has measured.
+fn fonts() -> String {
+    let Some(folder) = std::env::var_os("VECTOR_FONTS") else {
+        println!("VECTOR_FONTS is not set: the pictures have other fonts than Studio.");
+        return String::new();
+    };
+    let mut styles = String::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let Some((family, weight)) = name
+            .strip_suffix("-normal.woff")
+            .and_then(|name| name.split_once("-latin-"))
+            .filter(|(_, weight)| weight.parse::<u32>().is_ok())
+        else {
+            continue;
+        };
+        let family = if family == "inconsolata" { "Inconsolata" } else { "Source Sans 3" };
+        styles += &format!(
+            "@font-face {{ font-family: '{family}'; font-weight: {weight}; src: url('file://{}') }}\n",
+            path.display()
+        );
+    }
+    format!("<style>{styles}</style>")
+}
+
 fn folder() -> PathBuf {
     repository::root().join("tests/plugin/pictures")
 }
@@ -65,7 +93,7 @@ impl Album {
         let hash = Fingerprint::of(html.as_bytes()).short().to_owned();
         if printed::updating() {
             let page = tempfile::Builder::new().suffix(".html").tempfile().unwrap();
-            fs::write(page.path(), &html).unwrap();
+            fs::write(page.path(), fonts() + &html).unwrap();
             fs::create_dir_all(folder()).unwrap();
             let png = folder().join(format!("{name}.png"));
             if !gui::render(page.path(), &png, (self.width, HEIGHT)).unwrap() {
