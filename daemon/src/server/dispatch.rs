@@ -98,7 +98,8 @@ pub(super) async fn handle(State(house): State<Arc<House>>, request: Request) ->
 
 async fn handled(house: &House, request: Request) -> Result<Response<Body>, Failure> {
     let (parts, body) = request.into_parts();
-    let (route, id) = guard::route(parts.method.as_str(), parts.uri.path())?;
+    let (path, query) = (parts.uri.path().to_owned(), parts.uri.query().map(str::to_owned));
+    let (route, id) = guard::route(parts.method.as_str(), &path)?;
     let caller = guard::check(route, &parts.headers, house.port, &house.board)?;
     let limit = if guard::reads(route.method) { 0 } else { MAX_BODY };
     let body = to_bytes(body, limit).await.map_err(|_| {
@@ -108,9 +109,11 @@ async fn handled(house: &House, request: Request) -> Result<Response<Body>, Fail
             "Send it in pieces.",
         )
     })?;
-    let query = parts.uri.query().unwrap_or_default();
+    // While an answer is held, nothing of the request is: its head stands in the connection's buffer.
+    drop(parts);
+    let query = query.as_deref().unwrap_or_default();
     let asked = Asked { path: route.path, id, query, caller, body };
-    dispatch(house, route.method.as_str(), &asked).await
+    Box::pin(dispatch(house, route.method.as_str(), &asked)).await
 }
 
 async fn dispatch(
