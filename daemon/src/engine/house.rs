@@ -271,7 +271,7 @@ impl House {
         let session = hello.session.clone();
         let place = StudioPlace { session: session.clone(), place: hello.place };
         self.board.sit(&session, self.epoch, Secret::of(&token));
-        let cursor = Seq(0);
+        let cursor = self.board.head();
         match self.sessions.get_mut(&session) {
             Some(known) => {
                 known.place = place.clone();
@@ -524,6 +524,7 @@ fn view_of(ledger: &Ledger, seq: Seq) -> Result<WorkflowView, Failure> {
     };
     Ok(WorkflowView {
         seq,
+        cursor: Board::before(seq),
         session: workflow.place.open().map(|open| open.session.clone()),
         goal: workflow.goal.clone(),
         driver: workflow.driver.clone(),

@@ -152,6 +152,11 @@ impl Board {
         log.events.iter().rev().find(is_it)?.session.clone()
     }
 
+    /// The cursor before the events of an entry.
+    pub fn before(seq: Seq) -> Seq {
+        Seq((seq.0 * MOMENTS).saturating_sub(1))
+    }
+
     /// Where the stream stands.
     pub fn head(&self) -> Seq {
         Seq(lock(&self.log).head)

@@ -76,7 +76,8 @@ pub struct Welcome {
     pub epoch: u64,
     /// The bearer token of this session.
     pub token: String,
-    /// Where the stream stands.
+    /// Where the stream stands. Cursors are in steps of their own, and only go from an answer to the
+    /// next request.
     pub cursor: Seq,
 }
 

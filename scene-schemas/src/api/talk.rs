@@ -167,6 +167,8 @@ pub enum WorkflowState {
 pub struct WorkflowView {
     /// Its name.
     pub seq: Seq,
+    /// Where its events begin in the stream, which counts in steps of its own.
+    pub cursor: Seq,
     /// Its session; none for a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
