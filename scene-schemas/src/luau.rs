@@ -10,7 +10,7 @@ use std::fmt::Write;
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value as Json};
 
-use crate::api::{self, Route};
+use crate::api;
 use crate::command::Props;
 use crate::entry::{Entry, Record};
 
@@ -63,7 +63,9 @@ pub fn print() -> String {
     let mut generator = SchemaGenerator::default();
     generator.subschema_for::<Record>();
     generator.subschema_for::<Entry>();
-    api::ROUTES.iter().for_each(|route: &Route| route.describe(&mut generator));
+    for route in api::ROUTES {
+        route.describe(&mut generator);
+    }
     let mut props = generator.subschema_for::<Props>();
     props.insert("description".to_owned(), Json::from(PROPS));
     let props = props.to_value();

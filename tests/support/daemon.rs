@@ -70,7 +70,7 @@ impl Daemon {
     /// The next line that begins so.
     pub fn line(&self, start: &str) -> String {
         loop {
-            let line = self.lines.recv_timeout(Duration::from_secs(60));
+            let line = self.lines.recv_timeout(Duration::from_mins(1));
             let line = line.unwrap_or_else(|_| panic!("it never said `{start}`"));
             if line.starts_with(start) {
                 return line;
@@ -111,7 +111,7 @@ impl Daemon {
     /// The data of the first events that it streams.
     pub fn stream(&self, token: &str, query: &str, count: usize) -> Vec<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
-        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket has a timeout");
+        stream.set_read_timeout(Some(Duration::from_mins(1))).expect("a socket has a timeout");
         let head = format!(
             "GET /api/stream/sse?{query} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer \
              {token}\r\n\r\n",
@@ -132,7 +132,7 @@ impl Daemon {
         body: &[u8],
     ) -> Answer {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
-        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket has a timeout");
+        stream.set_read_timeout(Some(Duration::from_mins(1))).expect("a socket has a timeout");
         let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
         for (name, value) in headers {
             head.push_str(&format!("{name}: {value}\r\n"));

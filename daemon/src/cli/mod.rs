@@ -80,7 +80,7 @@ enum Command {
     Patch(patch::Patch),
     /// Let Git merge and compare places with Vector
     Git(git::Git),
-    /// Serve the places that are open in Studio, and the page
+    /// Serve the places that are open in Studio: the daemon
     Serve(serve::Serve),
     /// Build the Studio plugin, or put it where Studio finds it
     Plugin(plugin::Plugin),

@@ -10,6 +10,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use scene_schemas::Fingerprint;
 use scene_schemas::api::{
     Checkpoint, Checkpoints, EventRecord, Failure, FailureKind, Hello, MakeCheckpoint, PROTOCOL,
     Pair, Paired, ProposalView, Proposals, SessionId, SessionView, Sessions, Settings, Usage,
@@ -67,7 +68,7 @@ struct Session {
 pub fn random(bytes: usize) -> Result<String, std::io::Error> {
     let mut chance = vec![0; bytes];
     getrandom::fill(&mut chance).map_err(|error| std::io::Error::other(error.to_string()))?;
-    Ok(chance.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(Fingerprint::of(&chance).0.chars().take(2 * bytes).collect())
 }
 
 fn code() -> Result<String, std::io::Error> {

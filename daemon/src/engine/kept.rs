@@ -34,7 +34,7 @@ pub(super) fn settings(home: &Path) -> Settings {
 /// The hashes of what paired plugins hold, one a line.
 pub(super) fn credentials(home: &Path) -> std::io::Result<Vec<Secret>> {
     match fs::read_to_string(home.join(CREDENTIALS)) {
-        Ok(text) => Ok(text.lines().filter_map(Secret::from_hex).collect()),
+        Ok(text) => Ok(text.lines().filter_map(Secret::kept).collect()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error),
     }
@@ -42,7 +42,7 @@ pub(super) fn credentials(home: &Path) -> std::io::Result<Vec<Secret>> {
 
 /// Keeps them.
 pub(super) fn keep_credentials(home: &Path, credentials: &[Secret]) -> std::io::Result<()> {
-    let text: String = credentials.iter().map(|it| it.to_hex() + "\n").collect();
+    let text: String = credentials.iter().flat_map(|it| [it.hash(), "\n"]).collect();
     write_file(&home.join(CREDENTIALS), text.as_bytes())
 }
 

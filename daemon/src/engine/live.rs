@@ -3,6 +3,7 @@
 //! It hears what the plugin says, what a person asks and decides, and works until somebody else is
 //! due. What there is to do for the plugin, and what has happened, it puts on the board.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
@@ -19,7 +20,7 @@ use super::{Driver, Due, Engine, EngineError, Listener, RESTORE, settled};
 use crate::core::prompt::Call;
 use crate::core::proposal::{PartText, Unit, draft_again, units};
 use crate::core::scene::{Scene, count};
-use crate::core::workflow::{Input, Status, events};
+use crate::core::workflow::{Input, Status, Workflow, events};
 use crate::ledger::Ledger;
 use crate::providers::Provider;
 use crate::server::{Board, Reply, Seat, Verb, failed};
@@ -358,7 +359,7 @@ impl<'l> Live<'l> {
                 engine.input(Input::Finish { outcome }).map_err(|error| wrong(&error))?;
             }
             Verb::Clear => {
-                let waiting = engine.workflow().into_iter().flat_map(|it| it.proposals());
+                let waiting = engine.workflow().into_iter().flat_map(Workflow::proposals);
                 let waiting = waiting.filter(|(_, it)| it.status == Status::Waiting);
                 let waiting: Vec<Seq> = waiting.map(|(seq, _)| seq).collect();
                 for proposal in waiting {
@@ -484,8 +485,8 @@ fn driver_of(name: &str) -> Driver {
 }
 
 /// The hunks that are taken, of the scripts of which some are not.
-fn taken(units: &[Unit], parts: &[Part]) -> std::collections::BTreeMap<usize, PartText> {
-    let mut hunks: std::collections::BTreeMap<usize, Vec<bool>> = Default::default();
+fn taken(units: &[Unit], parts: &[Part]) -> BTreeMap<usize, PartText> {
+    let mut hunks: BTreeMap<usize, Vec<bool>> = BTreeMap::new();
     for unit in units {
         if let Unit::Hunk { script, hunk } = unit {
             let part = Part::Hunk { script: *script as u32, hunk: *hunk as u32 };

@@ -360,7 +360,7 @@ impl Engine<'_> {
         self.questions.untried.splice(0..0, trial);
         match (wanted, answer) {
             (Wanted::Properties { of }, Answer::Properties { known }) => {
-                self.scene.know(known, &of)
+                self.scene.know(known, &of);
             }
             (Wanted::Properties { of }, _) => self.scene.know(&[], &of),
             (Wanted::Sources { ids }, Answer::Sources { scripts }) => {

@@ -122,13 +122,10 @@ impl Board {
 
     /// Wakes those who wait for something of a session, or of any.
     pub fn wake(&self, session: Option<&SessionId>) {
-        match session {
-            Some(session) => self.seat(session).into_iter().for_each(|seat| seat.wake()),
-            None => {
-                let seats = self.seats.read().unwrap_or_else(PoisonError::into_inner);
-                seats.values().for_each(|seat| seat.wake());
-            }
-        }
+        let seats = self.seats.read().unwrap_or_else(PoisonError::into_inner);
+        let is_meant = |name: &SessionId| session.is_none_or(|session| session == name);
+        seats.iter().filter(|(name, _)| is_meant(name)).for_each(|(_, seat)| seat.wake());
+        drop(seats);
         self.wake.send_modify(|n| *n = n.saturating_add(1));
     }
 

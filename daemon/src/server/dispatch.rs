@@ -6,7 +6,8 @@ use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::Response;
 use scene_schemas::api::{
-    ApplyAck, Failure, FailureKind, Health, MAX_BODY, Nothing, Poll, SceneUpdate, SessionId,
+    ApplyAck, Chat, Failure, FailureKind, Health, MAX_BODY, MAX_HOLD, Nothing, Poll, SceneUpdate,
+    SessionId,
 };
 use scene_schemas::entry::Seq;
 use serde::de::DeserializeOwned;
@@ -28,7 +29,7 @@ pub(super) struct House {
 /// A request that has passed every check.
 struct Asked<'r> {
     path: &'static str,
-    id: Option<&'r str>,
+    id: &'r str,
     query: &'r str,
     caller: Caller,
     body: Bytes,
@@ -46,7 +47,7 @@ impl Asked<'_> {
     }
 
     fn seq(&self) -> Result<Seq, Failure> {
-        let id = self.id.unwrap_or_default();
+        let id = self.id;
         id.parse().map(Seq).map_err(|_| {
             failed(
                 FailureKind::BadRequest,
@@ -58,7 +59,7 @@ impl Asked<'_> {
 
     /// The session of the path, which has to be that of the token.
     fn session(&self) -> Result<SessionId, Failure> {
-        let session = SessionId(self.id.unwrap_or_default().to_owned());
+        let session = SessionId(self.id.to_owned());
         self.is_own(&session).map(|()| session)
     }
 
@@ -113,33 +114,60 @@ async fn handled(house: &House, request: Request) -> Result<Response<Body>, Fail
     drop(parts);
     let query = query.as_deref().unwrap_or_default();
     let asked = Asked { path: route.path, id, query, caller, body };
-    Box::pin(dispatch(house, route.method.as_str(), &asked)).await
+    if guard::reads(route.method) {
+        Box::pin(read(house, &asked)).await
+    } else {
+        Box::pin(act(house, route.method.as_str(), &asked)).await
+    }
 }
 
-async fn dispatch(
-    house: &House,
-    method: &str,
-    asked: &Asked<'_>,
-) -> Result<Response<Body>, Failure> {
+/// Asks the desk with these arguments.
+macro_rules! ask {
+    ($desk:expr, $ask:path) => {
+        answer($desk.ask($ask).await)
+    };
+    ($desk:expr, $ask:path, $a:expr) => {{
+        let a = $a;
+        answer($desk.ask(|reply| $ask(a, reply)).await)
+    }};
+    ($desk:expr, $ask:path, $a:expr, $b:expr) => {{
+        let (a, b) = ($a, $b);
+        answer($desk.ask(|reply| $ask(a, b, reply)).await)
+    }};
+}
+
+/// Answers what only reads.
+async fn read(house: &House, asked: &Asked<'_>) -> Result<Response<Body>, Failure> {
     let (board, desk) = (&house.board, &house.desk);
-    /// Asks the desk with these arguments.
-    macro_rules! ask {
-        ($ask:path) => {
-            answer(desk.ask($ask).await)
-        };
-        ($ask:path, $a:expr) => {{
-            let a = $a;
-            answer(desk.ask(|reply| $ask(a, reply)).await)
-        }};
-        ($ask:path, $a:expr, $b:expr) => {{
-            let (a, b) = ($a, $b);
-            answer(desk.ask(|reply| $ask(a, b, reply)).await)
-        }};
-    }
+    Ok(match asked.path {
+        "/health" => answer(Ok(Health { ok: true })),
+        "/api/stream" => {
+            let cursor = Seq(asked.number("cursor")?.unwrap_or(0));
+            let hold = asked.number("hold")?.unwrap_or(MAX_HOLD);
+            answer(Ok(hold::page(board, cursor, hold).await))
+        }
+        "/api/stream/sse" => {
+            let cursor = asked.number("cursor")?.map_or_else(|| board.head(), Seq);
+            hold::events(Arc::clone(board), cursor)
+        }
+        "/api/sessions" => ask!(desk, Ask::Sessions),
+        "/api/proposals" => ask!(desk, Ask::Proposals),
+        "/api/proposals/{id}" => ask!(desk, Ask::Proposal, asked.seq()?),
+        "/api/workflows" => ask!(desk, Ask::Workflows),
+        "/api/workflows/{id}" => ask!(desk, Ask::Workflow, asked.seq()?),
+        "/api/checkpoints" => ask!(desk, Ask::Checkpoints),
+        "/api/settings" => ask!(desk, Ask::Settings),
+        "/api/usage" => ask!(desk, Ask::Usage),
+        path => Err(nobody(path))?,
+    })
+}
+
+/// Does what changes something, and answers.
+async fn act(house: &House, method: &str, asked: &Asked<'_>) -> Result<Response<Body>, Failure> {
+    let (board, desk) = (&house.board, &house.desk);
     Ok(match (method, asked.path) {
-        ("GET", "/health") => answer(Ok(Health { ok: true })),
-        ("POST", "/api/pair") => ask!(Ask::Pair, asked.body()?),
-        ("POST", "/api/hello") => ask!(Ask::Hello, asked.body()?),
+        ("POST", "/api/pair") => ask!(desk, Ask::Pair, asked.body()?),
+        ("POST", "/api/hello") => ask!(desk, Ask::Hello, asked.body()?),
         ("POST", "/api/sessions/{id}/poll") => {
             let (session, poll) = (asked.session()?, asked.body::<Poll>()?);
             answer(hold::poll(board, &session, poll).await)
@@ -147,54 +175,41 @@ async fn dispatch(
         ("POST", "/api/sessions/{id}/scene") => {
             let (session, update) = (asked.session()?, asked.body::<Box<SceneUpdate>>()?);
             is_now(board, &session, update.epoch)?;
-            ask!(Ask::Scene, session, update)
+            ask!(desk, Ask::Scene, session, update)
         }
         ("POST", "/api/proposals/{id}/apply") => {
             let (seq, ack) = (asked.seq()?, asked.body::<Box<ApplyAck>>()?);
             asked.is_own(&ack.session)?;
             is_now(board, &ack.session, ack.epoch)?;
-            ask!(Ask::Ack, seq, ack)
+            ask!(desk, Ask::Ack, seq, ack)
         }
         ("POST", "/api/chat") => {
-            let chat = asked.body::<scene_schemas::api::Chat>()?;
+            let chat = asked.body::<Chat>()?;
+            asked.is_own(&chat.session)?;
             is_now(board, &chat.session, chat.epoch)?;
-            ask!(Ask::Chat, chat)
+            ask!(desk, Ask::Chat, chat)
         }
-        ("POST", "/api/proposals/{id}/decide") => ask!(Ask::Decide, asked.seq()?, asked.body()?),
-        ("GET", "/api/stream") => {
-            let cursor = Seq(asked.number("cursor")?.unwrap_or(0));
-            let hold = asked.number("hold")?.unwrap_or(scene_schemas::api::MAX_HOLD);
-            answer(Ok(hold::page(board, cursor, hold).await))
+        ("POST", "/api/proposals/{id}/decide") => {
+            ask!(desk, Ask::Decide, asked.seq()?, asked.body()?)
         }
-        ("GET", "/api/stream/sse") => {
-            let cursor = asked.number("cursor")?.map_or_else(|| board.head(), Seq);
-            hold::events(Arc::clone(board), cursor)
-        }
-        ("GET", "/api/sessions") => ask!(Ask::Sessions),
-        ("GET", "/api/proposals") => ask!(Ask::Proposals),
-        ("GET", "/api/proposals/{id}") => ask!(Ask::Proposal, asked.seq()?),
-        ("GET", "/api/workflows") => ask!(Ask::Workflows),
-        ("GET", "/api/workflows/{id}") => ask!(Ask::Workflow, asked.seq()?),
         ("POST", "/api/workflows/{id}/cancel") => verb(desk, asked, Verb::Cancel).await?,
         ("POST", "/api/workflows/{id}/retry") => verb(desk, asked, Verb::Retry).await?,
         ("POST", "/api/workflows/{id}/resume") => verb(desk, asked, Verb::Resume).await?,
         ("POST", "/api/workflows/{id}/clear") => verb(desk, asked, Verb::Clear).await?,
-        ("GET", "/api/checkpoints") => ask!(Ask::Checkpoints),
-        ("POST", "/api/checkpoints") => ask!(Ask::MakeCheckpoint, asked.body()?),
+        ("POST", "/api/checkpoints") => ask!(desk, Ask::MakeCheckpoint, asked.body()?),
         ("POST", "/api/checkpoints/{id}/restore") => {
             asked.body::<Nothing>()?;
-            ask!(Ask::Restore, asked.seq()?)
+            ask!(desk, Ask::Restore, asked.seq()?)
         }
-        ("GET", "/api/settings") => ask!(Ask::Settings),
-        ("PUT", "/api/settings") => ask!(Ask::Choose, asked.body()?),
-        ("GET", "/api/usage") => ask!(Ask::Usage),
-        // A test calls every route of the table.
-        (method, path) => Err(failed(
-            FailureKind::Internal,
-            format!("{method} {path} is not answered by anybody."),
-            "Tell Vector's developers.",
-        ))?,
+        ("PUT", "/api/settings") => ask!(desk, Ask::Choose, asked.body()?),
+        (_, path) => Err(nobody(path))?,
     })
+}
+
+/// A route that nobody answers; a test calls every one of the table.
+fn nobody(path: &str) -> Failure {
+    let message = format!("{path} is not answered by anybody.");
+    failed(FailureKind::Internal, message, "Tell Vector's developers.")
 }
 
 async fn verb(desk: &Desk, asked: &Asked<'_>, verb: Verb) -> Result<Response<Body>, Failure> {

@@ -6,8 +6,8 @@
 
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use scene_schemas::Fingerprint;
 use scene_schemas::api::{Failure, FailureKind, Method, ROUTES, Route, SessionId, Token};
-use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::board::Board;
@@ -17,29 +17,23 @@ pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json"
 
 /// The hash of a token. It is compared in constant time.
 #[derive(Debug, Clone)]
-pub struct Secret([u8; 32]);
+pub struct Secret(Fingerprint);
 
 impl Secret {
     /// Of this token.
     pub fn of(token: &str) -> Self {
-        Self(Sha256::digest(token.as_bytes()).into())
+        Self(Fingerprint::of(token.as_bytes()))
     }
 
-    /// Of this hash, in hexadecimal; none where it is none.
-    pub fn from_hex(hex: &str) -> Option<Self> {
-        let mut bytes = [0; 32];
-        if hex.len() != 64 || !hex.is_ascii() {
-            return None;
-        }
-        for (at, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).ok()?;
-        }
-        Some(Self(bytes))
+    /// Of this hash, as it was kept; none where it is none.
+    pub fn kept(hash: &str) -> Option<Self> {
+        let is_hash = hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_hash.then(|| Self(Fingerprint(hash.to_owned())))
     }
 
-    /// In hexadecimal.
-    pub fn to_hex(&self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    /// The hash.
+    pub fn hash(&self) -> &str {
+        &self.0.0
     }
 
     /// Whether it is of this token.
@@ -49,7 +43,7 @@ impl Secret {
 
     /// Whether both are of one token.
     pub(super) fn is(&self, other: &Self) -> bool {
-        self.0.ct_eq(&other.0).into()
+        self.hash().as_bytes().ct_eq(other.hash().as_bytes()).into()
     }
 }
 
@@ -64,14 +58,11 @@ pub(super) enum Caller {
     Human,
 }
 
-/// The route of a request, and the part of its path that is `{id}`.
+/// The route of a request, and the part of its path that is `{id}`; empty where it has none.
 ///
 /// # Errors
 /// There is none, or not by this method.
-pub(super) fn route<'p>(
-    method: &str,
-    path: &'p str,
-) -> Result<(&'static Route, Option<&'p str>), Failure> {
+pub(super) fn route<'p>(method: &str, path: &'p str) -> Result<(&'static Route, &'p str), Failure> {
     let mut is_path = false;
     for route in ROUTES {
         if let Some(id) = fits(route.path, path) {
@@ -96,14 +87,14 @@ pub(super) fn route<'p>(
     })
 }
 
-/// Whether a path fits a pattern; what stands for `{id}`.
-fn fits<'p>(pattern: &str, path: &'p str) -> Option<Option<&'p str>> {
+/// What stands for `{id}` where a path fits a pattern.
+fn fits<'p>(pattern: &str, path: &'p str) -> Option<&'p str> {
     let (mut wanted, mut there) = (pattern.split('/'), path.split('/'));
-    let mut id = None;
+    let mut id = "";
     loop {
         match (wanted.next(), there.next()) {
             (None, None) => return Some(id),
-            (Some("{id}"), Some(part)) if !part.is_empty() => id = Some(part),
+            (Some("{id}"), Some(part)) if !part.is_empty() => id = part,
             (Some(wanted), Some(part)) if wanted == part => {}
             _ => return None,
         }

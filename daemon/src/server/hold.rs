@@ -82,14 +82,11 @@ pub(super) fn events(board: Arc<Board>, cursor: Seq) -> Response<Body> {
         news.mark_unchanged();
         let page = board.page(cursor, None);
         if !page.events.is_empty() {
-            let text: String = page
-                .events
-                .iter()
-                .map(|event| {
-                    let data = serde_json::to_string(event).unwrap_or_default();
-                    format!("id: {}\ndata: {data}\n\n", page.cursor)
-                })
-                .collect();
+            let mut text = String::new();
+            for event in &page.events {
+                let data = serde_json::to_string(event).unwrap_or_default();
+                text.push_str(&format!("id: {}\ndata: {data}\n\n", page.cursor));
+            }
             return Some((Ok::<_, Infallible>(Bytes::from(text)), (board, news, page.cursor)));
         }
         if *news.borrow() == u64::MAX {
