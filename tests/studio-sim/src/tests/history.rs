@@ -167,3 +167,26 @@ fn a_handler_of_an_undo_writes_on_its_own_account() {
     studio.undo();
     assert_eq!(studio.unrecorded_writes()[1], "Mine#T");
 }
+
+#[test]
+fn a_cancel_behind_an_undo_takes_everything_back() {
+    let studio = Studio::new(Options::default()).unwrap();
+    studio.eval("local p = Instance.new('Part') p.Name = 'Wall' p.Parent = workspace").unwrap();
+    let luau = "local H = game:GetService('ChangeHistoryService')
+        local commit, cancel = Enum.FinishRecordingOperation.Commit, Enum.FinishRecordingOperation.Cancel
+        local id = H:TryBeginRecording('one', 'One')
+        workspace.Wall.Name = 'Tower'
+        H:FinishRecording(id, commit)
+        H:Undo()
+        print(workspace:FindFirstChild('Wall') ~= nil)
+        id = H:TryBeginRecording('two', 'Two')
+        workspace.Wall.Name = 'Keep'
+        workspace.Keep.Transparency = 0.5
+        H:FinishRecording(id, cancel)
+        print(workspace:FindFirstChild('Wall') ~= nil, workspace:GetChildren()[#workspace:GetChildren()].Transparency)";
+    studio.load_plugin(&models::plugin(luau, &[]).unwrap()).unwrap();
+    studio.run_for(1.0);
+    let said: Vec<String> = studio.output().into_iter().map(|line| line.text).collect();
+    assert_eq!(said, ["true", "true 0"]);
+    assert_eq!(studio.errors(), Vec::<String>::new());
+}
