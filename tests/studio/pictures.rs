@@ -39,6 +39,21 @@ main.Source = table.concat(lines, "\n")
 main.Parent = game:GetService("ServerScriptService")
 "#;
 
+/// Lets everything arrive that is on its way: until nothing changes any more.
+fn settle(studio: &Studio) {
+    let (mut last, mut same) = (String::new(), 0);
+    for _ in 0..60 {
+        studio.run_for(0.7);
+        let now = studio.widget_html(WIDGET).unwrap();
+        same = if now == last { same + 1 } else { 0 };
+        if same == 8 {
+            return;
+        }
+        last = now;
+    }
+    panic!("the widget never rests");
+}
+
 struct Album {
     theme: Theme,
     width: u32,
@@ -82,7 +97,7 @@ fn folder() -> PathBuf {
 impl Album {
     /// Takes a picture, and looks whether everything can be read.
     fn take(&mut self, studio: &Studio, name: &str) {
-        studio.run_for(0.6);
+        settle(studio);
         let theme = if self.theme == Theme::Dark { "dark" } else { "light" };
         let name = format!("{name}-{theme}-{}", self.width);
         for (text, ratio) in studio.contrasts(WIDGET).unwrap() {
