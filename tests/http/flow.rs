@@ -119,6 +119,33 @@ fn a_change_beneath_a_proposal_plans_it_again() {
 }
 
 #[test]
+fn a_part_of_a_proposal_stands_for_it() {
+    let (_home, daemon) = daemon();
+    let mut plugin = Plugin::pair(&daemon, "window-1");
+    plugin.tell_place();
+    plugin.chat("grid 9x9 of neon parts named Lights").ok();
+    let model = proposal(&mut plugin);
+    let nothing = plugin.decide(model, json!({ "say": "take", "parts": [] }));
+    assert_eq!(nothing.status, 409, "{}", nothing.body);
+    plugin.decide(model, json!({ "say": "approve" })).ok();
+    let work = apply(&mut plugin);
+    let added = json!({
+        "part": "added", "id": "studio:9", "parent": "studio:1", "class": "Model", "name": "Lights",
+    });
+    plugin.say(json!([added])).ok();
+    plugin.acknowledge(&work, acted("studio:9")).ok();
+    let row = proposal(&mut plugin);
+    let parts = json!([{ "part": "command", "command": 0 }, { "part": "command", "command": 2 }]);
+    let decided = plugin.decide(row, json!({ "say": "take", "parts": parts })).ok();
+    let taken = decided["proposal"].as_u64().unwrap();
+    assert!(taken > row && decided["status"] == "waiting", "{decided}");
+    plugin.decide(taken, json!({ "say": "approve" })).ok();
+    let work = apply(&mut plugin);
+    let names: Vec<_> = work["actions"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
+    assert_eq!(names, ["Row_1", "Cell_1_2"], "the row's model, and the second of its cells");
+}
+
+#[test]
 fn sessions_are_apart_and_old_epochs_are_told_so() {
     let (_home, daemon) = daemon();
     let mut one = Plugin::pair(&daemon, "window-1");

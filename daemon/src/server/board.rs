@@ -50,7 +50,7 @@ pub struct Seat {
     wake: watch::Sender<u64>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct SeatState {
     epoch: u64,
     token: Secret,
@@ -189,18 +189,6 @@ impl Board {
             seat.wake.send_modify(|n| *n = u64::MAX);
         }
         self.wake.send_modify(|n| *n = u64::MAX);
-    }
-}
-
-impl Clone for SeatState {
-    fn clone(&self) -> Self {
-        Self {
-            epoch: self.epoch,
-            token: self.token.clone(),
-            work: self.work.clone(),
-            need: self.need,
-            polled: self.polled,
-        }
     }
 }
 
