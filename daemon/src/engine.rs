@@ -14,6 +14,7 @@ mod settled;
 mod target;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use scene_schemas::entry::{Approver, Entry, Finish, Record, Seq};
 use scene_schemas::proposal::{Mode, Proposal};
@@ -94,11 +95,11 @@ impl Driver {
 }
 
 /// Told of every entry once it is durable.
-pub type Listener<'a> = Box<dyn FnMut(&Record) + 'a>;
+pub type Listener = Box<dyn FnMut(&Record) + Send>;
 
 /// A workflow at work.
-pub struct Engine<'a> {
-    ledger: &'a Ledger,
+pub struct Engine {
+    ledger: Arc<Ledger>,
     state: State,
     workflow: Seq,
     _lease: Option<Lease>,
@@ -114,18 +115,18 @@ pub struct Engine<'a> {
     moves: usize,
     /// Of an open place: how far the questions of the call have got that is planned now.
     questions: open::Questions,
-    listener: Listener<'a>,
+    listener: Listener,
 }
 
-impl<'a> Engine<'a> {
+impl Engine {
     /// Begins a workflow in a place.
     pub fn start(
-        ledger: &'a Ledger,
+        ledger: &Arc<Ledger>,
         (target, scene): (impl Into<Target>, Scene),
         goal: &str,
         driver: Driver,
         mode: Mode,
-        listener: Listener<'a>,
+        listener: Listener,
     ) -> Result<Self, EngineError> {
         let target = target.into();
         let started = Entry::Started {
@@ -138,7 +139,7 @@ impl<'a> Engine<'a> {
         let (records, lease) = ledger.start(batch)?;
         let workflow = records.first().map_or(Seq(0), |record| record.seq);
         let mut engine = Self {
-            ledger,
+            ledger: Arc::clone(ledger),
             state: State::default(),
             workflow,
             _lease: Some(lease),
@@ -158,16 +159,16 @@ impl<'a> Engine<'a> {
 
     /// Goes on with a workflow that another process left behind.
     fn resume(
-        ledger: &'a Ledger,
+        ledger: &Arc<Ledger>,
         lease: Lease,
         state: State,
         (target, scene): (impl Into<Target>, Scene),
         driver: Driver,
-        listener: Listener<'a>,
+        listener: Listener,
     ) -> Self {
         let target = target.into();
         Self {
-            ledger,
+            ledger: Arc::clone(ledger),
             state,
             workflow: lease.workflow(),
             _lease: Some(lease),
@@ -472,7 +473,7 @@ impl<'a> Engine<'a> {
             .iter()
             .filter_map(|seq| workflow.proposal(*seq).map(|it| (*seq, it.call, &it.proposal)))
             .collect();
-        let back = way_back(self.ledger, file.hash(), &approved)?;
+        let back = way_back(&self.ledger, file.hash(), &approved)?;
         let start = self.scene.mark();
         let output = file.output().display().to_string();
         let prepared = match file.prepare(&mut self.scene, &approved, &self.blobs, back.as_ref()) {

@@ -87,12 +87,11 @@ impl Hashing {
     /// The fingerprint of all of them.
     #[must_use]
     pub fn finish(self) -> Fingerprint {
+        const DIGITS: [char; 16] =
+            ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
         let hash = sha2::Digest::finalize(self.0);
-        Fingerprint(hash.iter().fold(String::with_capacity(64), |mut hex, byte| {
-            use fmt::Write;
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        }))
+        let digits = hash.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        Fingerprint(digits.map(|digit| DIGITS[usize::from(digit)]).collect())
     }
 }
 

@@ -8,6 +8,7 @@ mod way_back;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use scene_schemas::Value;
 use scene_schemas::entry::{Approver, Seq};
@@ -99,13 +100,13 @@ fn edits() -> Vec<(&'static str, Json)> {
 
 struct Bench {
     folder: tempfile::TempDir,
-    ledger: Ledger,
+    ledger: Arc<Ledger>,
 }
 
 impl Bench {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let ledger = Ledger::open(&folder.path().join("home")).unwrap();
+        let ledger = Arc::new(Ledger::open(&folder.path().join("home")).unwrap());
         Self { folder, ledger }
     }
 
@@ -115,7 +116,7 @@ impl Bench {
         file
     }
 
-    fn engine(&self, file: &Path) -> Engine<'_> {
+    fn engine(&self, file: &Path) -> Engine {
         let opened = PlaceFile::open(file, None).unwrap();
         let listener = Box::new(|_: &_| {});
         Engine::start(&self.ledger, opened, "test", Driver::Calls, Mode::Confirm, listener).unwrap()
@@ -140,7 +141,7 @@ impl Bench {
     }
 }
 
-fn approve_all(engine: &mut Engine<'_>) {
+fn approve_all(engine: &mut Engine) {
     while let Due::Decision(proposal) = engine.run().unwrap() {
         engine.approve(proposal, Approver::Yes, true).unwrap();
     }

@@ -50,7 +50,7 @@ fn line(number: u32, text: &str) -> Json {
 }
 
 #[track_caller]
-fn due(engine: &mut Engine<'_>) -> Seq {
+fn due(engine: &mut Engine) -> Seq {
     match engine.run().unwrap() {
         Due::Decision(seq) => seq,
         Due::Nothing | Due::Studio => {
@@ -60,13 +60,13 @@ fn due(engine: &mut Engine<'_>) -> Seq {
     }
 }
 
-fn warnings(engine: &Engine<'_>, seq: Seq) -> Vec<WarningKind> {
+fn warnings(engine: &Engine, seq: Seq) -> Vec<WarningKind> {
     let pending = engine.workflow().unwrap().proposal(seq).unwrap();
     pending.proposal.warnings.iter().map(|warning| warning.kind).collect()
 }
 
 #[track_caller]
-fn approve(engine: &mut Engine<'_>, seq: Seq) {
+fn approve(engine: &mut Engine, seq: Seq) {
     engine.approve(seq, Approver::Person, true).unwrap();
 }
 

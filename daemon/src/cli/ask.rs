@@ -37,7 +37,7 @@ const HELP: &str = "  y  apply this proposal
 
 /// Asks about one proposal until there is an answer.
 pub(super) fn ask(
-    engine: &mut Engine<'_>,
+    engine: &mut Engine,
     seq: Seq,
     terminal: &Terminal,
     session: &mut Session,
@@ -85,14 +85,14 @@ pub(super) fn ask(
     }
 }
 
-fn proposal(engine: &Engine<'_>, seq: Seq) -> Option<Proposal> {
+fn proposal(engine: &Engine, seq: Seq) -> Option<Proposal> {
     let pending = engine.workflow()?.proposal(seq)?;
     Some(pending.proposal.clone())
 }
 
 /// Says yes; asks a second time where that is needed. False where the second answer is no.
 fn approve(
-    engine: &mut Engine<'_>,
+    engine: &mut Engine,
     seq: Seq,
     proposal: &Proposal,
     by: Approver,
@@ -114,7 +114,7 @@ fn confirm_twice(seq: Seq, terminal: &Terminal) -> anyhow::Result<bool> {
     Ok(answer.is_some_and(|it| matches!(it.to_lowercase().as_str(), "y" | "yes")))
 }
 
-fn reject(engine: &mut Engine<'_>, seq: Seq, terminal: &Terminal) -> anyhow::Result<bool> {
+fn reject(engine: &mut Engine, seq: Seq, terminal: &Terminal) -> anyhow::Result<bool> {
     let reason = terminal.question("Why not? (the model is told; Enter for no reason)")?;
     let reason = reason.filter(|it| !it.is_empty());
     engine.input(Input::Reject { proposal: seq, reason })?;
@@ -135,7 +135,7 @@ pub(super) fn refused<T>(outcome: Result<T, EngineError>) -> anyhow::Result<Opti
 
 /// Goes through the pieces one by one, and applies what was chosen.
 fn split(
-    engine: &mut Engine<'_>,
+    engine: &mut Engine,
     seq: Seq,
     proposal: &Proposal,
     terminal: &Terminal,

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use clap::{ArgGroup, Args};
@@ -59,14 +60,14 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 not approved.";
 pub(super) fn run(args: &Edit, home: &Path) -> anyhow::Result<Exit> {
     let calls = args.ops.as_deref().map(read_calls).transpose()?;
     if !args.dry_run {
-        let ledger = Ledger::open(home)?;
+        let ledger = Arc::new(Ledger::open(home)?);
         for notice in recover(&ledger, args.out.as_deref().unwrap_or(&args.place))? {
             say(&format!("note: {notice}"));
         }
         return edit(args, calls, &ledger, args.out.as_deref());
     }
     let scratch = tempfile::tempdir().context("no temporary folder for the dry run")?;
-    let ledger = Ledger::open(&scratch.path().join("home"))?;
+    let ledger = Arc::new(Ledger::open(&scratch.path().join("home"))?);
     let exit = edit(args, calls, &ledger, Some(&scratch.path().join("place")))?;
     say("This was a dry run: nothing was written or recorded.");
     Ok(exit)
@@ -75,7 +76,7 @@ pub(super) fn run(args: &Edit, home: &Path) -> anyhow::Result<Exit> {
 fn edit(
     args: &Edit,
     calls: Option<Vec<(usize, Call)>>,
-    ledger: &Ledger,
+    ledger: &Arc<Ledger>,
     out: Option<&Path>,
 ) -> anyhow::Result<Exit> {
     let terminal = Terminal::of(args.decide.json);
@@ -126,7 +127,7 @@ fn goal(args: &Edit) -> String {
 }
 
 /// With `--json`, stdout is the ledger's entries and nothing else.
-pub(super) fn listener(json: bool) -> Listener<'static> {
+pub(super) fn listener(json: bool) -> Listener {
     if !json {
         return Box::new(|_| {});
     }
@@ -192,7 +193,7 @@ fn as_one(mut calls: Vec<(usize, Call)>, title: &str) -> Call {
 
 /// Works until nothing is left, asking whoever decides.
 pub(super) fn decide_all(
-    engine: &mut Engine<'_>,
+    engine: &mut Engine,
     decide: &Decide,
     terminal: &Terminal,
     dry_run: bool,
@@ -244,7 +245,7 @@ pub(super) struct Session {
 
 /// Shows what was said, and the cards that have not been seen: the one that is asked about, and those
 /// that needed no asking. Others wait for their turn.
-fn show_new(engine: &Engine<'_>, terminal: &Terminal, session: &mut Session, asked: Option<Seq>) {
+fn show_new(engine: &Engine, terminal: &Terminal, session: &mut Session, asked: Option<Seq>) {
     let Some(workflow) = engine.workflow() else {
         return;
     };
@@ -271,7 +272,7 @@ fn show_new(engine: &Engine<'_>, terminal: &Terminal, session: &mut Session, ask
 
 /// Gets a decision on one proposal; false where the run is over.
 fn decide_one(
-    engine: &mut Engine<'_>,
+    engine: &mut Engine,
     proposal: Seq,
     terminal: &Terminal,
     session: &mut Session,

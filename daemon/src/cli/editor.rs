@@ -25,7 +25,7 @@ use crate::engine::{Engine, REVERT};
 
 /// Lets the person edit a proposal; true where a new one stands for it.
 pub(super) fn edit(
-    engine: &mut Engine<'_>,
+    engine: &mut Engine,
     seq: Seq,
     proposal: &Proposal,
     terminal: &Terminal,
@@ -81,7 +81,7 @@ fn one_script(proposal: &Proposal) -> Option<&Target> {
 /// The text that is proposed. Later proposals may have changed the script further in the engine's
 /// scene, so it is made from what was there before this one.
 fn proposed_text(
-    engine: &mut Engine<'_>,
+    engine: &mut Engine,
     seq: Seq,
     proposal: &Proposal,
     target: &Target,
@@ -109,7 +109,7 @@ fn text_in(draft: &Draft<'_>, proposal: &Proposal, target: &Target) -> Result<St
 }
 
 /// The call that a proposal answers, as the person edits it.
-fn call_of(engine: &Engine<'_>, seq: Seq) -> anyhow::Result<Option<String>> {
+fn call_of(engine: &Engine, seq: Seq) -> anyhow::Result<Option<String>> {
     let call = engine.workflow().and_then(|workflow| {
         let pending = workflow.proposal(seq)?;
         workflow.call(pending.call)

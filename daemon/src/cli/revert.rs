@@ -1,6 +1,7 @@
 //! `vector revert`: the way back from an applied proposal, as a proposal of its own.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::bail;
 use clap::Args;
@@ -37,7 +38,7 @@ pub(super) struct Revert {
 }
 
 pub(super) fn run(args: &Revert, home: &Path) -> anyhow::Result<Exit> {
-    let ledger = Ledger::open(home)?;
+    let ledger = Arc::new(Ledger::open(home)?);
     let terminal = Terminal::of(args.decide.json);
     // What a stopped process left behind is settled first: it may be what is to be taken back.
     if let Some(file) = written(&ledger, Seq(args.number))? {

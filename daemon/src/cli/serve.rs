@@ -52,6 +52,7 @@ pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
         let house = House::new(home, ledger, Arc::clone(&board), tell)
             .with_context(|| format!("{} cannot be read", home.display()))?;
         std::thread::spawn(move || house.run(asks));
+        tokio::spawn(desk.clone().tidy());
         server::run(listener, board, desk, stopped()).await.context("the server broke")
     })?;
     // Sessions write nothing that they have not synced.

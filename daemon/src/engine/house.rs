@@ -5,9 +5,10 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::thread;
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use scene_schemas::Fingerprint;
@@ -21,17 +22,21 @@ use scene_schemas::proposal::Mode;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::kept::{credentials, keep_credentials, keep_settings, models, settings};
-use super::live::{Live, Word};
+use super::live::{AtOnce, Live, Word};
 use super::settled;
 use crate::core::policy;
 use crate::core::workflow::{Input, State, Status, Workflow, events};
 use crate::ledger::{Append, Ledger, LedgerError};
-use crate::server::{Ask, Board, Secret, Verb, failed};
+use crate::server::{Ask, Board, Seat, Secret, Verb, failed};
 
 /// The driver of a workflow that is only a moment to come back to.
 const CHECKPOINT: &str = "checkpoint";
 /// Wrong codes within a minute before nobody may try any more.
 const MAX_TRIES: usize = 10;
+/// A plugin that was not heard of for this long is away: it polls at least every 15 seconds.
+const AWAY: Duration = Duration::from_secs(30);
+/// A session whose plugin was not heard of for this long is closed.
+const CLOSED: Duration = Duration::from_mins(10);
 /// How many workflows and checkpoints a list has.
 const LISTED: usize = 100;
 /// How many records the stream begins with.
@@ -49,15 +54,20 @@ pub struct House {
     board: Arc<Board>,
     sessions: HashMap<SessionId, Session>,
     settings: Settings,
+    /// What the sessions have to know of the settings.
+    dry_run: Arc<AtomicBool>,
     code: String,
     tries: Vec<Instant>,
     credentials: Vec<Secret>,
     epoch: u64,
+    /// After how long a silence a session is closed.
+    closing: Duration,
     say: Say,
 }
 
 struct Session {
     words: Sender<Word>,
+    thread: JoinHandle<()>,
     place: StudioPlace,
 }
 
@@ -88,8 +98,10 @@ impl House {
         board: Arc<Board>,
         say: Say,
     ) -> Result<Self, std::io::Error> {
+        let settings = settings(home);
         let mut house = Self {
-            settings: settings(home),
+            dry_run: Arc::new(AtomicBool::new(settings.dry_run)),
+            settings,
             credentials: credentials(home)?,
             home: home.to_owned(),
             ledger,
@@ -98,12 +110,20 @@ impl House {
             code: code()?,
             tries: Vec::new(),
             epoch: 0,
+            closing: CLOSED,
             say,
         };
         house.replay();
         let code = house.code.clone();
         house.tell_code(&code);
         Ok(house)
+    }
+
+    /// Closes sessions after a silence of this long.
+    #[must_use]
+    pub fn closing_after(mut self, silence: Duration) -> Self {
+        self.closing = silence;
+        self
     }
 
     fn tell_code(&mut self, code: &str) {
@@ -157,9 +177,6 @@ impl House {
                 self.tell(&session, |_| Word::Chat(chat, mode, reply));
             }
             Ask::Decide(seq, decide, reply) => match self.session_of_entry(seq) {
-                Ok(_) if self.settings.dry_run && approves(&decide) => {
-                    drop(reply.send(Err(dry())));
-                }
                 Ok(session) => self.tell(&session, |_| Word::Decide(seq, decide, reply)),
                 Err(failure) => drop(reply.send(Err(failure))),
             },
@@ -169,7 +186,7 @@ impl House {
             Ask::Workflows(reply) => drop(reply.send(self.workflows())),
             Ask::Workflow(seq, reply) => drop(reply.send(self.workflow(seq))),
             Ask::Do(seq, verb, reply) => {
-                let ledger = Arc::clone(&self.ledger);
+                let (ledger, board) = (Arc::clone(&self.ledger), Arc::clone(&self.board));
                 match self.session_of_workflow(seq) {
                     Ok(session) => {
                         // The session answers when it has acted; the view is read then.
@@ -177,7 +194,7 @@ impl House {
                         self.tell(&session, |_| Word::Do(verb, done));
                         thread::spawn(move || {
                             let acted = acted.blocking_recv().unwrap_or_else(|_| Err(away()));
-                            let view = acted.and_then(|()| view_of(&ledger, seq));
+                            let view = acted.and_then(|()| view_of(&ledger, &board, seq));
                             let _ = reply.send(view);
                         });
                     }
@@ -196,10 +213,26 @@ impl House {
             },
             Ask::Settings(reply) => drop(reply.send(Ok(self.settings.clone()))),
             Ask::Choose(settings, reply) => drop(reply.send(self.choose(settings))),
+            Ask::Tidy => self.tidy(),
             Ask::Usage(reply) => {
                 // No provider reports any yet.
                 drop(reply.send(Ok(Usage { input: 0, output: 0, cost: None })));
             }
+        }
+    }
+
+    /// Ends the sessions whose plugin has not been heard of for long: what they hold of a place is
+    /// told again when it comes back, and their workflows go on then.
+    fn tidy(&mut self) {
+        let is_left = |session: &SessionId, _: &mut Session| {
+            self.board.seat(session).is_none_or(|seat| seat.silence() >= self.closing)
+        };
+        let left: Vec<(SessionId, Session)> = self.sessions.extract_if(is_left).collect();
+        for (name, session) in left {
+            self.board.leave(&name);
+            drop(session.words);
+            // It lets go of its workflow before anybody else can take it. One that panicked has.
+            let _ = session.thread.join();
         }
     }
 
@@ -271,14 +304,14 @@ impl House {
         self.epoch = (now as u64).max(self.epoch + 1);
         let session = hello.session.clone();
         let place = StudioPlace { session: session.clone(), place: hello.place };
-        self.board.sit(&session, self.epoch, Secret::of(&token));
+        let seat = self.board.sit(&session, self.epoch, Secret::of(&token));
         let cursor = self.board.head();
         match self.sessions.get_mut(&session) {
             Some(known) => {
                 known.place = place.clone();
                 let _ = known.words.send(Word::Hello(place));
             }
-            None => self.begin(place).map_err(|error| internal(&error))?,
+            None => self.begin(&seat, place).map_err(|error| internal(&error))?,
         }
         Ok(Welcome {
             protocol: PROTOCOL,
@@ -289,16 +322,20 @@ impl House {
         })
     }
 
-    fn begin(&mut self, place: StudioPlace) -> std::io::Result<()> {
+    fn begin(&mut self, seat: &Arc<Seat>, place: StudioPlace) -> std::io::Result<()> {
         let (words, heard) = channel();
-        let (ledger, board) = (Arc::clone(&self.ledger), Arc::clone(&self.board));
-        let given = place.clone();
-        thread::Builder::new().stack_size(STACK).name("session".to_owned()).spawn(move || {
-            if let Some(live) = Live::new(&ledger, board, given) {
-                live.run(&heard);
-            }
-        })?;
-        self.sessions.insert(place.session.clone(), Session { words, place });
+        let live = Live::new(
+            Arc::clone(&self.ledger),
+            Arc::clone(&self.board),
+            Arc::clone(seat),
+            place.clone(),
+            Arc::clone(&self.dry_run),
+        );
+        let live = Arc::new(Mutex::new(live));
+        seat.decided_by(Arc::new(AtOnce::new(&live, &words)));
+        let session = thread::Builder::new().stack_size(STACK).name("session".to_owned());
+        let thread = session.spawn(move || Live::run(&live, &heard))?;
+        self.sessions.insert(place.session.clone(), Session { words, thread, place });
         Ok(())
     }
 
@@ -312,7 +349,7 @@ impl House {
                 session: session.clone(),
                 epoch: seat.epoch(),
                 place: known.place.place.clone(),
-                connected: seat.silence().is_some_and(|seconds| seconds < 30),
+                connected: seat.silence() < AWAY,
                 instances: size.0,
                 version: size.1,
             })
@@ -356,7 +393,7 @@ impl House {
         ];
         settled::input(&self.ledger, &self.board, seq, inputs).map_err(|error| broken(&error))?;
         drop(lease);
-        view_of(&self.ledger, seq)
+        view_of(&self.ledger, &self.board, seq)
     }
 
     fn session_of_workflow(&self, seq: Seq) -> Result<SessionId, Failure> {
@@ -395,12 +432,12 @@ impl House {
 
     fn workflows(&self) -> Result<Workflows, Failure> {
         let started = self.started()?.into_iter().filter(|it| !is_checkpoint(it));
-        let workflows = started.map(|record| view_of(&self.ledger, record.seq));
+        let workflows = started.map(|record| view_of(&self.ledger, &self.board, record.seq));
         Ok(Workflows { workflows: workflows.collect::<Result<_, _>>()? })
     }
 
     fn workflow(&self, seq: Seq) -> Result<WorkflowView, Failure> {
-        view_of(&self.ledger, seq)
+        view_of(&self.ledger, &self.board, seq)
     }
 
     fn checkpoints(&self) -> Result<Checkpoints, Failure> {
@@ -446,24 +483,13 @@ impl House {
             ));
         }
         self.settings = Settings { models, ..settings };
+        self.dry_run.store(self.settings.dry_run, Ordering::Relaxed);
         keep_settings(&self.home, &self.settings).map_err(|error| {
             let message = format!("The settings cannot be kept: {error}.");
             failed(FailureKind::Internal, message, "They hold until Vector ends.")
         })?;
         Ok(self.settings.clone())
     }
-}
-
-fn approves(decide: &scene_schemas::api::Decide) -> bool {
-    matches!(decide.decision, scene_schemas::api::Decision::Approve { .. })
-}
-
-fn dry() -> Failure {
-    failed(
-        FailureKind::Settled,
-        "Dry run is on: proposals are shown and never applied.",
-        "Switch it off in the settings, and approve again.",
-    )
 }
 
 fn away() -> Failure {
@@ -514,14 +540,19 @@ fn state_of(ledger: &Ledger, workflow: Seq) -> Result<State, Failure> {
     settled::read(ledger, workflow).map_err(|error| broken(&error))
 }
 
-fn view_of(ledger: &Ledger, seq: Seq) -> Result<WorkflowView, Failure> {
+fn view_of(ledger: &Ledger, board: &Board, seq: Seq) -> Result<WorkflowView, Failure> {
     let state = state_of(ledger, seq)?;
     let workflow = state.workflow(seq).ok_or_else(|| missing(seq))?;
     let is_waiting = workflow.proposals().any(|(_, it)| it.status == Status::Waiting);
-    let state = match workflow.finished {
-        Some(_) => WorkflowState::Finished,
-        None if is_waiting => WorkflowState::Waiting,
-        None => WorkflowState::Working,
+    let open = workflow.place.open();
+    let seat = open.map(|open| board.seat(&open.session));
+    let state = match (workflow.finished, seat) {
+        (Some(_), _) => WorkflowState::Finished,
+        (None, Some(None)) => WorkflowState::Away,
+        (None, Some(Some(seat))) if seat.silence() > AWAY => WorkflowState::Away,
+        (None, Some(Some(seat))) if seat.is_stopped() => WorkflowState::Stopped,
+        (None, _) if is_waiting => WorkflowState::Waiting,
+        (None, _) => WorkflowState::Working,
     };
     Ok(WorkflowView {
         seq,

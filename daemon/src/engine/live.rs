@@ -1,11 +1,15 @@
-//! A session at work: one thread for each open place, which alone touches its mirror.
+//! A session at work: what is known of one open place, and the workflow in it.
 //!
 //! It hears what the plugin says, what a person asks and decides, and works until somebody else is
-//! due. What there is to do for the plugin, and what has happened, it puts on the board.
+//! due. What there is to do for the plugin, and what has happened, it puts on the board. It has a
+//! thread of its own, with a large stack, for all that may take long. A decision need not wait for
+//! that thread: while it rests, whoever brings the decision takes it, and Studio is told at once.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::mpsc::Receiver;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, Mutex};
 
 use scene_schemas::api::{
     ApplyAck, ApplyTaken, Chat, Decide, Decided, Decision, Event, EventRecord, Failure,
@@ -23,7 +27,7 @@ use crate::core::scene::{Scene, count};
 use crate::core::workflow::{Input, Status, Workflow, events};
 use crate::ledger::Ledger;
 use crate::providers::Provider;
-use crate::server::{Board, Reply, Seat, Verb, failed};
+use crate::server::{Board, Decides, Reply, Seat, Verb, failed};
 use crate::targets::studio::{Studio, recorded};
 
 /// What a session is told.
@@ -43,17 +47,57 @@ pub(super) enum Word {
     /// A person wants to go back to a checkpoint.
     Restore(Seq, Reply<Started>),
     /// How large the mirror is: instances, and the version.
-    Size(std::sync::mpsc::Sender<(u32, u64)>),
+    Size(Sender<(u32, u64)>),
+    /// Something was decided, and there is more to do.
+    GoOn,
+}
+
+/// More commands than this are not made ready while somebody's request waits.
+const MAX_AT_ONCE: usize = 1_000;
+
+/// The way to a session for whoever brings a decision.
+pub(super) struct AtOnce {
+    live: Arc<Mutex<Live>>,
+    words: Sender<Word>,
+}
+
+impl AtOnce {
+    pub(super) fn new(live: &Arc<Mutex<Live>>, words: &Sender<Word>) -> Self {
+        Self { live: Arc::clone(live), words: words.clone() }
+    }
+}
+
+impl fmt::Debug for AtOnce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AtOnce")
+    }
+}
+
+impl Decides for AtOnce {
+    fn decide(&self, seq: Seq, decide: &Decide) -> Option<Result<Decided, Failure>> {
+        let mut live = self.live.try_lock().ok()?;
+        if !live.is_short(seq, &decide.decision) {
+            return None;
+        }
+        let decided = live.decide(seq, decide);
+        if live.engine.as_ref().is_some_and(Engine::is_acting) {
+            live.go_on();
+        } else {
+            // A thread that has ended is missed by whoever says something next.
+            let _ = self.words.send(Word::GoOn);
+        }
+        Some(decided)
+    }
 }
 
 /// A session.
-pub(super) struct Live<'l> {
-    ledger: &'l Ledger,
+pub(super) struct Live {
+    ledger: Arc<Ledger>,
     board: Arc<Board>,
     seat: Arc<Seat>,
     session: SessionId,
     /// The workflow at work.
-    engine: Option<Engine<'l>>,
+    engine: Option<Engine>,
     /// What it works with, while there is none.
     idle: Option<(Studio, Scene)>,
     version: u64,
@@ -63,15 +107,23 @@ pub(super) struct Live<'l> {
     moment: Option<ThinkingPhase>,
     /// How much was asked when that was last said.
     asked: usize,
+    /// Whether nothing is to be approved.
+    dry_run: Arc<AtomicBool>,
 }
 
-impl<'l> Live<'l> {
+impl Live {
     /// A session of a place of which nothing is known yet.
-    pub(super) fn new(ledger: &'l Ledger, board: Arc<Board>, place: StudioPlace) -> Option<Self> {
+    pub(super) fn new(
+        ledger: Arc<Ledger>,
+        board: Arc<Board>,
+        seat: Arc<Seat>,
+        place: StudioPlace,
+        dry_run: Arc<AtomicBool>,
+    ) -> Self {
         let session = place.session.clone();
-        Some(Self {
+        Self {
             ledger,
-            seat: board.seat(&session)?,
+            seat,
             board,
             session,
             engine: None,
@@ -80,19 +132,28 @@ impl<'l> Live<'l> {
             stopped: false,
             moment: None,
             asked: 0,
-        })
-    }
-
-    /// Works until nobody speaks any more.
-    pub(super) fn run(mut self, words: &Receiver<Word>) {
-        self.resume();
-        self.go_on();
-        while let Ok(word) = words.recv() {
-            self.hear(word);
+            dry_run,
         }
     }
 
-    fn listener(&self) -> Listener<'l> {
+    /// Works until nobody speaks any more.
+    pub(super) fn run(live: &Mutex<Self>, words: &Receiver<Word>) {
+        // Who panicked leaves a session that is lost, and the next hello begins it anew.
+        let Ok(()) = live.lock().map(|mut live| {
+            live.resume();
+            live.go_on();
+        }) else {
+            return;
+        };
+        while let Ok(word) = words.recv() {
+            let Ok(mut live) = live.lock() else {
+                return;
+            };
+            live.hear(word);
+        }
+    }
+
+    fn listener(&self) -> Listener {
         let (board, session) = (Arc::clone(&self.board), self.session.clone());
         Box::new(move |record: &Record| {
             // What is approved comes with its work.
@@ -109,11 +170,11 @@ impl<'l> Live<'l> {
         })
     }
 
-    /// Says something of the moment.
+    /// Says something of the moment, to those whom [`Self::post`] wakes.
     fn mention(&self, event: Event) {
         let workflow = self.engine.as_ref().map_or(Seq(0), Engine::seq);
         let record = EventRecord { seq: workflow, at: 0, workflow, event };
-        self.board.publish(Some(&self.session), record, true);
+        self.board.note(Some(&self.session), record, true);
     }
 
     /// Goes on with what an earlier epoch or process left.
@@ -134,7 +195,7 @@ impl<'l> Live<'l> {
             };
             if let Some(opened) = self.idle.take() {
                 let listener = self.listener();
-                match Engine::resume_open(self.ledger, lease, opened, driver, listener) {
+                match Engine::resume_open(&self.ledger, lease, opened, driver, listener) {
                     Ok(engine) => self.engine = Some(engine),
                     Err(error) => self.went_wrong(&error),
                 }
@@ -168,18 +229,19 @@ impl<'l> Live<'l> {
                 let call =
                     Call { tool: RESTORE.to_owned(), args: json!({ "checkpoint": checkpoint }) };
                 // A call that cannot be written down is missed when the engine works.
-                let begin = |engine: &mut Engine<'_>| drop(engine.call(vec![call]));
+                let begin = |engine: &mut Engine| drop(engine.call(vec![call]));
                 let started = self.start(&goal, Driver::Calls, Mode::Confirm, begin);
                 let _ = reply.send(started);
             }
             Word::Decide(seq, decide, reply) => {
-                let decided = self.decide(seq, decide);
+                let decided = self.decide(seq, &decide);
                 let _ = reply.send(decided);
             }
             Word::Do(verb, reply) => {
                 let done = self.act(verb);
                 let _ = reply.send(done);
             }
+            Word::GoOn => {}
             Word::Size(reply) => {
                 let _ = reply.send((self.scene_now().mirrored(), self.version));
                 return;
@@ -254,7 +316,7 @@ impl<'l> Live<'l> {
         }
         let again = matches!(part, ScenePart::Redone { .. });
         let input = Input::Undone { proposal, again };
-        Ok(settled::input(self.ledger, &self.board, record.workflow, [input])?)
+        Ok(settled::input(&self.ledger, &self.board, record.workflow, [input])?)
     }
 
     /// Nothing of the place is known any more.
@@ -281,7 +343,7 @@ impl<'l> Live<'l> {
         goal: &str,
         driver: Driver,
         mode: Mode,
-        begin: impl FnOnce(&mut Engine<'l>),
+        begin: impl FnOnce(&mut Engine),
     ) -> Result<Started, Failure> {
         if goal.trim().is_empty() {
             let hint = "Say what is to be done.";
@@ -299,7 +361,7 @@ impl<'l> Live<'l> {
         };
         let place = opened.0.place().clone();
         let opened = (super::Target::Open(opened.0), opened.1);
-        match Engine::start(self.ledger, opened, goal, driver, mode, self.listener()) {
+        match Engine::start(&self.ledger, opened, goal, driver, mode, self.listener()) {
             Ok(mut engine) => {
                 begin(&mut engine);
                 let workflow = engine.seq();
@@ -314,7 +376,16 @@ impl<'l> Live<'l> {
         }
     }
 
-    fn decide(&mut self, seq: Seq, decide: Decide) -> Result<Decided, Failure> {
+    /// Whether a decision takes no longer than a request may.
+    fn is_short(&self, seq: Seq, decision: &Decision) -> bool {
+        let pending =
+            self.engine.as_ref().and_then(Engine::workflow).and_then(|it| it.proposal(seq));
+        let is_small = pending.is_some_and(|it| it.proposal.commands.len() <= MAX_AT_ONCE);
+        // A part is planned anew, and a plan may read whole scripts.
+        is_small && !matches!(decision, Decision::Take { .. })
+    }
+
+    fn decide(&mut self, seq: Seq, decide: &Decide) -> Result<Decided, Failure> {
         let gone = || {
             let message = format!("Proposal {seq} does not wait for a decision in this place.");
             failed(FailureKind::Settled, message, "Look at what became of it.")
@@ -328,17 +399,25 @@ impl<'l> Live<'l> {
                 "Look at it again, and decide then.",
             ));
         }
-        let proposal = pending.proposal.clone();
-        let stands = match decide.decision {
+        let stands = match &decide.decision {
+            Decision::Approve { .. } if self.dry_run.load(Ordering::Relaxed) => {
+                return Err(failed(
+                    FailureKind::Settled,
+                    "Dry run is on: proposals are shown and never applied.",
+                    "Switch it off in the settings, and approve again.",
+                ));
+            }
             Decision::Approve { twice } => {
-                engine.approve(seq, Approver::Person, twice).map(|()| seq)
+                engine.approve(seq, Approver::Person, *twice).map(|()| seq)
             }
             Decision::Reject { reason } => {
+                let reason = reason.clone();
                 engine.input(Input::Reject { proposal: seq, reason }).map(|_| seq)
             }
             Decision::Take { parts } => {
+                let proposal = pending.proposal.clone();
                 let keep = |at: usize| parts.contains(&Part::Command { command: at as u32 });
-                let texts = taken(&units(&proposal), &parts);
+                let texts = taken(&units(&proposal), parts);
                 engine.revise(seq, |draft| draft_again(draft, &proposal, keep, &texts))
             }
         };
@@ -435,7 +514,7 @@ impl<'l> Live<'l> {
         };
         // Also while one is being told: it may never end.
         let need = (!self.scene_now().is_whole()).then_some(Need::Snapshot);
-        self.seat.set(studio.map_or(&[], Studio::work), need);
+        self.seat.set(studio.map_or(&[], Studio::work), need, self.stopped);
         self.board.wake(Some(&self.session));
     }
 }

@@ -3,6 +3,8 @@
 //! The place may change at any time. What is heard goes below what is on trial: that is taken back,
 //! the mirror takes what was heard, and the trial is done again; what no longer fits is planned again.
 
+use std::sync::Arc;
+
 use scene_schemas::api::{Acted, Answer, ApplyOutcome, ScenePart, Wanted, WantedProperties};
 use scene_schemas::entry::{Entry, Seq};
 use scene_schemas::proposal::{Ack, Proposal};
@@ -33,15 +35,15 @@ pub(super) struct Questions {
     untried: Vec<Seq>,
 }
 
-impl Engine<'_> {
+impl Engine {
     /// Goes on with a workflow of an open place that another process, or another epoch, left behind.
-    pub fn resume_open<'l>(
-        ledger: &'l Ledger,
+    pub fn resume_open(
+        ledger: &Arc<Ledger>,
         lease: Lease,
         opened: (Studio, Scene),
         driver: Driver,
-        listener: Listener<'l>,
-    ) -> Result<Engine<'l>, EngineError> {
+        listener: Listener,
+    ) -> Result<Engine, EngineError> {
         let mut state = State::default();
         for record in ledger.workflow(lease.workflow())? {
             state.apply(&record);
@@ -89,7 +91,7 @@ impl Engine<'_> {
             return false;
         };
         // What stands on something that is being done can be tried when it is.
-        if self.is_acting(studio) || studio.is_asked() || !self.scene.is_whole() {
+        if self.is_acting() || studio.is_asked() || !self.scene.is_whole() {
             return true;
         }
         if self.questions.untried.is_empty() {
@@ -102,7 +104,10 @@ impl Engine<'_> {
     }
 
     /// Whether Studio was given a proposal that it has not acknowledged.
-    fn is_acting(&self, studio: &Studio) -> bool {
+    pub(super) fn is_acting(&self) -> bool {
+        let Some(studio) = self.studio() else {
+            return false;
+        };
         let applying = |status: &Status| matches!(status, Status::Applying(_));
         let mut pending = self.workflow().into_iter().flat_map(Workflow::proposals);
         pending.any(|(seq, it)| applying(&it.status) && studio.is_handed_out(seq))

@@ -1,6 +1,7 @@
 //! What a stopped process left behind in a place: finished where it was approved, and said.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Entry, FilePlace, Finish, Place, Seq};
@@ -13,7 +14,7 @@ use crate::targets::place::{self, PlaceFile};
 /// Settles the workflows that a stopped process left unfinished in a place file. A replacement of the
 /// file that had happened is noted; what was approved and not done is done, while the file is what it
 /// was; what nobody decided is withdrawn. Answers a sentence for each that mattered.
-pub fn recover(ledger: &Ledger, file: &Path) -> Result<Vec<String>, EngineError> {
+pub fn recover(ledger: &Arc<Ledger>, file: &Path) -> Result<Vec<String>, EngineError> {
     let mut notices = Vec::new();
     let Ok(file) = place::real(file) else {
         return Ok(notices);
@@ -34,7 +35,7 @@ pub fn recover(ledger: &Ledger, file: &Path) -> Result<Vec<String>, EngineError>
     Ok(notices)
 }
 
-fn settle(ledger: &Ledger, lease: Lease) -> Result<Vec<String>, EngineError> {
+fn settle(ledger: &Arc<Ledger>, lease: Lease) -> Result<Vec<String>, EngineError> {
     let seq = lease.workflow();
     let mut state = State::default();
     for record in ledger.workflow(seq)? {
@@ -58,7 +59,7 @@ fn settle(ledger: &Ledger, lease: Lease) -> Result<Vec<String>, EngineError> {
             return Ok(vec![format!("Workflow {seq} was stopped and cannot go on: {error}.")]);
         }
     };
-    let listener: Listener<'_> = Box::new(|_| {});
+    let listener: Listener = Box::new(|_| {});
     let mut engine = Engine::resume(ledger, lease, state, opened, Driver::Calls, listener);
     let mut notices = engine.settle_replaced()?;
     notices.extend(engine.settle_approved(&base, replaced.as_ref())?);
@@ -84,7 +85,7 @@ fn to_replace(workflow: &Workflow, place: &FilePlace) -> Option<Fingerprint> {
     }
 }
 
-impl Engine<'_> {
+impl Engine {
     /// Notes what had been done when the process stopped: the file is what it was to become.
     fn settle_replaced(&mut self) -> Result<Vec<String>, EngineError> {
         let now = self.file().and_then(|file| place::hash(file.output()).ok());

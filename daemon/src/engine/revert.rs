@@ -18,7 +18,7 @@ use crate::core::workflow::{State, Status, Workflow};
 use crate::ledger::Ledger;
 use crate::targets::place::{PlaceFile, WayBack};
 
-impl Engine<'_> {
+impl Engine {
     /// Plans the way back from an applied proposal.
     pub(super) fn plan_revert(
         &mut self,
@@ -31,7 +31,7 @@ impl Engine<'_> {
                 "`proposal` is the position of a proposal; `vector log` lists them."
             ));
         };
-        let (title, ack) = match applied(self.ledger, seq)? {
+        let (title, ack) = match applied(&self.ledger, seq)? {
             Ok(found) => found,
             Err(refusal) => return Ok(Err(refusal)),
         };
@@ -63,7 +63,7 @@ impl Engine<'_> {
     }
 }
 
-impl Engine<'_> {
+impl Engine {
     /// Plans the way back to a checkpoint of an open place: all that was applied in it since, newest
     /// first, as one proposal.
     pub(super) fn plan_restore(
@@ -76,7 +76,7 @@ impl Engine<'_> {
         let Some((checkpoint, studio)) = checkpoint.zip(self.studio()) else {
             return Ok(refuse!("`checkpoint` is the position of a checkpoint of this open place."));
         };
-        let since = applied_since(self.ledger, checkpoint, &studio.place().session)?;
+        let since = applied_since(&self.ledger, checkpoint, &studio.place().session)?;
         if since.is_empty() {
             return Ok(refuse!("Nothing was applied since checkpoint {checkpoint}."));
         }

@@ -121,9 +121,9 @@ pub enum LedgerError {
         /// The lease's file.
         file: PathBuf,
     },
-    /// The thread that writes is gone.
+    /// Whoever wrote this for others did not come to an end.
     #[error(
-        "The ledger {} is no longer written to, because its writer stopped. Run Vector again; what was acknowledged is safe.",
+        "The ledger {} was not written to, because Vector failed while it wrote. Run Vector again; what was acknowledged is safe.",
         file.display()
     )]
     Stopped {

@@ -11,7 +11,7 @@
 //! # Layout
 //!
 //! - `schema`: the tables, and how a connection is opened;
-//! - `writer`: the one thread that writes, many batches to a commit;
+//! - `writer`: one writes at a time, many batches to a commit;
 //! - `blobs`: large texts and removed subtrees, by their hash;
 //! - `lease`: which process works on a workflow;
 //! - `error`: what can go wrong, in the person's words.
@@ -49,7 +49,7 @@ const RECORDS: &str = "SELECT e.seq, e.at, e.workflow, e.body, e.blob, b.packed,
 const UNFINISHED: &str = "WHERE e.kind = 'started' AND NOT EXISTS (SELECT 1 FROM entries f \
                           WHERE f.kind = 'finished' AND f.workflow = e.seq) ORDER BY e.seq";
 
-/// An open ledger. It is shared by reference or `Arc` among threads; dropping it ends its writer.
+/// An open ledger. It is shared by reference or `Arc` among threads.
 #[derive(Debug)]
 pub struct Ledger {
     file: PathBuf,
@@ -85,7 +85,7 @@ impl Ledger {
     /// A ledger that writes through this connection.
     fn over(file: PathBuf, leases: Leases, writer: Connection) -> Result<Self, LedgerError> {
         let reader = Mutex::new(schema::reader(&file)?);
-        let writer = Writer::start(file.clone(), writer)?;
+        let writer = Writer::new(file.clone(), writer);
         Ok(Self { file, leases, writer, reader })
     }
 

@@ -1,12 +1,13 @@
-//! The one thread that writes: it gathers what is queued and commits it together.
+//! One writes at a time, and commits what others have queued meanwhile.
 //!
 //! A commit waits for the disk, and the wait is the same for one batch and for a hundred, so those
-//! that arrive during one commit share the next. Encoding, hashing and packing are done by the
-//! callers, before they queue. What entries mean is not known here.
+//! that arrive during one commit share the next. Whoever comes first to the connection writes for
+//! all who wait; nobody has to wake a thread that only writes. Encoding, hashing and packing are
+//! done by the callers, before they queue. What entries mean is not known here.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
@@ -51,10 +52,20 @@ pub(super) struct Receipt {
     pub(super) workflow: Seq,
 }
 
+/// What became of a batch, once somebody has written it.
+type Outcome = Arc<OnceLock<Result<Receipt, LedgerError>>>;
+
 #[derive(Debug)]
 struct Job {
     batch: Prepared,
-    reply: SyncSender<Result<Receipt, LedgerError>>,
+    outcome: Outcome,
+}
+
+impl Job {
+    fn settle(self, outcome: Result<Receipt, LedgerError>) {
+        // Whoever takes a job settles it once.
+        let _ = self.outcome.set(outcome);
+    }
 }
 
 impl Prepared {
@@ -149,56 +160,54 @@ fn unreadable(error: serde_json::Error) -> LedgerError {
     LedgerError::malformed(format!("an entry could not be read again ({error})"))
 }
 
-/// The way to the thread.
+/// The connection that writes, and what waits for it.
 #[derive(Debug)]
 pub(super) struct Writer {
     file: PathBuf,
-    queue: Option<Sender<Job>>,
-    thread: Option<JoinHandle<()>>,
+    conn: Mutex<Connection>,
+    queue: Mutex<VecDeque<Job>>,
+}
+
+/// Who panicked has left no state behind: a transaction that was not committed is rolled back.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Writer {
-    pub(super) fn start(file: PathBuf, conn: Connection) -> Result<Self, LedgerError> {
-        let (queue, jobs) = channel();
-        let name = file.clone();
-        let thread = thread::Builder::new()
-            .name("ledger".to_owned())
-            .spawn(move || run(&name, conn, &jobs))
-            .map_err(LedgerError::unusable(&file))?;
-        Ok(Self { file, queue: Some(queue), thread: Some(thread) })
+    pub(super) fn new(file: PathBuf, conn: Connection) -> Self {
+        Self { file, conn: Mutex::new(conn), queue: Mutex::default() }
     }
 
     /// Queue a batch and wait until it is durable.
     pub(super) fn write(&self, batch: Prepared) -> Result<Receipt, LedgerError> {
-        let stopped = || LedgerError::Stopped { file: self.file.clone() };
-        let (reply, answer) = sync_channel(1);
-        let queue = self.queue.as_ref().ok_or_else(stopped)?;
-        queue.send(Job { batch, reply }).map_err(|_| stopped())?;
-        answer.recv().map_err(|_| stopped())?
-    }
-}
-
-impl Drop for Writer {
-    fn drop(&mut self) {
-        // The thread ends once the queue is closed and empty.
-        drop(self.queue.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+        let mut outcome = Outcome::default();
+        lock(&self.queue).push_back(Job { batch, outcome: Arc::clone(&outcome) });
+        let mut conn = lock(&self.conn);
+        loop {
+            // Who held the connection before may have written this as well.
+            outcome = match Arc::try_unwrap(outcome).map(OnceLock::into_inner) {
+                Ok(Some(settled)) => return settled,
+                // Its writer panicked over it.
+                Ok(None) => return Err(LedgerError::Stopped { file: self.file.clone() }),
+                Err(still_queued) => still_queued,
+            };
+            settle(&self.file, &mut conn, self.next_group());
         }
     }
-}
 
-fn run(file: &Path, mut conn: Connection, jobs: &Receiver<Job>) {
-    while let Ok(job) = jobs.recv() {
-        let (mut rows, mut bytes) = (job.batch.rows.len(), job.batch.bytes());
-        let mut group = vec![job];
-        while rows < GROUP_ROWS && bytes < GROUP_BYTES {
-            let Ok(job) = jobs.try_recv() else { break };
+    /// The batches that share the next commit.
+    fn next_group(&self) -> Vec<Job> {
+        let mut queue = lock(&self.queue);
+        let (mut rows, mut bytes, mut group) = (0, 0, Vec::new());
+        while rows < GROUP_ROWS
+            && bytes < GROUP_BYTES
+            && let Some(job) = queue.pop_front()
+        {
             rows += job.batch.rows.len();
             bytes += job.batch.bytes();
             group.push(job);
         }
-        settle(file, &mut conn, group);
+        group
     }
 }
 
@@ -207,21 +216,18 @@ fn settle(file: &Path, conn: &mut Connection, group: Vec<Job>) {
     match write(file, conn, group.iter().map(|job| &job.batch)) {
         Ok(receipts) => {
             for (job, receipt) in group.into_iter().zip(receipts) {
-                // A caller that is gone does not need to know.
-                let _ = job.reply.send(Ok(receipt));
+                job.settle(Ok(receipt));
             }
         }
         // No batch's fault, and each would wait just as long alone.
         Err(LedgerError::Locked { file }) => {
             for job in group {
                 let file = file.clone();
-                let _ = job.reply.send(Err(LedgerError::Locked { file }));
+                job.settle(Err(LedgerError::Locked { file }));
             }
         }
         Err(error) => match <[Job; 1]>::try_from(group) {
-            Ok([job]) => {
-                let _ = job.reply.send(Err(error));
-            }
+            Ok([job]) => job.settle(Err(error)),
             Err(group) => {
                 for job in group {
                     settle(file, conn, vec![job]);
@@ -241,7 +247,10 @@ fn write<'a>(
     // position stays the next.
     let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
     let next = "SELECT coalesce(max(seq), 0) + 1 FROM entries";
-    let mut next: i64 = tx.query_row(next, [], |row| row.get(0)).map_err(failed)?;
+    let mut next: i64 = tx
+        .prepare_cached(next)
+        .and_then(|mut next| next.query_row([], |row| row.get(0)))
+        .map_err(failed)?;
     let mut receipts = Vec::new();
     for batch in batches {
         if let Some(workflow) = batch.workflow
@@ -328,15 +337,14 @@ mod tests {
         let (group, answers): (Vec<Job>, Vec<_>) = [1, 77, 1, 78, 1]
             .into_iter()
             .map(|workflow| {
-                let (reply, answer) = sync_channel(1);
-                let batch = said(workflow);
-                (Job { batch, reply }, answer)
+                let outcome = Outcome::default();
+                (Job { batch: said(workflow), outcome: Arc::clone(&outcome) }, outcome)
             })
             .unzip();
         settle(&file, &mut conn, group);
         let said: Vec<String> = answers
             .iter()
-            .map(|answer| match answer.recv().unwrap() {
+            .map(|outcome| match outcome.get().unwrap() {
                 Ok(receipt) => receipt.first.to_string(),
                 Err(error) => error.to_string(),
             })

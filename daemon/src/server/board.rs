@@ -5,9 +5,11 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use scene_schemas::api::{Event, EventRecord, Need, Poll, Polled, SessionId, StreamPage, Work};
+use scene_schemas::api::{
+    Decide, Decided, Event, EventRecord, Failure, Need, Poll, Polled, SessionId, StreamPage, Work,
+};
 use scene_schemas::entry::Seq;
 use tokio::sync::watch;
 
@@ -43,10 +45,17 @@ struct Logged {
     record: EventRecord,
 }
 
+/// Who can take a decision while the request that brings it waits.
+pub trait Decides: std::fmt::Debug + Send + Sync {
+    /// Takes a decision; none where that may take long, and the desk is to be asked.
+    fn decide(&self, seq: Seq, decide: &Decide) -> Option<Result<Decided, Failure>>;
+}
+
 /// A session: what waits for its plugin.
 #[derive(Debug)]
 pub struct Seat {
     state: Mutex<SeatState>,
+    decides: Mutex<Option<Arc<dyn Decides>>>,
     wake: watch::Sender<u64>,
 }
 
@@ -56,7 +65,8 @@ struct SeatState {
     token: Secret,
     work: Vec<Work>,
     need: Option<Need>,
-    polled: Option<Instant>,
+    stopped: bool,
+    polled: Instant,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -101,17 +111,27 @@ impl Board {
                 token,
                 work: Vec::new(),
                 need: Some(Need::Snapshot),
-                polled: Some(Instant::now()),
+                stopped: false,
+                polled: Instant::now(),
             };
         let mut seats = self.seats.write().unwrap_or_else(PoisonError::into_inner);
         let seat = seats.entry(session.clone());
         let seat = seat.or_insert_with(|| {
             let state = Mutex::new(state.clone());
-            Arc::new(Seat { state, wake: watch::Sender::new(0) })
+            Arc::new(Seat { state, decides: Mutex::default(), wake: watch::Sender::new(0) })
         });
         *lock(&seat.state) = state;
         seat.wake.send_modify(|n| *n += 1);
         Arc::clone(seat)
+    }
+
+    /// Clears the seat of a session whose plugin is gone; it says hello when it comes back.
+    pub fn leave(&self, session: &SessionId) {
+        let mut seats = self.seats.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(seat) = seats.remove(session) {
+            // Who decides holds the session, and the session its seat.
+            *lock(&seat.decides) = None;
+        }
     }
 
     /// Says what has happened, and wakes those who wait for it.
@@ -147,6 +167,13 @@ impl Board {
         let log = lock(&self.log);
         let is_it = |it: &&Logged| matches!(it.record.event, Event::ProposalMapped { proposal, .. } if proposal == wanted);
         log.events.iter().rev().find(is_it)?.session.clone()
+    }
+
+    /// Takes a decision at once; none where the desk is to be asked.
+    pub(super) fn decide(&self, seq: Seq, decide: &Decide) -> Option<Result<Decided, Failure>> {
+        let seat = self.seat(&self.session_of_proposal(seq)?)?;
+        let decides = lock(&seat.decides).clone();
+        decides?.decide(seq, decide)
     }
 
     /// The cursor before the events of an entry.
@@ -198,18 +225,30 @@ impl Seat {
         lock(&self.state).epoch
     }
 
-    /// How long ago its plugin was heard of, in seconds.
-    pub fn silence(&self) -> Option<u64> {
-        lock(&self.state).polled.map(|at| at.elapsed().as_secs())
+    /// Names who takes decisions upon what is proposed in this session.
+    pub fn decided_by(&self, decides: Arc<dyn Decides>) {
+        *lock(&self.decides) = Some(decides);
     }
 
-    /// Says what there is to do; whoever says so wakes those who wait for it.
-    pub fn set(&self, work: &[Work], need: Option<Need>) {
+    /// How long ago its plugin was heard of.
+    pub fn silence(&self) -> Duration {
+        lock(&self.state).polled.elapsed()
+    }
+
+    /// Whether its workflow went wrong and has to be tried again.
+    pub fn is_stopped(&self) -> bool {
+        lock(&self.state).stopped
+    }
+
+    /// Says what there is to do, or that something went wrong; whoever says so wakes those who wait
+    /// for it.
+    pub fn set(&self, work: &[Work], need: Option<Need>, stopped: bool) {
         let mut state = lock(&self.state);
         if state.work != work {
             state.work = work.to_vec();
         }
         state.need = need;
+        state.stopped = stopped;
     }
 
     fn wake(&self) {
@@ -224,7 +263,7 @@ impl Seat {
     pub(super) fn polled(&self, board: &Board, session: &SessionId, poll: &Poll) -> (Polled, bool) {
         let page = board.page(poll.cursor, Some(session));
         let mut state = lock(&self.state);
-        state.polled = Some(Instant::now());
+        state.polled = Instant::now();
         let is_new = |work: &&Work| {
             let (Work::Tell { number, .. }
             | Work::Apply { apply: scene_schemas::api::Apply { number, .. } }) = work;

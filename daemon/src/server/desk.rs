@@ -1,5 +1,7 @@
 //! The desk: where the server hands over what somebody wants, and waits for the answer.
 
+use std::time::Duration;
+
 use scene_schemas::api::{
     ApplyAck, ApplyTaken, Chat, Checkpoint, Checkpoints, Decide, Decided, Failure, FailureKind,
     Hello, MakeCheckpoint, Pair, Paired, ProposalView, Proposals, SceneTaken, SceneUpdate,
@@ -9,6 +11,9 @@ use scene_schemas::entry::Seq;
 use tokio::sync::{mpsc, oneshot};
 
 use super::failure::failed;
+
+/// How often what nobody uses is closed.
+const TIDIED: Duration = Duration::from_mins(1);
 
 /// Where an answer goes. Nobody minds when nobody waits for it any more.
 pub type Reply<T> = oneshot::Sender<Result<T, Failure>>;
@@ -65,6 +70,8 @@ pub enum Ask {
     Choose(Settings, Reply<Settings>),
     /// To see what models used.
     Usage(Reply<Usage>),
+    /// To close what nobody has used for a while.
+    Tidy,
 }
 
 /// The desk, for those who come to it.
@@ -76,6 +83,21 @@ impl Desk {
     pub fn new() -> (Self, mpsc::UnboundedReceiver<Ask>) {
         let (sender, receiver) = mpsc::unbounded_channel();
         (Self(sender), receiver)
+    }
+
+    /// Has what nobody uses closed, once in a while, for as long as somebody sits at the desk.
+    pub async fn tidy(self) {
+        loop {
+            tokio::time::sleep(TIDIED).await;
+            if !self.tell(Ask::Tidy) {
+                return;
+            }
+        }
+    }
+
+    /// Says something that nobody waits for; false where nobody sits at the desk any more.
+    pub fn tell(&self, ask: Ask) -> bool {
+        self.0.send(ask).is_ok()
     }
 
     /// Asks, and waits for the answer.

@@ -190,7 +190,11 @@ async fn act(house: &House, method: &str, asked: &Asked<'_>) -> Result<Response<
             ask!(desk, Ask::Chat, chat)
         }
         ("POST", "/api/proposals/{id}/decide") => {
-            ask!(desk, Ask::Decide, asked.seq()?, asked.body()?)
+            let (seq, decide) = (asked.seq()?, asked.body()?);
+            match board.decide(seq, &decide) {
+                Some(decided) => answer(decided),
+                None => ask!(desk, Ask::Decide, seq, decide),
+            }
         }
         ("POST", "/api/workflows/{id}/cancel") => verb(desk, asked, Verb::Cancel).await?,
         ("POST", "/api/workflows/{id}/retry") => verb(desk, asked, Verb::Retry).await?,

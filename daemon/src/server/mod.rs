@@ -17,7 +17,7 @@ use std::sync::Arc;
 use axum::Router;
 use tokio::net::TcpListener;
 
-pub use self::board::{Board, Seat};
+pub use self::board::{Board, Decides, Seat};
 pub use self::desk::{Ask, Desk, Reply, Verb};
 pub use self::failure::failed;
 pub use self::guard::Secret;

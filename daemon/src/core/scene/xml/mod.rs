@@ -21,7 +21,6 @@ use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
 use std::ops::Range;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use hashbrown::HashTable;
@@ -63,9 +62,9 @@ pub(super) struct Xml {
     spans: Vec<Span>,
     ids: OnceCell<Ids>,
     shared: OnceCell<FxHashMap<String, Range<usize>>>,
-    layouts: RefCell<FxHashMap<u64, Rc<Layout>>>,
+    layouts: RefCell<FxHashMap<u64, Arc<Layout>>>,
     /// The properties of the item with many that was asked last.
-    long: RefCell<(u32, Rc<Places>)>,
+    long: RefCell<(u32, Arc<Places>)>,
     /// The names to which something points, and which no item has.
     dangling: OnceCell<FxHashSet<String>>,
 }
@@ -191,7 +190,7 @@ impl Xml {
     }
 
     /// An item's properties, and which property each of them stands for.
-    fn properties(&self, node: u32) -> (Vec<Element<'_>>, Rc<Layout>) {
+    fn properties(&self, node: u32) -> (Vec<Element<'_>>, Arc<Layout>) {
         let elements: Vec<_> = props::elements(self.content(node)).map_while(Result::ok).collect();
         // Items of a class mostly have the same properties in the same order.
         let class = self.class(node);
@@ -203,8 +202,8 @@ impl Xml {
         let key = hasher.finish();
         let known = self.layouts.borrow().get(&key).cloned();
         let layout = known.unwrap_or_else(|| {
-            let layout = Rc::new(Layout::of(&class, elements.iter().map(|it| it.name.as_ref())));
-            self.layouts.borrow_mut().insert(key, Rc::clone(&layout));
+            let layout = Arc::new(Layout::of(&class, elements.iter().map(|it| it.name.as_ref())));
+            self.layouts.borrow_mut().insert(key, Arc::clone(&layout));
             layout
         });
         (elements, layout)
@@ -271,7 +270,7 @@ impl Xml {
                 Some((*key, (*source, elements.get(source.at as usize)?.whole.clone())))
             };
             let places = layout.names().iter().filter_map(place).collect();
-            *self.long.borrow_mut() = (node, Rc::new(places));
+            *self.long.borrow_mut() = (node, Arc::new(places));
         }
         self.long.borrow().1.get(&key).cloned()
     }
