@@ -355,6 +355,7 @@ impl<'a> Engine<'a> {
 
     fn plan(&mut self, call: Seq, tool: &str, args: &Json) -> Result<(), EngineError> {
         let base = self.base();
+        self.begin_questions(call);
         let mark = self.scene.mark();
         let is_own = matches!(self.driver, Driver::Calls);
         self.scene.begin(call);
@@ -370,6 +371,7 @@ impl<'a> Engine<'a> {
             self.scene.rollback(mark);
             return Ok(());
         }
+        self.end_questions();
         let after = self.trial.iter().map(|(seq, _)| *seq).collect();
         let records = self.input(Input::Planned { call, result, after })?;
         self.keep_trial(&records, mark);

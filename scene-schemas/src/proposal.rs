@@ -61,6 +61,8 @@ pub enum WarningKind {
     NoMatch,
     /// References from elsewhere are lost.
     References,
+    /// An asset brings scripts.
+    Scripts,
     /// An edit that was made to fit; it needs a second confirmation.
     Fuzzy,
     /// Code that reaches outside the place or hides what it does; it needs a second confirmation.
@@ -165,6 +167,13 @@ pub enum Change {
     /// It goes, with all below it.
     Deleted {
         /// How many instances go.
+        count: u32,
+    },
+    /// It comes with an asset, as one of its roots.
+    Inserted {
+        /// The asset's number.
+        asset: u64,
+        /// How many instances come with this root, itself included.
         count: u32,
     },
     /// It comes back.

@@ -1,5 +1,6 @@
 //! The plugin as it ships, in the simulated Studio, over real HTTP, against the real daemon.
 
+mod assets;
 mod faults;
 mod flow;
 mod model;

@@ -4,6 +4,7 @@
 //! the mirror takes what was heard, and the trial is done again; what no longer fits is planned again.
 
 use scene_schemas::api::{Acted, Answer, ApplyOutcome, ScenePart, Wanted, WantedProperties};
+use scene_schemas::command::AssetContents;
 use scene_schemas::entry::{Entry, Seq};
 use scene_schemas::proposal::{Ack, Proposal};
 use scene_schemas::{Command, Fingerprint};
@@ -84,6 +85,20 @@ impl Engine<'_> {
         }
     }
 
+    /// What is told for a call counts until the call is settled.
+    pub(super) fn begin_questions(&mut self, call: Seq) {
+        if self.questions.call != Some(call) {
+            self.questions.call = Some(call);
+            self.questions.rounds = 0;
+            self.scene.forget_facts();
+        }
+    }
+
+    /// The call is settled; where it is planned again, everything is asked anew.
+    pub(super) fn end_questions(&mut self) {
+        self.questions.call = None;
+    }
+
     pub(super) fn is_waiting_for_studio(&mut self) -> bool {
         let Target::Open(studio) = &self.target else {
             return false;
@@ -114,10 +129,6 @@ impl Engine<'_> {
         let Target::Open(studio) = &mut self.target else {
             return false;
         };
-        if self.questions.call != Some(call) {
-            self.questions.call = Some(call);
-            self.questions.rounds = 0;
-        }
         if let Ok(Plan::Fetch(wanted)) = result {
             let number = studio.ask(wanted.clone());
             self.questions.own = Some((number, call));
@@ -351,6 +362,7 @@ impl Engine<'_> {
             && own == number
         {
             self.questions.own = None;
+            self.end_questions();
             let result = tools::told(&self.scene, answer).map(Plan::Answer);
             let after = self.trial.iter().map(|(seq, _)| *seq).collect();
             return self.input(Input::Planned { call, result, after }).map(drop);
@@ -368,6 +380,7 @@ impl Engine<'_> {
                 self.scene.know_no_sources(&ids);
             }
             (Wanted::Sources { ids }, _) => self.scene.know_no_sources(&ids),
+            (Wanted::Asset { asset }, answer) => self.scene.know_asset(asset, holds(answer)),
             _ => {}
         }
         Ok(())
@@ -413,6 +426,15 @@ impl Engine<'_> {
     }
 }
 
+/// What an asset holds, or why that cannot be told.
+fn holds(answer: &Answer) -> Result<AssetContents, String> {
+    match answer {
+        Answer::Asset { holds } => Ok(holds.clone()),
+        Answer::Failed { reason } => Err(reason.clone()),
+        _ => Err("Studio answered something else than was asked. Ask for it again.".to_owned()),
+    }
+}
+
 /// Asks for what is missing, in pieces.
 fn ask(studio: &mut Studio, missing: Missing) {
     for of in missing.properties.chunks(MAX_ASKED) {
@@ -421,5 +443,8 @@ fn ask(studio: &mut Studio, missing: Missing) {
     }
     for ids in missing.sources.chunks(MAX_ASKED) {
         studio.ask(Wanted::Sources { ids: ids.to_vec() });
+    }
+    for asset in missing.assets {
+        studio.ask(Wanted::Asset { asset });
     }
 }

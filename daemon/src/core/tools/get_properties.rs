@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
 use super::{Run, Tool, args};
-use crate::core::refusal::Refusal;
+use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::reflection::{self, Access};
 use crate::core::scene::{Node, Scene};
 
@@ -39,6 +39,12 @@ const HIDDEN: [&str; 6] =
 
 fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
     let node = scene.resolve(&args.path)?;
+    if scene.is_unseen(node) {
+        return refuse!(
+            "{} comes with an asset that is not inserted yet; its properties are known when it is.",
+            args.path
+        );
+    }
     let mut names: Vec<String> = match &args.keys {
         Some(keys) => keys.clone(),
         None => known(scene, node),

@@ -15,6 +15,7 @@ mod final_message;
 mod find_instances;
 mod get_active_script;
 mod get_properties;
+mod insert_asset;
 mod list_children;
 mod list_code_definition_names;
 mod list_open_documents;
@@ -71,6 +72,7 @@ pub static TOOLS: &[Tool] = &[
     open_or_create_script::TOOL,
     create_instance::TOOL,
     clone_instance::TOOL,
+    insert_asset::TOOL,
     set_properties::TOOL,
     rename_instance::TOOL,
     move_instance::TOOL,

@@ -50,6 +50,8 @@ pub(super) enum Request {
     Delete(Subject),
     Move(Subject, InstancePath),
     Clone(InstancePath, Option<InstancePath>, Option<String>),
+    /// An asset by its number, and where it goes.
+    Insert(u64, Option<InstancePath>),
 }
 
 /// What a request is done to.
@@ -207,6 +209,15 @@ pub(super) const FORMS: &[Form] = &[
         example: "clone game.Workspace.Car to game.ServerStorage as Spare",
         meaning: "Copies an instance with what is inside, to its own parent or another one.",
         read: read_clone,
+    },
+    Form {
+        verbs: &["asset"],
+        made: true,
+        syntax: "insert asset NUMBER [into PATH]",
+        example: "insert asset 142785488 into game.Workspace",
+        meaning: "Inserts a model of Roblox's catalogue, in a place that is open in Studio. The \
+                  scripts that it brings are shown first.",
+        read: read_insert,
     },
 ];
 
@@ -393,4 +404,23 @@ fn read_clone(sentence: Sentence<'_>) -> Result<Request, Complaint> {
         None => (rest, None),
     };
     Ok(Request::Clone(words::path(path)?, parent, name))
+}
+
+fn read_insert(sentence: Sentence<'_>) -> Result<Request, Complaint> {
+    if sentence.size.is_some() {
+        return Err(Complaint::new(sentence.rest, "an asset has no size"));
+    }
+    let into = match words::split_word(sentence.rest, "into")? {
+        Some(found) => Some(found),
+        None => words::split_word(sentence.rest, "in")?,
+    };
+    let (number, parent) = match into {
+        Some((number, path)) => (number, Some(words::path(path)?)),
+        None => (sentence.rest, None),
+    };
+    let digits = number.trim().trim_start_matches("rbxassetid://");
+    match digits.parse() {
+        Ok(asset) => Ok(Request::Insert(asset, parent)),
+        Err(_) => Err(Complaint::new(number, "an asset has a number, as in `insert asset 123`")),
+    }
 }
