@@ -2,6 +2,7 @@
 //! plugin that says what a test says.
 
 mod flow;
+mod pointed;
 mod routes;
 
 use vector_tests::binary::{self, Home};

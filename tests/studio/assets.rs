@@ -9,7 +9,7 @@ use super::{Desk, click, eval, has, load, shows, until, until_shown, until_there
 const BACKDOOR: &str = "local all = getfenv()\nrequire(7132546)\n";
 
 /// A model with a script and a part, and a part of the same name beside it.
-fn asset(source: &str) -> Vec<u8> {
+pub(super) fn asset(source: &str) -> Vec<u8> {
     let mut scene = Scene::empty(Format::Binary);
     let root = scene.root();
     let tree = scene.create(root, "Model", "Tree");

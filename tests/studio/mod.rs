@@ -5,6 +5,7 @@ mod faults;
 mod flow;
 mod model;
 mod pictures;
+mod pointed;
 mod specs;
 
 use std::time::Duration;

@@ -38,6 +38,9 @@ fn card(seq: Seq, proposal: &Proposal, style: Style, whole: bool) -> String {
         lines.push(style.paint(Paint::Bold, line));
     }
     lines.extend(wrap(&safe(&reason(proposal)), inner.width));
+    if let Some(meant) = &proposal.meant {
+        lines.extend(wrap(&safe(&meant.sentence()), inner.width));
+    }
     lines.extend(warnings(proposal, inner));
     let table = table(proposal, inner, whole);
     if !table.is_empty() {

@@ -7,7 +7,7 @@ use scene_schemas::api::{Acted, Answer, ApplyOutcome, ScenePart, Wanted, WantedP
 use scene_schemas::command::AssetContents;
 use scene_schemas::entry::{Entry, Seq};
 use scene_schemas::proposal::{Ack, Proposal};
-use scene_schemas::{Command, Fingerprint};
+use scene_schemas::{Command, Fingerprint, InstanceId};
 
 use super::{Driver, Engine, EngineError, Listener, Target};
 use crate::core::Refusal;
@@ -30,6 +30,8 @@ pub(super) struct Questions {
     rounds: usize,
     /// What its tool asks itself: the answer is the call's.
     own: Option<(u64, Seq)>,
+    /// Whether ids of the ledger may be of another epoch than those of the place.
+    is_other_epoch: bool,
     /// Proposals that were on trial, and need something told before they can be again.
     untried: Vec<Seq>,
 }
@@ -54,6 +56,7 @@ impl Engine<'_> {
         let pending = engine.workflow().into_iter().flat_map(Workflow::proposals);
         let untried = pending.filter(|(_, it)| waiting(&it.status)).map(|(seq, _)| seq).collect();
         engine.questions.untried = untried;
+        engine.questions.is_other_epoch = true;
         Ok(engine)
     }
 
@@ -71,6 +74,7 @@ impl Engine<'_> {
         self.drop_trial();
         self.retry_waiting();
         self.questions.own = None;
+        self.questions.is_other_epoch = true;
         self.scene = Scene::open_place();
         if let Target::Open(studio) = &mut self.target {
             studio.forget_questions();
@@ -92,6 +96,14 @@ impl Engine<'_> {
             self.questions.rounds = 0;
             self.scene.forget_facts();
         }
+        let mut meant = self.workflow().and_then(|workflow| workflow.meant(call));
+        if self.questions.is_other_epoch
+            && let Some(meant) = &mut meant
+        {
+            // In another epoch its id may be somebody else's; the path is left.
+            meant.target.id = InstanceId(String::new());
+        }
+        self.scene.mean(meant);
     }
 
     /// The call is settled; where it is planned again, everything is asked anew.
@@ -380,6 +392,10 @@ impl Engine<'_> {
                 self.scene.know_no_sources(&ids);
             }
             (Wanted::Sources { ids }, _) => self.scene.know_no_sources(&ids),
+            (Wanted::Selection {}, Answer::Selection { ids, count }) => {
+                self.scene.know_selection(ids, *count);
+            }
+            (Wanted::Selection {}, _) => self.scene.know_selection(&[], 0),
             (Wanted::Asset { asset }, answer) => self.scene.know_asset(asset, holds(answer)),
             _ => {}
         }
@@ -443,6 +459,9 @@ fn ask(studio: &mut Studio, missing: Missing) {
     }
     for ids in missing.sources.chunks(MAX_ASKED) {
         studio.ask(Wanted::Sources { ids: ids.to_vec() });
+    }
+    if missing.selection {
+        studio.ask(Wanted::Selection {});
     }
     for asset in missing.assets {
         studio.ask(Wanted::Asset { asset });

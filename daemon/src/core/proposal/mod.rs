@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use scene_schemas::command::Props;
 use scene_schemas::proposal::{
-    Change, Class, Preview, Proposal, Row, ScriptDiff, Warning, WarningKind,
+    Change, Class, Meant, Preview, Proposal, Row, ScriptDiff, Warning, WarningKind,
 };
 use scene_schemas::text::TextEdit;
 use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target};
@@ -56,6 +56,7 @@ pub struct Draft<'a> {
     brought: Vec<ScriptDiff>,
     warnings: Vec<Warning>,
     title: Option<String>,
+    meant: Option<Meant>,
     names: usize,
     goes_back: bool,
     seen: Texts,
@@ -87,6 +88,7 @@ impl<'a> Draft<'a> {
             brought: Vec::new(),
             warnings: Vec::new(),
             title: None,
+            meant: None,
             names: 0,
             goes_back: false,
             seen: Texts::new(),
@@ -112,6 +114,11 @@ impl<'a> Draft<'a> {
     /// Names the proposal; the first name stays.
     pub fn title(&mut self, title: impl Into<String>) {
         self.title.get_or_insert_with(|| title.into());
+    }
+
+    /// Says whom the call means where it leaves out a path; the first stays.
+    pub fn mean(&mut self, meant: Option<Meant>) {
+        self.meant = self.meant.take().or(meant);
     }
 
     /// Says that it only brings back what was there: texts are not judged, for they may have been
@@ -486,6 +493,7 @@ impl<'a> Draft<'a> {
             preview,
             warnings: self.warnings,
             after: Vec::new(),
+            meant: self.meant,
             from: None,
         })
     }

@@ -55,12 +55,17 @@ pub struct Missing {
     pub sources: Vec<InstanceId>,
     /// What assets hold.
     pub assets: Vec<u64>,
+    /// What is selected.
+    pub selection: bool,
 }
 
 impl Missing {
     /// Whether everything was known.
     pub fn is_empty(&self) -> bool {
-        self.properties.is_empty() && self.sources.is_empty() && self.assets.is_empty()
+        self.properties.is_empty()
+            && self.sources.is_empty()
+            && self.assets.is_empty()
+            && !self.selection
     }
 }
 
@@ -270,7 +275,11 @@ impl Scene {
         let mut asked: Vec<(u32, Ustr)> = mirror.missing.take().into_iter().collect();
         asked.sort_unstable_by(|a, b| (a.0, a.1.as_str()).cmp(&(b.0, b.1.as_str())));
         let mut names: BTreeMap<u32, Vec<String>> = BTreeMap::new();
-        let mut missing = Missing { assets: mirror.facts.missing_assets(), ..Missing::default() };
+        let mut missing = Missing {
+            assets: mirror.facts.missing_assets(),
+            selection: mirror.facts.is_selection_missing(),
+            ..Missing::default()
+        };
         for (node, key) in asked {
             match key.as_str() {
                 SOURCE => missing.sources.push(self.written_id(Node(node))),

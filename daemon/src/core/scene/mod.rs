@@ -56,6 +56,7 @@ use crate::core::refusal::{Refusal, did_you_mean, refuse};
 
 pub use self::change::{Mark, Subtree};
 pub use self::codec::{CodecError, Format, READERS};
+pub use self::facts::Pointed;
 pub use self::mirror::{Missing, Torn};
 pub use self::pieces::Patch;
 pub use self::read::{Owner, read_property, read_props};

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{Run, Tool, args};
+use super::{Own, Run, Tool, args};
 use crate::core::proposal::Draft;
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::Node;
@@ -16,6 +16,7 @@ pub(super) const TOOL: Tool = Tool {
             its number, in a place that is open in Studio. The scripts that it brings are shown to the \
             person. Answers {path, paths, count, scripts}.",
     schema: args::schema::<Args>,
+    own: Own::ParentOrWorkspace,
     run: Run::Change(|json, draft| plan(&args::read(json)?, draft)),
 };
 
@@ -24,8 +25,8 @@ pub(super) const TOOL: Tool = Tool {
 struct Args {
     /// The asset's number, as in rbxassetid://123
     asset_id: Bounded<1, 9_007_199_254_740_991>,
-    /// Where it goes; game.Workspace where absent.
-    parent_path: Option<InstancePath>,
+    /// Where it goes.
+    parent_path: InstancePath,
 }
 
 /// What an asset may bring: a card and a message to Studio hold no more.
@@ -48,11 +49,7 @@ fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
             holds.len()
         );
     }
-    let path = match &args.parent_path {
-        Some(path) => path.clone(),
-        None => InstancePath::default().child("Workspace", None),
-    };
-    let parent = draft.parent_or_models(&path)?;
+    let parent = draft.parent_or_models(&args.parent_path)?;
     let (count, scripts) = (holds.len(), holds.scripts.len());
     let roots: Vec<Node> = draft.insert(asset, parent, holds)?;
     let paths: Vec<_> = roots.iter().take(LISTED).map(|root| draft.scene().path(*root)).collect();

@@ -351,3 +351,18 @@ fn an_asset_is_not_inserted_into_a_file() {
     let said = "Only Roblox Studio can load an asset";
     refuse("insert_asset", json!({ "assetId": 5, "parentPath": "game.Workspace" }), said);
 }
+
+#[test]
+fn in_a_file_nothing_is_selected() {
+    for (tool, args) in [
+        ("rename_instance", json!({ "newName": "A" })),
+        ("delete_instance", json!({})),
+        ("list_children", json!({})),
+        ("read_script", json!({})),
+    ] {
+        refuse(tool, args, "is missing: give a path");
+    }
+    let (scene, proposal, _) = propose("create_instance", json!({ "className": "Folder" }));
+    at(&scene, "game.Workspace.Folder");
+    assert_eq!(proposal.meant.unwrap().sentence(), "Path left out: game.Workspace");
+}

@@ -13,7 +13,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use scene_schemas::entry::{Entry, Finish, Place, Record, Seq, Step};
-use scene_schemas::proposal::{Ack, Mode, Proposal};
+use scene_schemas::proposal::{Ack, Meant, Mode, Proposal};
 use serde_json::{Value as Json, json};
 
 use crate::core::policy;
@@ -180,6 +180,13 @@ impl Workflow {
     /// The tool and arguments of a call.
     pub fn call(&self, call: Seq) -> Option<(&str, &Json)> {
         self.calls.get(&call).map(|call| (call.tool.as_str(), &call.args))
+    }
+
+    /// Whom a call means that leaves out its path, where that is known before the place is asked: what
+    /// it meant when it was planned before.
+    pub fn meant(&self, call: Seq) -> Option<Meant> {
+        let mut planned = self.proposals.values().rev().filter(|pending| pending.call == call);
+        planned.find_map(|pending| pending.proposal.meant.clone())
     }
 
     /// Why a call was refused, where it was.

@@ -78,6 +78,7 @@ fn proposal(name: &str) -> Proposal {
         preview: Preview::default(),
         warnings: Vec::new(),
         after: Vec::new(),
+        meant: None,
         from: None,
     }
 }

@@ -58,6 +58,8 @@ pub(super) enum Request {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Subject {
     Path(InstancePath),
+    /// What is selected in Studio: the path is left out.
+    Selected,
     /// In the language of `Instance:QueryDescendants`, as it was written.
     Selector(String),
 }
@@ -66,6 +68,7 @@ impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Path(path) => path.fmt(f),
+            Self::Selected => f.write_str("the selection"),
             Self::Selector(selector) => f.write_str(selector),
         }
     }
@@ -276,6 +279,9 @@ fn subject(text: &str) -> Result<Subject, Complaint> {
     let head = text.get(..4).unwrap_or_default();
     if head.eq_ignore_ascii_case("game") && !text[4..].starts_with(|c: char| c.is_alphanumeric()) {
         return words::path(text).map(Subject::Path);
+    }
+    if is_one_of(text, &["selection", "selected instance"]) {
+        return Ok(Subject::Selected);
     }
     let plural = match text.to_ascii_lowercase().as_str() {
         "parts" => "Part",

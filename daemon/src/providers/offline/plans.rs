@@ -203,6 +203,8 @@ impl Plan {
 fn with_subject(subject: &Subject, mut args: Json) -> Json {
     match subject {
         Subject::Path(path) => args["path"] = json!(path),
+        // A call that leaves out its path means what is selected.
+        Subject::Selected => {}
         Subject::Selector(selector) => args["selector"] = json!(selector),
     }
     args

@@ -140,3 +140,116 @@ fn an_asset_that_cannot_be_had_is_refused_in_studios_words() {
     assert!(insert(&mut scene, json!({ "assetId": 0 })).is_err());
     assert_eq!(scene.len(), 3);
 }
+
+/// A call, planned again where Studio has told what is selected.
+fn call_with(scene: &mut Scene, selected: &[&str], tool: &str, args: Json) -> Result<Plan, String> {
+    scene.forget_facts();
+    let _ = call(scene, tool, args.clone());
+    assert!(scene.take_missing().selection, "the selection is asked for");
+    let ids: Vec<_> = selected.iter().map(|id| InstanceId((*id).to_owned())).collect();
+    scene.know_selection(&ids, ids.len() as u32);
+    call(scene, tool, args)
+}
+
+#[track_caller]
+fn proposed(plan: Result<Plan, String>) -> Proposal {
+    match plan {
+        Ok(Plan::Propose(proposal, _)) => *proposal,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_call_without_a_path_means_the_selected_instance() {
+    let mut scene = place();
+    let rename = json!({ "newName": "Tower" });
+    let proposal = proposed(call_with(&mut scene, &["studio:2"], "rename_instance", rename));
+    assert_eq!(proposal.commands[0].target().id.0, "studio:2");
+    let meant = proposal.meant.unwrap();
+    assert_eq!(meant.sentence(), "Path left out: the selected instance game.Workspace.Wall");
+    let args = json!({ "className": "Folder", "props": { "Name": "In" } });
+    let proposal = proposed(call_with(&mut scene, &["studio:3"], "create_instance", args.clone()));
+    assert_eq!(proposal.preview.rows[0].path.to_string(), "game.Workspace.House.In");
+    let listed = call_with(&mut scene, &["studio:1"], "list_children", json!({}));
+    let Ok(Plan::Answer(listed)) = listed else { panic!("{listed:?}") };
+    assert_eq!(listed["path"], "game.Workspace");
+    // What is gone was not selected.
+    let refused = call_with(&mut scene, &["studio:99"], "delete_instance", json!({}));
+    assert!(refused.unwrap_err().contains("nothing is selected"));
+}
+
+#[test]
+fn without_one_selected_instance_only_what_is_made_has_a_place() {
+    for selected in [&[][..], &["studio:2", "studio:3"]] {
+        let mut scene = place();
+        let refused = call_with(&mut scene, selected, "rename_instance", json!({ "newName": "A" }));
+        let refused = refused.unwrap_err();
+        assert!(refused.contains("select exactly one instance, or give a path"), "{refused}");
+        assert_eq!(refused.contains("2 instances are selected"), selected.len() == 2, "{refused}");
+        let made =
+            call_with(&mut scene, selected, "create_instance", json!({ "className": "Part" }));
+        let meant = proposed(made).meant.unwrap();
+        assert_eq!(meant.sentence(), "Path left out: game.Workspace");
+    }
+}
+
+#[test]
+fn what_names_its_instances_asks_for_no_selection() {
+    let mut scene = place();
+    for args in [
+        json!({ "path": "game.Workspace.Wall" }),
+        json!({ "paths": ["game.Workspace.Wall"] }),
+        json!({ "selector": "#Wall" }),
+    ] {
+        let mark = scene.mark();
+        let proposal = proposed(call(&mut scene, "delete_instance", args));
+        assert_eq!(proposal.meant, None);
+        assert!(!scene.take_missing().selection);
+        scene.rollback(mark);
+    }
+}
+
+#[test]
+fn what_was_meant_once_is_meant_again() {
+    let mut scene = place();
+    let delete = |scene: &mut Scene| call(scene, "delete_instance", json!({}));
+    let meant = proposed(call_with(&mut scene, &["studio:2"], "delete_instance", json!({}))).meant;
+    let mut scene = place();
+    scene.mean(meant.clone());
+    scene.know_selection(&[InstanceId("studio:3".to_owned())], 1);
+    assert_eq!(proposed(delete(&mut scene)).commands[0].target().id.0, "studio:2");
+    let mut scene = place();
+    scene.hear(&ScenePart::Removed { id: InstanceId("studio:2".to_owned()) }).unwrap();
+    scene.mean(meant);
+    assert!(delete(&mut scene).unwrap_err().contains("game.Workspace.Wall, which was meant"));
+}
+
+#[test]
+fn the_calls_of_one_proposal_mean_the_same_instance() {
+    let mut scene = place();
+    let changes = json!({ "title": "both", "changes": [
+        { "tool": "rename_instance", "args": { "newName": "Tower" } },
+        { "tool": "clone_instance", "args": { "name": "Keep" } },
+    ] });
+    let proposal = proposed(call_with(&mut scene, &["studio:2"], "propose_changes", changes));
+    assert_eq!(proposal.meant.unwrap().target.path.to_string(), "game.Workspace.Wall");
+    assert_eq!(proposal.commands[1].target().path.to_string(), "game.Workspace.Tower");
+    at(&scene, "game.Workspace.Keep");
+}
+
+#[test]
+fn schemas_say_what_may_be_left_out() {
+    let printed = super::super::print();
+    let tool = |name: &str| {
+        let all = printed.as_array().unwrap();
+        all.iter().find(|tool| tool["name"] == name).unwrap()["inputSchema"].clone()
+    };
+    let rename = tool("rename_instance");
+    assert_eq!(rename["required"], json!(["newName"]));
+    let said = rename["properties"]["path"]["description"].as_str().unwrap();
+    assert!(said.ends_with("where left out, the instance that is selected in Studio"), "{said}");
+    let create = tool("create_instance");
+    assert_eq!(create["required"], json!(["className"]));
+    let said = create["properties"]["parentPath"]["description"].as_str().unwrap();
+    assert!(said.ends_with("selected in Studio, or game.Workspace"), "{said}");
+}
