@@ -15,7 +15,7 @@ mod target;
 
 use std::collections::HashMap;
 
-use scene_schemas::entry::{Approver, Entry, Finish, Record, Seq};
+use scene_schemas::entry::{Approver, Attached, Entry, Finish, Record, Seq};
 use scene_schemas::proposal::{Mode, Proposal};
 use scene_schemas::{Command, Fingerprint};
 use serde_json::Value as Json;
@@ -93,6 +93,21 @@ impl Driver {
     }
 }
 
+/// What a person asks for.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// In their words.
+    pub goal: String,
+    /// What they attached to it.
+    pub attached: Vec<Attached>,
+}
+
+impl From<&str> for Asked {
+    fn from(goal: &str) -> Self {
+        Self { goal: goal.to_owned(), attached: Vec::new() }
+    }
+}
+
 /// Told of every entry once it is durable.
 pub type Listener<'a> = Box<dyn FnMut(&Record) + 'a>;
 
@@ -122,17 +137,18 @@ impl<'a> Engine<'a> {
     pub fn start(
         ledger: &'a Ledger,
         (target, scene): (impl Into<Target>, Scene),
-        goal: &str,
+        asked: impl Into<Asked>,
         driver: Driver,
         mode: Mode,
         listener: Listener<'a>,
     ) -> Result<Self, EngineError> {
-        let target = target.into();
+        let (target, Asked { goal, attached }) = (target.into(), asked.into());
         let started = Entry::Started {
             place: target.place(),
-            goal: goal.to_owned(),
+            goal,
             driver: driver.name().to_owned(),
             mode,
+            attached,
         };
         let batch = Append { workflow: None, entries: vec![started], blobs: Vec::new() };
         let (records, lease) = ledger.start(batch)?;

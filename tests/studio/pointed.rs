@@ -42,3 +42,18 @@ fn with_none_or_several_selected_only_what_is_made_has_a_place() {
     until_shown(studio, "Path left out: game.Workspace");
     assert!(shows(studio, "game.Workspace.Tree[1]"), "{:#?}", studio.visible_texts());
 }
+
+#[test]
+fn an_attached_instance_is_meant_whatever_is_selected() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    select(studio, "{ workspace.Wall }");
+    until_shown(studio, "+ Wall");
+    studio.click_text("+ Wall").unwrap();
+    until_shown(studio, "Wall  ×");
+    select(studio, "{ workspace }");
+    desk.propose("set Transparency = 0.5 on the selection");
+    until_shown(studio, "Path left out: the attached instance game.Workspace.Wall");
+    click(studio, "Approve");
+    until(studio, "applied", |studio| transparency(studio) == 0.5);
+}

@@ -3,6 +3,8 @@
 //! It hears what the plugin says, what a person asks and decides, and works until somebody else is
 //! due. What there is to do for the plugin, and what has happened, it puts on the board.
 
+mod attached;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -16,7 +18,7 @@ use scene_schemas::entry::{Approver, Entry, Finish, Record, Seq, StudioPlace};
 use scene_schemas::proposal::Mode;
 use serde_json::json;
 
-use super::{Driver, Due, Engine, EngineError, Listener, RESTORE, settled};
+use super::{Asked, Driver, Due, Engine, EngineError, Listener, RESTORE, settled};
 use crate::core::prompt::Call;
 use crate::core::proposal::{PartText, Unit, draft_again, units};
 use crate::core::scene::{Scene, count};
@@ -25,6 +27,8 @@ use crate::ledger::Ledger;
 use crate::providers::Provider;
 use crate::server::{Board, Reply, Seat, Verb, failed};
 use crate::targets::studio::{Studio, recorded};
+
+use self::attached::Quoting;
 
 /// What a session is told.
 pub(super) enum Word {
@@ -63,6 +67,8 @@ pub(super) struct Live<'l> {
     moment: Option<ThinkingPhase>,
     /// How much was asked when that was last said.
     asked: usize,
+    /// A request that waits until Studio has told the texts that it quotes.
+    quoting: Option<Quoting>,
 }
 
 impl<'l> Live<'l> {
@@ -80,6 +86,7 @@ impl<'l> Live<'l> {
             stopped: false,
             moment: None,
             asked: 0,
+            quoting: None,
         })
     }
 
@@ -158,18 +165,14 @@ impl<'l> Live<'l> {
                 self.post();
                 let _ = reply.send(taken);
             }
-            Word::Chat(chat, mode, reply) => {
-                let driver = Driver::Provider(Provider::Offline);
-                let started = self.start(&chat.text, driver, mode, |_| {});
-                let _ = reply.send(started);
-            }
+            Word::Chat(chat, mode, reply) => self.chat(chat, mode, reply),
             Word::Restore(checkpoint, reply) => {
                 let goal = format!("Go back to checkpoint {checkpoint}");
                 let call =
                     Call { tool: RESTORE.to_owned(), args: json!({ "checkpoint": checkpoint }) };
                 // A call that cannot be written down is missed when the engine works.
                 let begin = |engine: &mut Engine<'_>| drop(engine.call(vec![call]));
-                let started = self.start(&goal, Driver::Calls, Mode::Confirm, begin);
+                let started = self.start(goal.as_str().into(), Driver::Calls, Mode::Confirm, begin);
                 let _ = reply.send(started);
             }
             Word::Decide(seq, decide, reply) => {
@@ -190,6 +193,7 @@ impl<'l> Live<'l> {
 
     /// The plugin knows nothing any more of what was asked, and tells the place anew.
     fn began_anew(&mut self, place: StudioPlace) {
+        self.drop_quoting();
         if let Some(seat) = self.board.seat(&self.session) {
             self.seat = seat;
         }
@@ -220,6 +224,7 @@ impl<'l> Live<'l> {
         self.is_now(update.epoch)?;
         for part in &update.parts {
             self.note_undone(part).map_err(|error| wrong(&error))?;
+            self.told_quoted(part);
             let heard = match (&mut self.engine, &mut self.idle) {
                 (Some(engine), _) => engine.hear(part).map_err(|error| wrong(&error))?,
                 (None, Some((_, scene))) => scene.hear(part),
@@ -278,12 +283,12 @@ impl<'l> Live<'l> {
     /// Begins a workflow.
     fn start(
         &mut self,
-        goal: &str,
+        asked: Asked,
         driver: Driver,
         mode: Mode,
         begin: impl FnOnce(&mut Engine<'l>),
     ) -> Result<Started, Failure> {
-        if goal.trim().is_empty() {
+        if asked.goal.trim().is_empty() {
             let hint = "Say what is to be done.";
             return Err(failed(FailureKind::BadRequest, "Nothing was asked for.", hint));
         }
@@ -299,7 +304,7 @@ impl<'l> Live<'l> {
         };
         let place = opened.0.place().clone();
         let opened = (super::Target::Open(opened.0), opened.1);
-        match Engine::start(self.ledger, opened, goal, driver, mode, self.listener()) {
+        match Engine::start(self.ledger, opened, asked, driver, mode, self.listener()) {
             Ok(mut engine) => {
                 begin(&mut engine);
                 let workflow = engine.seq();
