@@ -16,7 +16,7 @@ mod target;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use scene_schemas::entry::{Approver, Entry, Finish, Record, Seq};
+use scene_schemas::entry::{Approver, Attached, Entry, Finish, Record, Seq};
 use scene_schemas::proposal::{Mode, Proposal};
 use scene_schemas::{Command, Fingerprint};
 use serde_json::Value as Json;
@@ -94,6 +94,21 @@ impl Driver {
     }
 }
 
+/// What a person asks for.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// In their words.
+    pub goal: String,
+    /// What they attached to it.
+    pub attached: Vec<Attached>,
+}
+
+impl From<&str> for Asked {
+    fn from(goal: &str) -> Self {
+        Self { goal: goal.to_owned(), attached: Vec::new() }
+    }
+}
+
 /// Told of every entry once it is durable.
 pub type Listener = Box<dyn FnMut(&Record) + Send>;
 
@@ -123,17 +138,18 @@ impl Engine {
     pub fn start(
         ledger: &Arc<Ledger>,
         (target, scene): (impl Into<Target>, Scene),
-        goal: &str,
+        asked: impl Into<Asked>,
         driver: Driver,
         mode: Mode,
         listener: Listener,
     ) -> Result<Self, EngineError> {
-        let target = target.into();
+        let (target, Asked { goal, attached }) = (target.into(), asked.into());
         let started = Entry::Started {
             place: target.place(),
-            goal: goal.to_owned(),
+            goal,
             driver: driver.name().to_owned(),
             mode,
+            attached,
         };
         let batch = Append { workflow: None, entries: vec![started], blobs: Vec::new() };
         let (records, lease) = ledger.start(batch)?;
@@ -356,6 +372,7 @@ impl Engine {
 
     fn plan(&mut self, call: Seq, tool: &str, args: &Json) -> Result<(), EngineError> {
         let base = self.base();
+        self.begin_questions(call);
         let mark = self.scene.mark();
         let is_own = matches!(self.driver, Driver::Calls);
         self.scene.begin(call);
@@ -371,6 +388,7 @@ impl Engine {
             self.scene.rollback(mark);
             return Ok(());
         }
+        self.end_questions();
         let after = self.trial.iter().map(|(seq, _)| *seq).collect();
         let records = self.input(Input::Planned { call, result, after })?;
         self.keep_trial(&records, mark);

@@ -105,6 +105,92 @@ impl fmt::Display for Fingerprint {
 /// `Key`. None (null) takes a property back to its default and removes an attribute.
 pub type Props = BTreeMap<String, Option<Value>>;
 
+/// What an asset holds: its instances by columns, depth first, and the texts of its scripts. The columns
+/// but `classes` are of one length.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AssetContents {
+    /// Names of classes.
+    pub classes: Vec<String>,
+    /// Of each instance its class, as a place in `classes`, from 0.
+    pub class: Vec<u32>,
+    /// Its parent: n is the nth instance of this list, and 0 is nobody.
+    pub parents: Vec<u32>,
+    /// Its name.
+    pub names: Vec<String>,
+    /// The scripts among them.
+    pub scripts: Vec<AssetScript>,
+}
+
+/// A script of an asset.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AssetScript {
+    /// Which instance of the list, from 1.
+    pub at: u32,
+    /// Its text.
+    pub text: String,
+}
+
+impl AssetContents {
+    /// How many instances it has.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// The class of the instance at this place of the list, from 0.
+    pub fn class_of(&self, at: usize) -> &str {
+        let class = self.class.get(at).and_then(|class| self.classes.get(*class as usize));
+        class.map_or("", String::as_str)
+    }
+
+    /// Whether the columns fit each other, every instance stands behind its parent and what is below
+    /// that, and the scripts are in the order of the list.
+    pub fn is_sound(&self) -> bool {
+        let len = self.len();
+        if self.class.len() != len || self.parents.len() != len {
+            return false;
+        }
+        let mut line: Vec<u32> = Vec::new();
+        for (at, parent) in self.parents.iter().enumerate() {
+            while *parent != 0 && line.last().is_some_and(|above| above != parent) {
+                line.pop();
+            }
+            if *parent == 0 {
+                line.clear();
+            } else if line.is_empty() {
+                return false;
+            }
+            line.push(at as u32 + 1);
+        }
+        let has_class = |class: &u32| (*class as usize) < self.classes.len();
+        let places: Vec<u32> = self.scripts.iter().map(|script| script.at).collect();
+        self.class.iter().all(has_class)
+            && places.is_sorted_by(|a, b| a < b)
+            && places.iter().all(|at| (1..=len as u32).contains(at))
+    }
+
+    /// What tells it from other contents: of each instance a line of its parent, its class, the length
+    /// of its name in bytes, its name, and where it is a script the hash of its text.
+    pub fn fingerprint(&self) -> Fingerprint {
+        let mut hashing = Hashing::default();
+        let mut scripts = self.scripts.iter().peekable();
+        for (at, (name, parent)) in self.names.iter().zip(&self.parents).enumerate() {
+            let text = scripts.next_if(|script| script.at as usize == at + 1);
+            let hash = text.map(|script| Fingerprint::of(script.text.as_bytes()).0);
+            let (class, hash) = (self.class_of(at), hash.unwrap_or_default());
+            let line = format!("{parent}\t{class}\t{}:{name}\t{hash}\n", name.len());
+            hashing.add(line.as_bytes());
+        }
+        hashing.finish()
+    }
+}
+
 /// One change to a place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
@@ -195,6 +281,21 @@ pub enum Command {
         /// How many instances it has.
         count: u32,
     },
+    /// Bring in an asset as the last children of `parent`. Its instances take `id` and the ids behind
+    /// it, in the order of `holds`. Only Studio can.
+    Insert {
+        /// The id that later commands use for its first root.
+        id: InstanceId,
+        /// Its number.
+        asset: u64,
+        /// Where it goes.
+        parent: Target,
+        /// What it was seen to hold; the target refuses where it holds something else by then.
+        holds: AssetContents,
+        /// The parent's fingerprint; absent where this proposal makes the parent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expect: Option<Fingerprint>,
+    },
     /// Change a script's text.
     EditScript {
         /// Which script.
@@ -210,12 +311,61 @@ impl Command {
     /// The instance that the command changes, or the parent of the one it makes.
     pub fn target(&self) -> &Target {
         match self {
-            Self::Create { parent, .. } | Self::Restore { parent, .. } => parent,
+            Self::Create { parent, .. }
+            | Self::Restore { parent, .. }
+            | Self::Insert { parent, .. } => parent,
             Self::Clone { source, .. } => source,
             Self::Set { target, .. }
             | Self::Move { target, .. }
             | Self::Delete { target, .. }
             | Self::EditScript { target, .. } => target,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AssetContents, AssetScript};
+
+    fn contents(parents: &[u32]) -> AssetContents {
+        AssetContents {
+            classes: vec!["Model".to_owned(), "Script".to_owned()],
+            class: parents.iter().map(|parent| u32::from(*parent > 0)).collect(),
+            parents: parents.to_vec(),
+            names: parents.iter().map(|parent| format!("below {parent}")).collect(),
+            scripts: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn an_asset_is_listed_depth_first() {
+        for sound in [&[0, 1, 2, 1, 0, 5, 5][..], &[0, 0, 0], &[]] {
+            assert!(contents(sound).is_sound(), "{sound:?}");
+        }
+        for not in [&[1][..], &[0, 2], &[0, 1, 0, 1], &[0, 1, 1, 2], &[0, 9]] {
+            assert!(!contents(not).is_sound(), "{not:?}");
+        }
+        let mut other = contents(&[0, 1]);
+        other.class[1] = 2;
+        assert!(!other.is_sound());
+        let mut other = contents(&[0, 1]);
+        other.scripts = vec![AssetScript { at: 3, text: String::new() }];
+        assert!(!other.is_sound());
+    }
+
+    #[test]
+    fn what_an_asset_holds_is_told_from_what_it_held() {
+        let with = |text: &str| {
+            let scripts = vec![AssetScript { at: 2, text: text.to_owned() }];
+            AssetContents { scripts, ..contents(&[0, 1]) }.fingerprint()
+        };
+        assert_eq!(with("a"), with("a"));
+        assert_ne!(with("a"), with("b"));
+        assert_ne!(with("a"), contents(&[0, 1]).fingerprint());
+        let names = |names: [&str; 2]| {
+            let names = names.map(str::to_owned).to_vec();
+            AssetContents { names, ..contents(&[0, 0]) }.fingerprint()
+        };
+        assert_ne!(names(["a", "b"]), names(["a\t", "b"]));
     }
 }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::{OpenPlace, SessionId};
-use crate::command::Fingerprint;
+use crate::command::{Fingerprint, Target};
 use crate::proposal::{Ack, Mode, Proposal};
 
 /// A position in the ledger, from 1. It names what stands there: workflow, call, proposal.
@@ -37,6 +37,9 @@ pub enum Entry {
         driver: String,
         /// Which proposals go without a person's yes.
         mode: Mode,
+        /// What they attached.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attached: Vec<Attached>,
     },
     /// The model said something.
     Said {
@@ -237,6 +240,51 @@ pub struct FilePlace {
     /// Where another file is written: its hash before; none where there was no such file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<Fingerprint>,
+}
+
+/// Something of the place that a person attached to what they ask for, as it was then.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Attached {
+    /// An instance.
+    Instance {
+        /// Which.
+        target: Target,
+        /// Its class.
+        class: String,
+    },
+    /// Text that was selected in a script.
+    Text {
+        /// The script.
+        target: Target,
+        /// The hash of the script's text.
+        hash: Fingerprint,
+        /// The line where it begins, from 1; none where the text stands in several places.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        line: Option<u32>,
+        /// What was selected.
+        selected: String,
+    },
+}
+
+impl Attached {
+    /// What it is, in a person's words.
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::Instance { target, class } => format!("{} ({class})", target.path),
+            Self::Text { target, line, selected, .. } => {
+                let lines = selected.lines().count().max(1) as u32;
+                match (line, lines) {
+                    (Some(line), 1) => format!("line {line} of {}", target.path),
+                    (Some(line), n) => {
+                        format!("lines {line} to {} of {}", line + n - 1, target.path)
+                    }
+                    (None, 1) => format!("a line of {}", target.path),
+                    (None, n) => format!("{n} lines of {}", target.path),
+                }
+            }
+        }
+    }
 }
 
 /// When in its work a model says something.

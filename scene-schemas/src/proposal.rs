@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::command::{Command, Fingerprint, InstanceId};
+use crate::command::{Command, Fingerprint, InstanceId, Target};
 use crate::entry::Seq;
 use crate::path::InstancePath;
 use crate::value::Value;
@@ -61,6 +61,8 @@ pub enum WarningKind {
     NoMatch,
     /// References from elsewhere are lost.
     References,
+    /// An asset brings scripts.
+    Scripts,
     /// An edit that was made to fit; it needs a second confirmation.
     Fuzzy,
     /// Code that reaches outside the place or hides what it does; it needs a second confirmation.
@@ -95,9 +97,47 @@ pub struct Proposal {
     /// Pending proposals that it was planned on top of and that must be applied before it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<Seq>,
+    /// The instance that its call means where it leaves out a path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meant: Option<Meant>,
     /// The proposal that this one was made from by a person's choice or edit, or that it reverts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Seq>,
+}
+
+/// The instance that a call means where it leaves out a path. It stays the same however often the call
+/// is planned.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Meant {
+    /// Which.
+    pub target: Target,
+    /// Why this one.
+    pub by: MeantBy,
+}
+
+/// Why an instance is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MeantBy {
+    /// It is the only one that is selected in Studio.
+    Selected,
+    /// It is the only one that the person attached to the request.
+    Attached,
+    /// Nothing else is known, and what is made goes there.
+    Workspace,
+}
+
+impl Meant {
+    /// What a card says of it.
+    pub fn sentence(&self) -> String {
+        let what = match self.by {
+            MeantBy::Selected => "the selected instance ",
+            MeantBy::Attached => "the attached instance ",
+            MeantBy::Workspace => "",
+        };
+        format!("Path left out: {what}{}", self.target.path)
+    }
 }
 
 /// What changes, for reading.
@@ -165,6 +205,13 @@ pub enum Change {
     /// It goes, with all below it.
     Deleted {
         /// How many instances go.
+        count: u32,
+    },
+    /// It comes with an asset, as one of its roots.
+    Inserted {
+        /// The asset's number.
+        asset: u64,
+        /// How many instances come with this root, itself included.
         count: u32,
     },
     /// It comes back.

@@ -7,25 +7,25 @@ use vector_tests::daemon::{Daemon, Plugin};
 
 use super::daemon;
 
-fn events<'e>(polled: &'e Json, name: &str) -> impl Iterator<Item = &'e Json> {
+pub(super) fn events<'e>(polled: &'e Json, name: &str) -> impl Iterator<Item = &'e Json> {
     let all = polled["events"].as_array().into_iter().flatten().map(|it| &it["event"]);
     all.filter(move |event| event["event"] == name)
 }
 
 /// The next proposal that waits.
-fn proposal(plugin: &mut Plugin<'_>) -> u64 {
+pub(super) fn proposal(plugin: &mut Plugin<'_>) -> u64 {
     plugin.until(|polled| events(polled, "proposal_mapped").last()?["proposal"].as_u64())
 }
 
 /// The proposal that is to be done next.
-fn apply(plugin: &mut Plugin<'_>) -> Json {
+pub(super) fn apply(plugin: &mut Plugin<'_>) -> Json {
     plugin.until(|polled| {
         let work = polled["work"].as_array().unwrap();
         work.iter().find(|work| work["work"] == "apply").map(|work| work["apply"].clone())
     })
 }
 
-fn status(plugin: &mut Plugin<'_>, proposal: u64, wanted: &str) -> Json {
+pub(super) fn status(plugin: &mut Plugin<'_>, proposal: u64, wanted: &str) -> Json {
     plugin.until(|polled| {
         let mut all = events(polled, "proposal_changed");
         all.find(|it| it["proposal"] == proposal && it["status"] == wanted).cloned()

@@ -3,6 +3,7 @@
 
 mod closed;
 mod flow;
+mod pointed;
 mod routes;
 
 use vector_tests::binary::{self, Home};

@@ -1,9 +1,11 @@
 //! The plugin as it ships, in the simulated Studio, over real HTTP, against the real daemon.
 
+mod assets;
 mod faults;
 mod flow;
 mod model;
 mod pictures;
+mod pointed;
 mod specs;
 
 use std::time::Duration;

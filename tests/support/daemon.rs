@@ -97,15 +97,7 @@ impl Daemon {
 
     /// Calls it with a body, and a token where one is given.
     pub fn call(&self, method: &str, path: &str, token: Option<&str>, body: &Json) -> Answer {
-        let body = if method == "GET" { String::new() } else { body.to_string() };
-        let mut headers = vec![("Host".to_owned(), format!("127.0.0.1:{}", self.port))];
-        if method != "GET" {
-            headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
-        }
-        if let Some(token) = token {
-            headers.push(("Authorization".to_owned(), format!("Bearer {token}")));
-        }
-        self.raw(method, path, &headers, body.as_bytes())
+        call(self.port, (method, path), token, body)
     }
 
     /// The data of the first events that it streams.
@@ -131,23 +123,45 @@ impl Daemon {
         headers: &[(String, String)],
         body: &[u8],
     ) -> Answer {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
-        stream.set_read_timeout(Some(Duration::from_mins(1))).expect("a socket has a timeout");
-        let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
-        for (name, value) in headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
-        }
-        head.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
-        // A server may answer and hang up before it has read all.
-        let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
-        let mut bytes = Vec::new();
-        let _ = stream.read_to_end(&mut bytes);
-        let text = String::from_utf8_lossy(&bytes);
-        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-        let status = status.unwrap_or_else(|| panic!("{method} {path}: no answer: {text}"));
-        Answer { status, body: serde_json::from_str(body).unwrap_or(Json::Null) }
+        raw(self.port, (method, path), headers, body)
     }
+}
+
+/// Calls the daemon at a port with a body, and a token where one is given.
+pub fn call(port: u16, (method, path): (&str, &str), token: Option<&str>, body: &Json) -> Answer {
+    let body = if method == "GET" { String::new() } else { body.to_string() };
+    let mut headers = vec![("Host".to_owned(), format!("127.0.0.1:{port}"))];
+    if method != "GET" {
+        headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
+    }
+    if let Some(token) = token {
+        headers.push(("Authorization".to_owned(), format!("Bearer {token}")));
+    }
+    raw(port, (method, path), &headers, body.as_bytes())
+}
+
+fn raw(
+    port: u16,
+    (method, path): (&str, &str),
+    headers: &[(String, String)],
+    body: &[u8],
+) -> Answer {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_mins(1))).expect("a socket has a timeout");
+    let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
+    for (name, value) in headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    head.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
+    // A server may answer and hang up before it has read all.
+    let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
+    let mut bytes = Vec::new();
+    let _ = stream.read_to_end(&mut bytes);
+    let text = String::from_utf8_lossy(&bytes);
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+    let status = status.unwrap_or_else(|| panic!("{method} {path}: no answer: {text}"));
+    Answer { status, body: serde_json::from_str(body).unwrap_or(Json::Null) }
 }
 
 impl Drop for Daemon {
@@ -265,7 +279,14 @@ impl<'d> Plugin<'d> {
 
     /// Asks for something.
     pub fn chat(&self, text: &str) -> Answer {
-        let chat = json!({ "session": self.session, "epoch": self.epoch, "text": text });
+        self.chat_with(text, json!([]))
+    }
+
+    /// Asks for something, with things of the place attached.
+    pub fn chat_with(&self, text: &str, attached: Json) -> Answer {
+        let chat = json!({
+            "session": self.session, "epoch": self.epoch, "text": text, "attached": attached,
+        });
         self.call("POST", "/api/chat", &chat)
     }
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use scene_schemas::command::Props;
+use scene_schemas::command::{AssetContents, AssetScript, Props};
 use scene_schemas::text::{Position, TextEdit};
 use scene_schemas::value::canonical_json;
 use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target, Value};
@@ -341,7 +341,26 @@ pub fn commands() -> Vec<Command> {
             count: 1,
         },
         edit(at("game.Workspace.Main")),
+        Command::Insert {
+            id: new(3),
+            asset: 123,
+            parent: at("game.Workspace.Tower"),
+            holds: asset(),
+            expect: expect("game.Workspace.Tower", &[]),
+        },
     ]
+}
+
+/// A model with a script and a part, and a part beside it.
+fn asset() -> AssetContents {
+    let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    AssetContents {
+        classes: texts(&["Model", "Script", "Part"]),
+        class: vec![0, 1, 2, 2],
+        parents: vec![0, 1, 1, 0],
+        names: texts(&["Tree", "Grow", "Trunk", "Leaf\u{1f343}"]),
+        scripts: vec![AssetScript { at: 2, text: "print(1)\n".to_owned() }],
+    }
 }
 
 fn edit(target: Target) -> Command {

@@ -38,6 +38,9 @@ fn card(seq: Seq, proposal: &Proposal, style: Style, whole: bool) -> String {
         lines.push(style.paint(Paint::Bold, line));
     }
     lines.extend(wrap(&safe(&reason(proposal)), inner.width));
+    if let Some(meant) = &proposal.meant {
+        lines.extend(wrap(&safe(&meant.sentence()), inner.width));
+    }
     lines.extend(warnings(proposal, inner));
     let table = table(proposal, inner, whole);
     if !table.is_empty() {
@@ -139,9 +142,10 @@ fn groups<'a>(
 /// The id of what a command makes or changes.
 fn subject(command: &Command) -> &str {
     match command {
-        Command::Create { id, .. } | Command::Clone { id, .. } | Command::Restore { id, .. } => {
-            &id.0
-        }
+        Command::Create { id, .. }
+        | Command::Clone { id, .. }
+        | Command::Restore { id, .. }
+        | Command::Insert { id, .. } => &id.0,
         other => &other.target().id.0,
     }
 }
@@ -158,6 +162,10 @@ impl Group<'_> {
             Change::Cloned { source, count: n } => {
                 self.mark = Mark::Added;
                 format!("a copy of {source}{}", in_all(*n))
+            }
+            Change::Inserted { asset, count: n } => {
+                self.mark = Mark::Added;
+                format!("from asset {asset}{}", in_all(*n))
             }
             Change::Restored { count: n } => {
                 self.mark = Mark::Added;

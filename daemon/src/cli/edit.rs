@@ -89,7 +89,7 @@ fn edit(
     let mut engine = Engine::start(
         ledger,
         opened,
-        &goal,
+        goal.as_str(),
         driver,
         args.decide.mode(),
         listener(args.decide.json),

@@ -168,6 +168,10 @@ fn render(
         style
             .paint(Paint::Dim, format!("  run {seq}, {}, {}, {ended}", safe(&place), safe(driver)))
     );
+    for attached in &workflow.attached {
+        let said = safe(&attached.sentence()).into_owned();
+        let _ = writeln!(text, "{}", style.paint(Paint::Dim, format!("  attached: {said}")));
+    }
     for (_, reason) in workflow.refusals() {
         let _ = writeln!(text, "  {} {}", style.paint(Paint::Removed, "refused:"), safe(reason));
     }

@@ -63,6 +63,10 @@ impl Tally {
                     own.insert(id.clone());
                     tally.made += *count as usize;
                 }
+                Command::Insert { id, holds, .. } => {
+                    own.insert(id.clone());
+                    tally.made += holds.len();
+                }
                 Command::Delete { count, .. } => tally.deleted += *count as usize,
                 _ if is_own => {}
                 Command::Set { target, props, .. } => {

@@ -97,6 +97,10 @@ fn items(proposal: &Proposal) -> Vec<Item> {
                 Mark::Added,
                 Some(format!("a copy of {source}, {}", count(*n as usize, "instance"))),
             ),
+            Change::Inserted { asset, count: n } => (
+                Mark::Added,
+                Some(format!("from asset {asset}, {}", count(*n as usize, "instance"))),
+            ),
             Change::Restored { count: n } => {
                 (Mark::Added, Some(format!("is back, {}", count(*n as usize, "instance"))))
             }

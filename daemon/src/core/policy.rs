@@ -38,6 +38,7 @@ mod tests {
                 .map(|kind| Warning { kind, text: String::new() })
                 .collect(),
             after: Vec::new(),
+            meant: None,
             from: None,
         };
         let modes = [Mode::Confirm, Mode::Auto, Mode::Dangerous];

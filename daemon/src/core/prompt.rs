@@ -2,6 +2,7 @@
 //!
 //! A prompt is a reading of the ledger. How a wire spells it is the providers' business.
 
+use scene_schemas::entry::Attached;
 use serde_json::Value as Json;
 
 /// The rules that every model is given.
@@ -18,8 +19,34 @@ pub struct Prompt {
     pub rules: String,
     /// What the person asked for.
     pub goal: String,
+    /// What they attached to it.
+    pub attached: Vec<Attached>,
     /// What happened since, oldest first.
     pub turns: Vec<Turn>,
+}
+
+impl Prompt {
+    /// What stands beside the goal: what the person attached, with its paths; texts in fences that
+    /// nothing in them closes.
+    pub fn context(&self) -> Option<String> {
+        if self.attached.is_empty() {
+            return None;
+        }
+        let mut text = "The person attached this:\n".to_owned();
+        for attached in &self.attached {
+            text.push_str(&format!("- {}\n", attached.sentence()));
+            if let Attached::Text { selected, .. } = attached {
+                let fence = "`".repeat(longest_run(selected, '`').max(2) + 1);
+                let end = if selected.ends_with('\n') { "" } else { "\n" };
+                text.push_str(&format!("{fence}luau\n{selected}{end}{fence}\n"));
+            }
+        }
+        Some(text)
+    }
+}
+
+fn longest_run(text: &str, of: char) -> usize {
+    text.split(|c| c != of).map(str::len).max().unwrap_or(0)
 }
 
 /// One thing that happened in the conversation.
@@ -65,4 +92,39 @@ pub struct Call {
     pub tool: String,
     /// Its arguments.
     pub args: Json,
+}
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::{Fingerprint, InstanceId, Target};
+
+    use super::*;
+
+    #[test]
+    fn what_is_attached_stands_beside_the_goal() {
+        let target = |path: &str| Target {
+            id: InstanceId("studio:1".to_owned()),
+            path: path.parse().unwrap(),
+        };
+        let text = |line, selected: &str| Attached::Text {
+            target: target("game.Workspace.Main"),
+            hash: Fingerprint::of(b""),
+            line,
+            selected: selected.to_owned(),
+        };
+        let wall =
+            Attached::Instance { target: target("game.Workspace.Wall"), class: "Part".to_owned() };
+        let mut prompt =
+            Prompt { rules: String::new(), goal: String::new(), attached: vec![], turns: vec![] };
+        assert_eq!(prompt.context(), None);
+        prompt.attached =
+            vec![wall, text(Some(3), "a()\nb()\n"), text(None, "local x = `` .. [[```]]")];
+        let expected = "The person attached this:\n\
+                        - game.Workspace.Wall (Part)\n\
+                        - lines 3 to 4 of game.Workspace.Main\n\
+                        ```luau\na()\nb()\n```\n\
+                        - a line of game.Workspace.Main\n\
+                        ````luau\nlocal x = `` .. [[```]]\n````\n";
+        assert_eq!(prompt.context().unwrap(), expected);
+    }
 }

@@ -464,6 +464,7 @@ impl House {
             goal: label.clone(),
             driver: CHECKPOINT.to_owned(),
             mode: Mode::Confirm,
+            attached: Vec::new(),
         };
         let finished = Entry::Finished { outcome: Finish::Done, summary: None };
         let entries = vec![started, finished];
@@ -559,6 +560,7 @@ fn view_of(ledger: &Ledger, board: &Board, seq: Seq) -> Result<WorkflowView, Fai
         cursor: Board::before(seq),
         session: workflow.place.open().map(|open| open.session.clone()),
         goal: workflow.goal.clone(),
+        attached: workflow.attached.clone(),
         driver: workflow.driver.clone(),
         mode: workflow.mode,
         state,

@@ -5,6 +5,8 @@
 //! thread of its own, with a large stack, for all that may take long. A decision need not wait for
 //! that thread: while it rests, whoever brings the decision takes it, and Studio is told at once.
 
+mod attached;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +22,7 @@ use scene_schemas::entry::{Approver, Entry, Finish, Record, Seq, StudioPlace};
 use scene_schemas::proposal::Mode;
 use serde_json::json;
 
-use super::{Driver, Due, Engine, EngineError, Listener, RESTORE, settled};
+use super::{Asked, Driver, Due, Engine, EngineError, Listener, RESTORE, settled};
 use crate::core::prompt::Call;
 use crate::core::proposal::{PartText, Unit, draft_again, units};
 use crate::core::scene::{Scene, count};
@@ -29,6 +31,8 @@ use crate::ledger::Ledger;
 use crate::providers::Provider;
 use crate::server::{Board, Decides, Reply, Seat, Verb, failed};
 use crate::targets::studio::{Studio, recorded};
+
+use self::attached::Quoting;
 
 /// What a session is told.
 pub(super) enum Word {
@@ -109,6 +113,8 @@ pub(super) struct Live {
     asked: usize,
     /// Whether nothing is to be approved.
     dry_run: Arc<AtomicBool>,
+    /// A request that waits until Studio has told the texts that it quotes.
+    quoting: Option<Quoting>,
 }
 
 impl Live {
@@ -133,6 +139,7 @@ impl Live {
             moment: None,
             asked: 0,
             dry_run,
+            quoting: None,
         }
     }
 
@@ -219,18 +226,14 @@ impl Live {
                 self.post();
                 let _ = reply.send(taken);
             }
-            Word::Chat(chat, mode, reply) => {
-                let driver = Driver::Provider(Provider::Offline);
-                let started = self.start(&chat.text, driver, mode, |_| {});
-                let _ = reply.send(started);
-            }
+            Word::Chat(chat, mode, reply) => self.chat(chat, mode, reply),
             Word::Restore(checkpoint, reply) => {
                 let goal = format!("Go back to checkpoint {checkpoint}");
                 let call =
                     Call { tool: RESTORE.to_owned(), args: json!({ "checkpoint": checkpoint }) };
                 // A call that cannot be written down is missed when the engine works.
                 let begin = |engine: &mut Engine| drop(engine.call(vec![call]));
-                let started = self.start(&goal, Driver::Calls, Mode::Confirm, begin);
+                let started = self.start(goal.as_str().into(), Driver::Calls, Mode::Confirm, begin);
                 let _ = reply.send(started);
             }
             Word::Decide(seq, decide, reply) => {
@@ -252,6 +255,7 @@ impl Live {
 
     /// The plugin knows nothing any more of what was asked, and tells the place anew.
     fn began_anew(&mut self, place: StudioPlace) {
+        self.drop_quoting();
         if let Some(seat) = self.board.seat(&self.session) {
             self.seat = seat;
         }
@@ -282,6 +286,7 @@ impl Live {
         self.is_now(update.epoch)?;
         for part in &update.parts {
             self.note_undone(part).map_err(|error| wrong(&error))?;
+            self.told_quoted(part);
             let heard = match (&mut self.engine, &mut self.idle) {
                 (Some(engine), _) => engine.hear(part).map_err(|error| wrong(&error))?,
                 (None, Some((_, scene))) => scene.hear(part),
@@ -340,12 +345,12 @@ impl Live {
     /// Begins a workflow.
     fn start(
         &mut self,
-        goal: &str,
+        asked: Asked,
         driver: Driver,
         mode: Mode,
         begin: impl FnOnce(&mut Engine),
     ) -> Result<Started, Failure> {
-        if goal.trim().is_empty() {
+        if asked.goal.trim().is_empty() {
             let hint = "Say what is to be done.";
             return Err(failed(FailureKind::BadRequest, "Nothing was asked for.", hint));
         }
@@ -361,7 +366,7 @@ impl Live {
         };
         let place = opened.0.place().clone();
         let opened = (super::Target::Open(opened.0), opened.1);
-        match Engine::start(&self.ledger, opened, goal, driver, mode, self.listener()) {
+        match Engine::start(&self.ledger, opened, asked, driver, mode, self.listener()) {
             Ok(mut engine) => {
                 begin(&mut engine);
                 let workflow = engine.seq();

@@ -6,9 +6,10 @@
 use std::sync::Arc;
 
 use scene_schemas::api::{Acted, Answer, ApplyOutcome, ScenePart, Wanted, WantedProperties};
+use scene_schemas::command::AssetContents;
 use scene_schemas::entry::{Entry, Seq};
 use scene_schemas::proposal::{Ack, Proposal};
-use scene_schemas::{Command, Fingerprint};
+use scene_schemas::{Command, Fingerprint, InstanceId};
 
 use super::{Driver, Engine, EngineError, Listener, Target};
 use crate::core::Refusal;
@@ -31,6 +32,8 @@ pub(super) struct Questions {
     rounds: usize,
     /// What its tool asks itself: the answer is the call's.
     own: Option<(u64, Seq)>,
+    /// Whether ids of the ledger may be of another epoch than those of the place.
+    is_other_epoch: bool,
     /// Proposals that were on trial, and need something told before they can be again.
     untried: Vec<Seq>,
 }
@@ -55,6 +58,7 @@ impl Engine {
         let pending = engine.workflow().into_iter().flat_map(Workflow::proposals);
         let untried = pending.filter(|(_, it)| waiting(&it.status)).map(|(seq, _)| seq).collect();
         engine.questions.untried = untried;
+        engine.questions.is_other_epoch = true;
         Ok(engine)
     }
 
@@ -72,6 +76,7 @@ impl Engine {
         self.drop_trial();
         self.retry_waiting();
         self.questions.own = None;
+        self.questions.is_other_epoch = true;
         self.scene = Scene::open_place();
         if let Target::Open(studio) = &mut self.target {
             studio.forget_questions();
@@ -84,6 +89,28 @@ impl Engine {
             Target::Open(studio) => Some(studio),
             Target::File(_) => None,
         }
+    }
+
+    /// What is told for a call counts until the call is settled.
+    pub(super) fn begin_questions(&mut self, call: Seq) {
+        if self.questions.call != Some(call) {
+            self.questions.call = Some(call);
+            self.questions.rounds = 0;
+            self.scene.forget_facts();
+        }
+        let mut meant = self.workflow().and_then(|workflow| workflow.meant(call));
+        if self.questions.is_other_epoch
+            && let Some(meant) = &mut meant
+        {
+            // In another epoch its id may be somebody else's; the path is left.
+            meant.target.id = InstanceId(String::new());
+        }
+        self.scene.mean(meant);
+    }
+
+    /// The call is settled; where it is planned again, everything is asked anew.
+    pub(super) fn end_questions(&mut self) {
+        self.questions.call = None;
     }
 
     pub(super) fn is_waiting_for_studio(&mut self) -> bool {
@@ -119,10 +146,6 @@ impl Engine {
         let Target::Open(studio) = &mut self.target else {
             return false;
         };
-        if self.questions.call != Some(call) {
-            self.questions.call = Some(call);
-            self.questions.rounds = 0;
-        }
         if let Ok(Plan::Fetch(wanted)) = result {
             let number = studio.ask(wanted.clone());
             self.questions.own = Some((number, call));
@@ -356,6 +379,7 @@ impl Engine {
             && own == number
         {
             self.questions.own = None;
+            self.end_questions();
             let result = tools::told(&self.scene, answer).map(Plan::Answer);
             let after = self.trial.iter().map(|(seq, _)| *seq).collect();
             return self.input(Input::Planned { call, result, after }).map(drop);
@@ -373,6 +397,11 @@ impl Engine {
                 self.scene.know_no_sources(&ids);
             }
             (Wanted::Sources { ids }, _) => self.scene.know_no_sources(&ids),
+            (Wanted::Selection {}, Answer::Selection { ids, count }) => {
+                self.scene.know_selection(ids, *count);
+            }
+            (Wanted::Selection {}, _) => self.scene.know_selection(&[], 0),
+            (Wanted::Asset { asset }, answer) => self.scene.know_asset(asset, holds(answer)),
             _ => {}
         }
         Ok(())
@@ -418,6 +447,15 @@ impl Engine {
     }
 }
 
+/// What an asset holds, or why that cannot be told.
+fn holds(answer: &Answer) -> Result<AssetContents, String> {
+    match answer {
+        Answer::Asset { holds } => Ok(holds.clone()),
+        Answer::Failed { reason } => Err(reason.clone()),
+        _ => Err("Studio answered something else than was asked. Ask for it again.".to_owned()),
+    }
+}
+
 /// Asks for what is missing, in pieces.
 fn ask(studio: &mut Studio, missing: Missing) {
     for of in missing.properties.chunks(MAX_ASKED) {
@@ -426,5 +464,11 @@ fn ask(studio: &mut Studio, missing: Missing) {
     }
     for ids in missing.sources.chunks(MAX_ASKED) {
         studio.ask(Wanted::Sources { ids: ids.to_vec() });
+    }
+    if missing.selection {
+        studio.ask(Wanted::Selection {});
+    }
+    for asset in missing.assets {
+        studio.ask(Wanted::Asset { asset });
     }
 }

@@ -28,6 +28,7 @@ fn started() -> Entry {
         goal: "a grid of wheat".to_owned(),
         driver: "offline".to_owned(),
         mode: Mode::Confirm,
+        attached: Vec::new(),
     }
 }
 

@@ -11,6 +11,7 @@ use scene_schemas::api::{
 };
 use scene_schemas::entry::Seq;
 use serde::de::DeserializeOwned;
+use tokio::task::yield_now;
 
 use super::board::Board;
 use super::desk::{Ask, Desk, Verb};
@@ -191,9 +192,12 @@ async fn act(house: &House, method: &str, asked: &Asked<'_>) -> Result<Response<
         }
         ("POST", "/api/proposals/{id}/decide") => {
             let (seq, decide) = (asked.seq()?, asked.body()?);
-            match board.decide(seq, &decide) {
-                Some(decided) => answer(decided),
-                None => ask!(desk, Ask::Decide, seq, decide),
+            if let Some(decided) = board.decide(seq, &decide) {
+                // Who is woken by it goes first.
+                yield_now().await;
+                answer(decided)
+            } else {
+                ask!(desk, Ask::Decide, seq, decide)
             }
         }
         ("POST", "/api/workflows/{id}/cancel") => verb(desk, asked, Verb::Cancel).await?,

@@ -288,7 +288,7 @@ impl PlaceFile {
                 perform(scene, command, blobs)?
             };
             nodes.push(done.node);
-            backs.extend(done.back);
+            backs.extend(done.backs);
         }
         Ok((nodes, backs))
     }

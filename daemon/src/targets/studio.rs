@@ -156,7 +156,7 @@ pub fn prepare(
         let done = perform(scene, command, blobs)?;
         actions.push(action(scene, command, done.node, over)?);
         nodes.push(done.node);
-        backs.extend(done.back);
+        backs.extend(done.backs);
     }
     let left = proposal.commands.iter().zip(nodes);
     let outcomes = left.map(|(command, node)| outcome(scene, command, node)).collect();
@@ -210,7 +210,9 @@ pub fn seen(scene: &Scene, proposal: &Proposal, predicted: &Ack) -> Seen {
         let node = scene.by_id(&command.target().id);
         let live = node.filter(|node| scene.is_live(*node));
         let is_done = match (command, live) {
-            (Command::Create { .. } | Command::Clone { .. }, _) => return Seen::Unclear,
+            (Command::Create { .. } | Command::Clone { .. } | Command::Insert { .. }, _) => {
+                return Seen::Unclear;
+            }
             (Command::Delete { .. }, live) => live.is_none(),
             (Command::Restore { id, .. }, _) => {
                 scene.by_id(id).is_some_and(|node| scene.is_live(node))
@@ -273,6 +275,9 @@ fn action(
             "What was deleted in a file cannot be brought back in Studio, below {}.",
             parent.path
         )?,
+        Command::Insert { id, asset, parent, holds, expect } => {
+            Action::Insert { id, asset, parent, holds: holds.fingerprint(), expect }
+        }
         Command::EditScript { target, expect, .. } => {
             let text = scene.source(node).unwrap_or_default().into_owned();
             if text.len() > MAX_TEXT {
@@ -333,7 +338,9 @@ pub fn settled(mut predicted: Ack, call: Seq, commands: &[Command], acted: &[Act
 pub fn made(call: Seq, commands: &[Command], acted: &[Acted]) -> BTreeMap<InstanceId, InstanceId> {
     let mut names = BTreeMap::new();
     for (command, acted) in commands.iter().zip(acted) {
-        let (Command::Create { id, .. } | Command::Clone { id, .. }) = command else {
+        let (Command::Create { id, .. } | Command::Clone { id, .. } | Command::Insert { id, .. }) =
+            command
+        else {
             continue;
         };
         let first = id.0.strip_prefix("new:").and_then(|k| k.parse::<u32>().ok());
@@ -347,7 +354,9 @@ pub fn made(call: Seq, commands: &[Command], acted: &[Acted]) -> BTreeMap<Instan
 
 fn each_id(command: &mut Command, change: &impl Fn(&mut InstanceId)) {
     match command {
-        Command::Create { parent, .. } | Command::Restore { parent, .. } => change(&mut parent.id),
+        Command::Create { parent, .. }
+        | Command::Restore { parent, .. }
+        | Command::Insert { parent, .. } => change(&mut parent.id),
         Command::Clone { source, parent, .. } => {
             change(&mut source.id);
             change(&mut parent.id);

@@ -51,6 +51,9 @@ pub enum Event {
         driver: String,
         /// Which proposals go without a person's yes.
         mode: Mode,
+        /// What was attached, in a person's words.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attached: Vec<String>,
     },
     /// The model begins to answer.
     AssistantStart {},

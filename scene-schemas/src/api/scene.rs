@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::command::InstanceId;
+use crate::command::{AssetContents, InstanceId};
 use crate::value::Value;
 
 /// What the plugin says of its place, in order.
@@ -223,11 +223,8 @@ pub enum Answer {
     },
     /// What an asset would bring.
     Asset {
-        /// Its roots and all below, parents before their children; parents count from 1, 0 is
-        /// nobody. Ids are empty.
-        nodes: Nodes,
-        /// The scripts among them: `id` is their place in `nodes`, from 1.
-        scripts: Vec<ScriptText>,
+        /// It.
+        holds: AssetContents,
     },
     /// It cannot be told.
     Failed {

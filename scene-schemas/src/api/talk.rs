@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::event::ProposalStatus;
 use super::session::SessionId;
 use crate::command::{Fingerprint, InstanceId};
-use crate::entry::{Finish, Seq, Step};
+use crate::entry::{Attached, Finish, Seq, Step};
 use crate::proposal::{Mode, Proposal};
 
 /// A person asks for something in an open place.
@@ -174,6 +174,9 @@ pub struct WorkflowView {
     pub session: Option<SessionId>,
     /// What was asked for.
     pub goal: String,
+    /// What was attached to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attached: Vec<Attached>,
     /// Who calls the tools.
     pub driver: String,
     /// Which proposals go without a person's yes.

@@ -153,6 +153,13 @@ pub enum Action {
         asset: u64,
         /// Where it goes.
         parent: Target,
+        /// The fingerprint of what it has to hold: over a line for each of its instances, depth first,
+        /// `parent TAB class TAB bytes:name TAB hash NEWLINE`; the parent by its place in the list
+        /// from 1 (0 is nobody), the length of the name, and the hash of a script's text.
+        holds: Fingerprint,
+        /// The parent's fingerprint.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expect: Option<Fingerprint>,
     },
 }
 

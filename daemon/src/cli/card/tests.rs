@@ -23,6 +23,7 @@ fn proposal(class: Class, commands: Vec<Command>, rows: Vec<Row>) -> Proposal {
         preview: Preview { rows, ..Preview::default() },
         warnings: Vec::new(),
         after: Vec::new(),
+        meant: None,
         from: None,
     }
 }

@@ -4,6 +4,7 @@
 //! once, and what a later command addresses is there. Who decides, and who performs it for good, is
 //! not known here.
 
+mod insert;
 mod inverse;
 mod judge;
 mod part;
@@ -13,7 +14,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use scene_schemas::command::Props;
-use scene_schemas::proposal::{Change, Class, Preview, Proposal, Row, Warning, WarningKind};
+use scene_schemas::proposal::{
+    Change, Class, Meant, Preview, Proposal, Row, ScriptDiff, Warning, WarningKind,
+};
 use scene_schemas::text::TextEdit;
 use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target};
 
@@ -49,8 +52,11 @@ pub struct Draft<'a> {
     class: Class,
     made: BTreeSet<InstanceId>,
     texts: Vec<Text>,
+    /// The scripts that assets bring.
+    brought: Vec<ScriptDiff>,
     warnings: Vec<Warning>,
     title: Option<String>,
+    meant: Option<Meant>,
     names: usize,
     goes_back: bool,
     seen: Texts,
@@ -79,8 +85,10 @@ impl<'a> Draft<'a> {
             class: Class::Additive,
             made: BTreeSet::new(),
             texts: Vec::new(),
+            brought: Vec::new(),
             warnings: Vec::new(),
             title: None,
+            meant: None,
             names: 0,
             goes_back: false,
             seen: Texts::new(),
@@ -106,6 +114,11 @@ impl<'a> Draft<'a> {
     /// Names the proposal; the first name stays.
     pub fn title(&mut self, title: impl Into<String>) {
         self.title.get_or_insert_with(|| title.into());
+    }
+
+    /// Says whom the call means where it leaves out a path; the first stays.
+    pub fn mean(&mut self, meant: Option<Meant>) {
+        self.meant = self.meant.take().or(meant);
     }
 
     /// Says that it only brings back what was there: texts are not judged, for they may have been
@@ -202,8 +215,10 @@ impl<'a> Draft<'a> {
 
     /// Drafts new values of properties. What is so already is left out; false where nothing is left.
     pub fn set(&mut self, node: Node, mut props: Props) -> Result<bool, Refusal> {
-        props.retain(|name, value| self.scene.value(node, name) != *value || value.is_none());
-        props.retain(|name, value| value.is_some() || self.scene.stored(node, name).is_some());
+        if !self.scene.is_unseen(node) {
+            props.retain(|name, value| self.scene.value(node, name) != *value || value.is_none());
+            props.retain(|name, value| value.is_some() || self.scene.stored(node, name).is_some());
+        }
         if props.is_empty() {
             return Ok(false);
         }
@@ -286,6 +301,7 @@ impl<'a> Draft<'a> {
             Command::Clone { id, .. } | Command::Restore { id, .. } => {
                 self.made.insert(id.clone());
             }
+            Command::Insert { id, asset, holds, .. } => self.note_insert(at, id, *asset, holds),
             _ => {}
         }
         let is_new = matches!(
@@ -357,7 +373,7 @@ impl<'a> Draft<'a> {
     }
 
     fn is_known(&self, node: Node) -> bool {
-        !self.made.contains(&self.scene.id(node))
+        !self.made.contains(&self.scene.id(node)) && !self.scene.is_unseen(node)
     }
 
     /// What a command expects of an instance that was there before this proposal.
@@ -395,9 +411,10 @@ impl<'a> Draft<'a> {
 
     fn note_class(&mut self, command: &Command, own: bool) {
         let class = match command {
-            Command::Create { .. } | Command::Clone { .. } | Command::Restore { .. } => {
-                Class::Additive
-            }
+            Command::Create { .. }
+            | Command::Clone { .. }
+            | Command::Restore { .. }
+            | Command::Insert { .. } => Class::Additive,
             _ if own => Class::Additive,
             Command::Set { .. } | Command::Move { .. } => Class::Modifying,
             Command::Delete { .. } => Class::Destructive,
@@ -429,7 +446,8 @@ impl<'a> Draft<'a> {
             Command::Set { target, props, .. } => {
                 let node = self.scene.by_id(&target.id);
                 let change = |(property, after): (&String, &Option<scene_schemas::Value>)| {
-                    let before = node.and_then(|node| self.scene.value(node, property));
+                    let seen = node.filter(|node| !self.scene.is_unseen(*node));
+                    let before = seen.and_then(|node| self.scene.value(node, property));
                     let (property, after) = (property.clone(), after.clone());
                     let change = Change::Set { property, before, after };
                     (change, class_of(target), target.path.clone())
@@ -447,7 +465,7 @@ impl<'a> Draft<'a> {
             Command::Restore { parent, class, name, count, .. } => {
                 vec![(Change::Restored { count: *count }, class.clone(), below(parent, name))]
             }
-            Command::EditScript { .. } => Vec::new(),
+            Command::EditScript { .. } | Command::Insert { .. } => Vec::new(),
         }
     }
 
@@ -456,7 +474,7 @@ impl<'a> Draft<'a> {
     /// # Errors
     /// A script would not compile any more, or is too long: nothing may be proposed.
     pub fn finish(mut self, base: &Fingerprint) -> Result<Proposal, Refusal> {
-        let mut scripts = Vec::new();
+        let mut scripts = std::mem::take(&mut self.brought);
         for text in std::mem::take(&mut self.texts) {
             if self.scene.is_live(text.node)
                 && let Some(diff) = self.judge_text(&text)?
@@ -475,6 +493,7 @@ impl<'a> Draft<'a> {
             preview,
             warnings: self.warnings,
             after: Vec::new(),
+            meant: self.meant,
             from: None,
         })
     }
@@ -498,6 +517,7 @@ fn verb(change: &Change) -> &'static str {
         Change::Set { .. } => "change",
         Change::Moved { .. } => "move",
         Change::Deleted { .. } => "delete",
+        Change::Inserted { .. } => "insert",
         Change::Restored { .. } => "restore",
     }
 }

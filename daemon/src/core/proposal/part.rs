@@ -138,6 +138,7 @@ fn renumbered(
     let (id, count) = match &mut command {
         Command::Create { id, .. } => (id, 1),
         Command::Clone { id, count, .. } | Command::Restore { id, count, .. } => (id, *count),
+        Command::Insert { id, holds, .. } => (id, holds.len() as u32),
         _ => return command,
     };
     let old: Option<u32> = id.0.strip_prefix("new:").and_then(|k| k.parse().ok());
@@ -219,6 +220,9 @@ fn with_targets(
         Command::Restore { id, blob, parent, index, class, name, count } => {
             let parent = change(parent)?;
             Command::Restore { id, blob, parent, index, class, name, count }
+        }
+        Command::Insert { id, asset, parent, holds, expect } => {
+            Command::Insert { id, asset, parent: change(parent)?, holds, expect }
         }
         Command::EditScript { target, edits, expect } => {
             Command::EditScript { target: change(target)?, edits, expect }

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
-use scene_schemas::command::Props;
+use scene_schemas::command::{AssetContents, Props};
 use scene_schemas::text::TextEdit;
 use scene_schemas::{Command, Fingerprint, InstancePath, Target, Value};
 
@@ -23,8 +23,8 @@ pub type Blobs = HashMap<Fingerprint, Vec<u8>>;
 pub struct Done {
     /// The instance that was made or changed; gone where it was deleted.
     pub node: Node,
-    /// How it is taken back, where that was to be kept.
-    pub back: Option<Back>,
+    /// How it is taken back, step by step, where that was to be kept.
+    pub backs: Vec<Back>,
 }
 
 /// Performs a command on trial: who rolls the scene back needs no other way.
@@ -56,7 +56,7 @@ fn performed(
             check_rows(scene, class)?;
             check_parent(scene, parent, class)?;
             let node = create(scene, parent, class, name, props)?;
-            Ok(Done { node, back: keep.then(|| Back::made(scene, node)) })
+            Ok(Done { node, backs: made(scene, node, keep) })
         }
         Command::Clone { source, parent, name, count, expect, .. } => {
             let source = located(scene, source, expect.as_ref(), [])?;
@@ -67,7 +67,7 @@ fn performed(
             check_all_rows(scene, source)?;
             scene.check_text(name)?;
             let node = scene.copy(source, parent, name);
-            Ok(Done { node, back: keep.then(|| Back::made(scene, node)) })
+            Ok(Done { node, backs: made(scene, node, keep) })
         }
         Command::Set { target, props, expect } => {
             let keys = props.keys().map(String::as_str);
@@ -81,7 +81,8 @@ fn performed(
             check_parent(scene, parent, scene.class(node))?;
             let before = keep.then(|| Back::before_move(scene, node));
             scene.move_to(node, parent, *index)?;
-            Ok(Done { node, back: before.map(|before| Back::after_move(scene, node, before)) })
+            let back = before.map(|before| Back::after_move(scene, node, before));
+            Ok(Done { node, backs: back.into_iter().collect() })
         }
         Command::Delete { target, count, expect } => {
             let node = located(scene, target, expect.as_ref(), [])?;
@@ -90,12 +91,13 @@ fn performed(
             check_all_rows(scene, node)?;
             let back = keep.then(|| Back::before_delete(scene, node));
             scene.delete(node);
-            Ok(Done { node, back: back.map(|back| back.after_delete(scene)) })
+            let backs = back.into_iter().map(|back| back.after_delete(scene)).collect();
+            Ok(Done { node, backs })
         }
         Command::Restore { id, blob: None, parent, .. } => {
             let parent = scene.locate(parent)?;
             let node = scene.bring_back(id, parent)?;
-            Ok(Done { node, back: keep.then(|| Back::made(scene, node)) })
+            Ok(Done { node, backs: made(scene, node, keep) })
         }
         Command::Restore { blob: Some(blob), parent, index, .. } => {
             let parent = scene.locate(parent)?;
@@ -107,12 +109,54 @@ fn performed(
             };
             let subtree = Subtree::decode(bytes).map_err(Refusal::new)?;
             let node = scene.restore(subtree, parent, *index);
-            Ok(Done { node, back: keep.then(|| Back::made(scene, node)) })
+            Ok(Done { node, backs: made(scene, node, keep) })
+        }
+        Command::Insert { asset, parent, holds, expect, .. } => {
+            let parent = located(scene, parent, expect.as_ref(), [])?;
+            insert(scene, *asset, parent, holds, keep)
         }
         Command::EditScript { target, edits, expect } => {
             let node = scene.locate(target)?;
             edit_script(scene, node, edits, expect, keep)
         }
+    }
+}
+
+/// How what was just made goes again.
+fn made(scene: &Scene, node: Node, keep: bool) -> Vec<Back> {
+    keep.then(|| Back::made(scene, node)).into_iter().collect()
+}
+
+/// Brings in an asset, root by root: the last goes first when it is taken back.
+fn insert(
+    scene: &mut Scene,
+    asset: u64,
+    parent: Node,
+    holds: &AssetContents,
+    keep: bool,
+) -> Result<Done, Refusal> {
+    if !scene.is_open() {
+        return refuse!(
+            "Asset {asset} cannot be inserted into a file: only Roblox Studio can load it."
+        );
+    }
+    if !holds.is_sound() {
+        return refuse!("What asset {asset} holds was not written down as it should be.");
+    }
+    let starts: Vec<usize> = (0..holds.len()).filter(|at| holds.parents[*at] == 0).collect();
+    for at in &starts {
+        check_parent(scene, parent, holds.class_of(*at))?;
+    }
+    let (mut first, mut backs) = (None, Vec::new());
+    for (nth, start) in starts.iter().enumerate() {
+        let end = starts.get(nth + 1).copied().unwrap_or(holds.len());
+        let root = scene.bring_in(parent, holds, *start..end);
+        backs.extend(made(scene, root, keep));
+        first.get_or_insert(root);
+    }
+    match first {
+        Some(node) => Ok(Done { node, backs }),
+        None => refuse!("Asset {asset} holds nothing."),
     }
 }
 
@@ -218,7 +262,8 @@ fn set(scene: &mut Scene, node: Node, props: &Props, keep: bool) -> Result<Done,
     let before: Option<Props> = keep.then(|| props.keys().map(stored).collect());
     let mark = scene.mark();
     set_all(scene, node, props, mark)?;
-    Ok(Done { node, back: before.map(|before| Back::set(scene, node, before)) })
+    let back = before.map(|before| Back::set(scene, node, before));
+    Ok(Done { node, backs: back.into_iter().collect() })
 }
 
 /// Sets properties, or goes back to the mark. The name comes last: the paths of references among
@@ -250,7 +295,8 @@ fn edit_script(
     scene.check_text(&after)?;
     let inverse = keep.then(|| edit::invert(&before, edits)).transpose().map_err(Refusal::new)?;
     scene.set_source(node, after);
-    Ok(Done { node, back: inverse.map(|inverse| Back::edited(scene, node, inverse)) })
+    let back = inverse.map(|inverse| Back::edited(scene, node, inverse));
+    Ok(Done { node, backs: back.into_iter().collect() })
 }
 
 /// A script's text.

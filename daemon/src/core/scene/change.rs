@@ -166,6 +166,7 @@ impl Scene {
             self.bases.remove(&gone);
             self.ids.remove(gone);
             self.renamed.remove(&gone);
+            self.unseen.remove(&gone);
             if let Some(key) = self.created.remove(&gone) {
                 self.created_by_id.remove(&key);
             }
@@ -180,7 +181,7 @@ impl Scene {
     }
 
     /// Gives a new subtree ids, and remembers that it came.
-    fn enter(&mut self, root: u32) {
+    pub(super) fn enter(&mut self, root: u32) {
         let nodes: Vec<u32> = self.tree.subtree(root).collect();
         for (node, k) in nodes.into_iter().zip(self.next_new()..) {
             self.created.insert(node, (self.scope, k));
@@ -214,6 +215,9 @@ impl Scene {
             if let Some(base) = self.base(*original) {
                 self.bases.insert(copy, base);
             }
+            if self.unseen.contains(original) {
+                self.unseen.insert(copy);
+            }
             self.edits.copy(self.tree.class(copy), *original, copy);
             for property in UNIQUE {
                 self.set_quietly(copy, ustr(property), None);
@@ -243,7 +247,7 @@ impl Scene {
     }
 
     /// Sets a property of an instance that was just made; it goes with the instance.
-    fn set_quietly(&mut self, node: u32, key: Ustr, value: Option<Variant>) {
+    pub(super) fn set_quietly(&mut self, node: u32, key: Ustr, value: Option<Variant>) {
         if value.is_none() && self.variant(node, key).is_none() {
             return;
         }

@@ -17,6 +17,7 @@ use scene_schemas::entry::Seq;
 use scene_schemas::{InstanceId, Value};
 
 use super::change::pointed;
+use super::facts::Facts;
 use super::file::File;
 use super::interner::Interner;
 use super::reflection::{self, Access};
@@ -52,12 +53,19 @@ pub struct Missing {
     pub properties: Vec<WantedProperties>,
     /// Texts of scripts.
     pub sources: Vec<InstanceId>,
+    /// What assets hold.
+    pub assets: Vec<u64>,
+    /// What is selected.
+    pub selection: bool,
 }
 
 impl Missing {
     /// Whether everything was known.
     pub fn is_empty(&self) -> bool {
-        self.properties.is_empty() && self.sources.is_empty()
+        self.properties.is_empty()
+            && self.sources.is_empty()
+            && self.assets.is_empty()
+            && !self.selection
     }
 }
 
@@ -73,6 +81,8 @@ pub(super) struct Mirror {
     /// By instance: its properties that point to another.
     pointing: FxHashMap<u32, Vec<Ustr>>,
     missing: RefCell<FxHashSet<(u32, Ustr)>>,
+    /// What was told for the call that is planned.
+    pub(super) facts: Facts,
     /// A snapshot that is not whole yet.
     snapshot: Option<Box<Snapshot>>,
     is_whole: bool,
@@ -265,7 +275,11 @@ impl Scene {
         let mut asked: Vec<(u32, Ustr)> = mirror.missing.take().into_iter().collect();
         asked.sort_unstable_by(|a, b| (a.0, a.1.as_str()).cmp(&(b.0, b.1.as_str())));
         let mut names: BTreeMap<u32, Vec<String>> = BTreeMap::new();
-        let mut missing = Missing::default();
+        let mut missing = Missing {
+            assets: mirror.facts.missing_assets(),
+            selection: mirror.facts.is_selection_missing(),
+            ..Missing::default()
+        };
         for (node, key) in asked {
             match key.as_str() {
                 SOURCE => missing.sources.push(self.written_id(Node(node))),

@@ -13,11 +13,13 @@ mod codec;
 mod convert;
 pub mod diff;
 mod edits;
+mod facts;
 mod file;
 mod fingerprint;
 mod flat;
 mod ids;
 mod interner;
+mod labels;
 pub mod merge;
 mod mirror;
 mod pieces;
@@ -27,6 +29,7 @@ pub mod selector;
 mod siblings;
 mod stored;
 mod tree;
+mod unseen;
 mod xml;
 
 use std::borrow::Cow;
@@ -36,7 +39,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use rbx_dom_weak::{Ustr, ustr};
-use rbx_types::{Attributes, Ref, Variant};
+use rbx_types::{Ref, Variant};
 use rustc_hash::{FxHashMap, FxHashSet};
 use scene_schemas::entry::Seq;
 use scene_schemas::{InstanceId, InstancePath, Target, Value};
@@ -53,6 +56,7 @@ use crate::core::refusal::{Refusal, did_you_mean, refuse};
 
 pub use self::change::{Mark, Subtree};
 pub use self::codec::{CodecError, Format, READERS};
+pub use self::facts::Pointed;
 pub use self::mirror::{Missing, Torn};
 pub use self::pieces::Patch;
 pub use self::read::{Owner, read_property, read_props};
@@ -100,6 +104,8 @@ pub struct Scene {
     deleted: FxHashSet<u32>,
     /// The instances that may have another name than the file says.
     renamed: FxHashSet<u32>,
+    /// What assets bring on trial: the properties of these nobody has seen.
+    unseen: FxHashSet<u32>,
     ids: Ids,
     created: FxHashMap<u32, (Seq, u32)>,
     created_by_id: BTreeMap<(Seq, u32), u32>,
@@ -146,6 +152,7 @@ impl Scene {
             bases: FxHashMap::default(),
             deleted: FxHashSet::default(),
             renamed: FxHashSet::default(),
+            unseen: FxHashSet::default(),
             ids: Ids::default(),
             created: FxHashMap::default(),
             created_by_id: BTreeMap::new(),
@@ -405,32 +412,6 @@ impl Scene {
             }
             reflection::Access::Migrated(migrated) => self.value(node, migrated.to.first()?),
             reflection::Access::Derived(derived) => self.derive(node, derived),
-        }
-    }
-
-    fn attributes(&self, node: Node) -> Option<Attributes> {
-        match self.variant(node.0, ustr("Attributes")).map(Cow::into_owned) {
-            Some(Variant::Attributes(all)) => Some(all),
-            _ => None,
-        }
-    }
-
-    /// The names of the instance's attributes, sorted.
-    pub fn attribute_names(&self, node: Node) -> Vec<String> {
-        self.attributes(node).into_iter().flatten().map(|(name, _)| name).collect()
-    }
-
-    /// An attribute.
-    pub fn attribute(&self, node: Node, key: &str) -> Option<Value> {
-        let all = self.attributes(node)?;
-        all.get(key).map(|variant| self.to_value("", "", variant))
-    }
-
-    /// The instance's tags.
-    pub fn tags(&self, node: Node) -> Vec<String> {
-        match self.variant(node.0, ustr("Tags")).as_deref() {
-            Some(Variant::Tags(tags)) => tags.iter().map(str::to_owned).collect(),
-            _ => Vec::new(),
         }
     }
 

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{Run, Tool, args};
+use super::{Own, Run, Tool, args};
 use crate::core::edit;
 use crate::core::proposal::Draft;
 use crate::core::refusal::Refusal;
@@ -16,6 +16,7 @@ pub(super) const TOOL: Tool = Tool {
     about: "Proposes edits of a script by ranges: lines and UTF-16 characters from 0, not overlapping, \
             all counted in the text as it is now; at most 20, with at most 2000 inserted characters.",
     schema: args::schema::<Args>,
+    own: Own::Path,
     run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
 };
 

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{Run, Tool, args};
+use super::{Own, Run, Tool, args};
 use crate::core::edit;
 use crate::core::proposal::{Draft, text_of};
 use crate::core::refusal::Refusal;
@@ -17,6 +17,7 @@ pub(super) const TOOL: Tool = Tool {
             File`. Hunks are placed by their lines; a hunk that fits several places needs its line \
             number. All hunks or none.",
     schema: args::schema::<Args>,
+    own: Own::Path,
     run: Run::Change(|json, draft| plan(&args::read(json)?, draft)),
 };
 

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
-use super::{Run, Tool, args};
+use super::{Own, Run, Tool, args};
 use crate::core::proposal::Draft;
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::{Owner, read_props};
@@ -15,6 +15,7 @@ pub(super) const TOOL: Tool = Tool {
     about: "Proposes a copy of an instance with all below it, beside the original or below \
             `parentPath`. Answers {path}.",
     schema: args::schema::<Args>,
+    own: Own::Path,
     run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
 };
 

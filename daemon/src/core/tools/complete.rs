@@ -3,12 +3,13 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Run, Talk, Tool, args};
+use super::{Own, Run, Talk, Tool, args};
 
 pub(super) const TOOL: Tool = Tool {
     name: "complete",
     about: "Says that the task is done. Nothing comes after it.",
     schema: args::schema::<Args>,
+    own: Own::Nothing,
     run: Run::Talk(|json| Ok(Talk::Done { summary: args::read::<Args>(json)?.summary })),
 };
 

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
-use super::{Run, Tool, args};
+use super::{Own, Run, Tool, args};
 use crate::core::proposal::Draft;
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::{Node, Owner, count, read_props, reflection};
@@ -18,6 +18,7 @@ pub(super) const TOOL: Tool = Tool {
             attributes are props with `@`, tags the prop `Tags`, a script's text the prop `Source`. A \
             missing parent under Workspace is made of Models. Answers {path, count}.",
     schema: args::schema::<Args>,
+    own: Own::ParentOrWorkspace,
     run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
 };
 

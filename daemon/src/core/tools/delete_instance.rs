@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{Run, Tool, args};
+use super::{Own, Run, Tool, args};
 use crate::core::proposal::Draft;
 use crate::core::refusal::Refusal;
 use crate::core::scene::count;
@@ -15,6 +15,7 @@ pub(super) const TOOL: Tool = Tool {
     about: "Proposes to delete one instance (`path`), several (`paths`) or all that a `selector` fits, \
             each with all below it. Answers {deleted}.",
     schema: args::schema::<Args>,
+    own: Own::Path,
     run: Run::Change(|json, draft| plan(&args::read(json)?, draft)),
 };
 

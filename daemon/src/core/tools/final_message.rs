@@ -5,12 +5,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::message::said;
-use super::{Run, Tool, args};
+use super::{Own, Run, Tool, args};
 
 pub(super) const TOOL: Tool = Tool {
     name: "final_message",
     about: "Says the last word to the person: what was done and what is left.",
     schema: args::schema::<Args>,
+    own: Own::Nothing,
     run: Run::Talk(|json| said(args::read::<Args>(json)?.text, Phase::Final)),
 };
 

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{Run, Tool, args};
+use super::{Own, Run, Tool, args};
 use crate::core::refusal::Refusal;
 use crate::core::scene::Scene;
 use crate::core::scene::selector::Selector;
@@ -15,6 +15,7 @@ pub(super) const TOOL: Tool = Tool {
     about: "Finds instances by a selector in the language of Instance:QueryDescendants: Part, #Name, \
             .Tag, [Anchored = false], [$Attribute = value], A > B, A >> B, `,`, :not(), :has().",
     schema: args::schema::<Args>,
+    own: Own::Nothing,
     run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
 };
 

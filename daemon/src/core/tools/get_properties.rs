@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
-use super::{Run, Tool, args};
-use crate::core::refusal::Refusal;
+use super::{Own, Run, Tool, args};
+use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::reflection::{self, Access};
 use crate::core::scene::{Node, Scene};
 
@@ -17,6 +17,7 @@ pub(super) const TOOL: Tool = Tool {
     about: "Reads properties (defaults filled in), tags (`Tags`) and attributes (`@Name`). Without \
             `keys`: all that are known. Names that the instance does not have come under `unknown`.",
     schema: args::schema::<Args>,
+    own: Own::Path,
     run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
 };
 
@@ -39,6 +40,12 @@ const HIDDEN: [&str; 6] =
 
 fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
     let node = scene.resolve(&args.path)?;
+    if scene.is_unseen(node) {
+        return refuse!(
+            "{} comes with an asset that is not inserted yet; its properties are known when it is.",
+            args.path
+        );
+    }
     let mut names: Vec<String> = match &args.keys {
         Some(keys) => keys.clone(),
         None => known(scene, node),

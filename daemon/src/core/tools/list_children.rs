@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{Run, Tool, args};
+use super::{Own, Run, Tool, args};
 use crate::core::refusal::Refusal;
 use crate::core::scene::{Node, Scene};
 
@@ -16,6 +16,7 @@ pub(super) const TOOL: Tool = Tool {
     about: "Lists what is below an instance, in tree order, with class and number of children. \
             `game` lists the services. Page on with `cursor`.",
     schema: args::schema::<Args>,
+    own: Own::Parent,
     run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
 };
 

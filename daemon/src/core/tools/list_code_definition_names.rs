@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{Run, Tool, args};
+use super::{Own, Run, Tool, args};
 use crate::core::luau;
 use crate::core::proposal::text_of;
 use crate::core::refusal::{Refusal, refuse};
@@ -16,6 +16,7 @@ pub(super) const TOOL: Tool = Tool {
     about: "Lists functions, methods and types with their lines: of one script (`path`), or of all \
             scripts below `root`.",
     schema: args::schema::<Args>,
+    own: Own::Nothing,
     run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
 };
 

@@ -5,12 +5,13 @@ use scene_schemas::api::Wanted;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Run, Tool, args};
+use super::{Own, Run, Tool, args};
 
 pub(super) const TOOL: Tool = Tool {
     name: "list_open_documents",
     about: "Lists the scripts that the person has open in Studio's editor: path and isDirty.",
     schema: args::schema::<Args>,
+    own: Own::Nothing,
     run: Run::Fetch(|json, _| {
         let Args { max_count } = args::read(json)?;
         Ok(Wanted::Documents { max: max_count.map_or(100, Bounded::get) as u32 })

@@ -4,12 +4,13 @@ use scene_schemas::api::Wanted;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Run, Tool, args};
+use super::{Own, Run, Tool, args};
 
 pub(super) const TOOL: Tool = Tool {
     name: "list_selection",
     about: "Lists what the person has selected in Studio's explorer: path and class.",
     schema: args::schema::<Args>,
+    own: Own::Nothing,
     run: Run::Fetch(|json, _| args::read::<Args>(json).map(|Args {}| Wanted::Selection {})),
 };
 

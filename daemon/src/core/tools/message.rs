@@ -4,13 +4,14 @@ use scene_schemas::entry::Phase;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Run, Talk, Tool, args};
+use super::{Own, Run, Talk, Tool, args};
 use crate::core::refusal::{Refusal, refuse};
 
 pub(super) const TOOL: Tool = Tool {
     name: "message",
     about: "Says something to the person: at the start, on the way (update), or at the end (final).",
     schema: args::schema::<Args>,
+    own: Own::Nothing,
     run: Run::Talk(|json| {
         let Args { text, phase } = args::read(json)?;
         said(text, phase)

@@ -15,10 +15,12 @@ mod final_message;
 mod find_instances;
 mod get_active_script;
 mod get_properties;
+mod insert_asset;
 mod list_children;
 mod list_code_definition_names;
 mod list_open_documents;
 mod list_selection;
+mod meant;
 mod message;
 mod move_instance;
 mod open_or_create_script;
@@ -44,7 +46,7 @@ mod tests;
 use scene_schemas::Fingerprint;
 use scene_schemas::api::Wanted;
 use scene_schemas::entry::{Phase, Seq};
-use scene_schemas::proposal::Proposal;
+use scene_schemas::proposal::{Meant, Proposal};
 use schemars::Schema;
 use serde_json::Value as Json;
 
@@ -71,6 +73,7 @@ pub static TOOLS: &[Tool] = &[
     open_or_create_script::TOOL,
     create_instance::TOOL,
     clone_instance::TOOL,
+    insert_asset::TOOL,
     set_properties::TOOL,
     rename_instance::TOOL,
     move_instance::TOOL,
@@ -97,8 +100,24 @@ pub struct Tool {
     pub about: &'static str,
     /// The schema of its arguments.
     pub schema: fn() -> Schema,
+    /// The argument that stands for the selected instance where it is left out.
+    pub own: Own,
     /// What it does.
     pub run: Run,
+}
+
+/// An argument that may be left out: it means the instance that is selected in Studio, where that is
+/// exactly one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Own {
+    /// There is none.
+    Nothing,
+    /// `path`, where no `paths` and no `selector` is given either.
+    Path,
+    /// `parentPath`.
+    Parent,
+    /// `parentPath`, where no `path` is given either; game.Workspace where not exactly one is selected.
+    ParentOrWorkspace,
 }
 
 /// What a tool does.
@@ -186,6 +205,7 @@ pub fn plan(
     let tool = find(name)?;
     let args = args::without_session(args.clone());
     let named = |refusal: Refusal| Refusal(format!("{name}: {}", refusal.0));
+    let (args, meant) = meant::filled(tool, args, scene).map_err(named)?;
     match tool.run {
         Run::Read(read) => read(args, scene).map(Plan::Answer).map_err(named),
         Run::Talk(talk) => talk(args).map(Plan::Talk).map_err(named),
@@ -198,7 +218,7 @@ pub fn plan(
             scene.begin(call);
             let mark = scene.mark();
             let seen = seen.cloned().unwrap_or_default();
-            let planned = draft(change, args, scene, base, (blobs, seen));
+            let planned = draft(change, (args, meant), scene, base, (blobs, seen));
             if !matches!(planned, Ok(Plan::Propose(..))) {
                 scene.rollback(mark);
             }
@@ -212,9 +232,15 @@ pub fn plan(
 /// # Errors
 /// What is wrong with the call; or the tool changes nothing.
 pub fn run_change(name: &str, args: &Json, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
-    match find(name)?.run {
-        Run::Change(change) => change(args::without_session(args.clone()), draft)
-            .map_err(|refusal| Refusal(format!("{name}: {}", refusal.0))),
+    let tool = find(name)?;
+    let named = |refusal: Refusal| Refusal(format!("{name}: {}", refusal.0));
+    match tool.run {
+        Run::Change(change) => {
+            let args = args::without_session(args.clone());
+            let (args, meant) = meant::filled(tool, args, draft.scene()).map_err(named)?;
+            draft.mean(meant);
+            change(args, draft).map_err(named)
+        }
         Run::Read(_) | Run::Talk(_) | Run::Fetch(_) => {
             refuse!("`{name}` changes nothing; name a tool that does.")
         }
@@ -223,13 +249,14 @@ pub fn run_change(name: &str, args: &Json, draft: &mut Draft<'_>) -> Result<Json
 
 fn draft(
     change: fn(Json, &mut Draft<'_>) -> Result<Json, Refusal>,
-    args: Json,
+    (args, meant): (Json, Option<Meant>),
     scene: &mut Scene,
     base: &Fingerprint,
     (blobs, seen): (&Blobs, Texts),
 ) -> Result<Plan, Refusal> {
     let mut draft = Draft::new(scene, blobs);
     draft.has_seen(seen);
+    draft.mean(meant);
     let answer = change(args, &mut draft)?;
     if draft.is_empty() {
         return Ok(Plan::Answer(answer));

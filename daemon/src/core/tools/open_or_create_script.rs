@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{Run, Tool, args};
+use super::{Own, Run, Tool, args};
 use crate::core::proposal::{Draft, text_of};
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::reflection;
@@ -16,6 +16,7 @@ pub(super) const TOOL: Tool = Tool {
     about: "Opens a script and answers with its text; where there is none, proposes a new, empty one. \
             Give `path`, or `parentPath` and `name`. Answers {path, text, created}.",
     schema: args::schema::<Args>,
+    own: Own::ParentOrWorkspace,
     run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
 };
 

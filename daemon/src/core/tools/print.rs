@@ -12,6 +12,7 @@ pub fn print() -> Json {
 fn describe(tool: &Tool) -> Json {
     let mut schema = (tool.schema)().to_value();
     if let Some(map) = schema.as_object_mut() {
+        tool.own.describe(map);
         let properties = map.entry("properties").or_insert_with(|| json!({}));
         properties["session"] = json!({ "type": "string", "description": "Which place; needed where several are open." });
     }

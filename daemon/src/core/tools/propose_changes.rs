@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{Run, Tool, args, find};
+use super::meant::filled;
+use super::{Own, Run, Tool, args, find};
 use crate::core::proposal::Draft;
 use crate::core::refusal::{Refusal, refuse};
 
@@ -14,6 +15,7 @@ pub(super) const TOOL: Tool = Tool {
             one undo step. Each is {tool, args}; later ones see what earlier ones made. Answers \
             {results} in the same order.",
     schema: args::schema::<Args>,
+    own: Own::Nothing,
     run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
 };
 
@@ -58,7 +60,10 @@ fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
 
 fn run(name: &str, args: Json, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
     let args = args::without_session(args);
-    match find(name)?.run {
+    let tool = find(name)?;
+    let (args, meant) = filled(tool, args, draft.scene())?;
+    draft.mean(meant);
+    match tool.run {
         Run::Read(read) => read(args, draft.scene()),
         Run::Change(_) if name == TOOL.name => {
             refuse!("A proposal cannot hold another one; list its changes here.")

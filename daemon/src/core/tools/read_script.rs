@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{Run, Tool, args};
+use super::{Own, Run, Tool, args};
 use crate::core::proposal::text_of;
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::Scene;
@@ -14,6 +14,7 @@ pub(super) const TOOL: Tool = Tool {
     name: "read_script",
     about: "Reads a script's text, whole or from line to line (from 1).",
     schema: args::schema::<Args>,
+    own: Own::Path,
     run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
 };
 

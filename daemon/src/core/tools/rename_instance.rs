@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{Run, Tool, args};
+use super::{Own, Run, Tool, args};
 use crate::core::proposal::Draft;
 use crate::core::refusal::{Refusal, refuse};
 
@@ -14,6 +14,7 @@ pub(super) const TOOL: Tool = Tool {
     name: "rename_instance",
     about: "Proposes another name. Scripts that use the old one are not changed. Answers {path}.",
     schema: args::schema::<Args>,
+    own: Own::Path,
     run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
 };
 

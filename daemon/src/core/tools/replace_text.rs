@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{Run, Tool, args};
+use super::{Own, Run, Tool, args};
 use crate::core::edit::{self, EditError, Replacement, Stage};
 use crate::core::proposal::{Draft, text_of};
 use crate::core::refusal::{Refusal, refuse};
@@ -18,6 +18,7 @@ pub(super) const TOOL: Tool = Tool {
             give `all: true`. Several replacements: `edits`. In many scripts (`paths`, `selector`) \
             `all: true` is needed. Answers the matches per script.",
     schema: args::schema::<Args>,
+    own: Own::Path,
     run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
 };
 

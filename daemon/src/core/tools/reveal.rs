@@ -5,7 +5,7 @@ use scene_schemas::{Bounded, InstancePath};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Run, Tool, args};
+use super::{Own, Run, Tool, args};
 use crate::core::refusal::refuse;
 
 pub(super) const TOOL: Tool = Tool {
@@ -13,6 +13,7 @@ pub(super) const TOOL: Tool = Tool {
     about: "Shows the person an instance in Studio: it is selected, and a script is opened, at a line \
             where one is given. Changes nothing.",
     schema: args::schema::<Args>,
+    own: Own::Path,
     run: Run::Fetch(|json, scene| {
         let Args { path, line } = args::read(json)?;
         let node = scene.resolve(&path)?;

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{Run, Tool, args};
+use super::{Own, Run, Tool, args};
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::Scene;
 
@@ -14,6 +14,7 @@ pub(super) const TOOL: Tool = Tool {
     name: "search_files",
     about: "Searches the text of all scripts, line by line, with two lines of context.",
     schema: args::schema::<Args>,
+    own: Own::Nothing,
     run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
 };
 

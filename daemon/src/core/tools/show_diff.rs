@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::apply_edit::Args;
-use super::{Run, Tool, args};
+use super::{Own, Run, Tool, args};
 use crate::core::proposal::{CONTEXT, text_of};
 use crate::core::refusal::Refusal;
 use crate::core::scene::Scene;
@@ -13,6 +13,7 @@ pub(super) const TOOL: Tool = Tool {
     name: "show_diff",
     about: "Shows what apply_edit would change, without proposing it, and whether it would compile.",
     schema: args::schema::<Args>,
+    own: Own::Path,
     run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
 };
 

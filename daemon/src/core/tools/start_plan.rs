@@ -3,13 +3,14 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Run, Talk, Tool, args};
+use super::{Own, Run, Talk, Tool, args};
 use crate::core::refusal::{Refusal, refuse};
 
 pub(super) const TOOL: Tool = Tool {
     name: "start_plan",
     about: "Says what you are going to do, step by step, before the first change of a larger task.",
     schema: args::schema::<Args>,
+    own: Own::Nothing,
     run: Run::Talk(|json| plan(args::read(json)?)),
 };
 

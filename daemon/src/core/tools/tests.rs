@@ -1,5 +1,7 @@
 //! What the tools answer, propose and refuse, on a small place.
 
+mod open;
+
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Change, Class, Proposal, WarningKind};
 use scene_schemas::{Command, Fingerprint, Value};
@@ -342,4 +344,25 @@ fn the_same_call_gives_the_same_patch_id() {
     let pointer = at(&scene, "game.Workspace.Second.Pointer");
     let Some(Value::Ref(Some(to))) = scene.value(pointer, "Value") else { panic!("no reference") };
     assert_eq!(to.path.to_string(), "game.Workspace.Second.Door");
+}
+
+#[test]
+fn an_asset_is_not_inserted_into_a_file() {
+    let said = "Only Roblox Studio can load an asset";
+    refuse("insert_asset", json!({ "assetId": 5, "parentPath": "game.Workspace" }), said);
+}
+
+#[test]
+fn in_a_file_nothing_is_selected() {
+    for (tool, args) in [
+        ("rename_instance", json!({ "newName": "A" })),
+        ("delete_instance", json!({})),
+        ("list_children", json!({})),
+        ("read_script", json!({})),
+    ] {
+        refuse(tool, args, "is missing: give a path");
+    }
+    let (scene, proposal, _) = propose("create_instance", json!({ "className": "Folder" }));
+    at(&scene, "game.Workspace.Folder");
+    assert_eq!(proposal.meant.unwrap().sentence(), "Path left out: game.Workspace");
 }

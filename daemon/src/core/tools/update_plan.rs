@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Run, Talk, Tool, args};
+use super::{Own, Run, Talk, Tool, args};
 use crate::core::refusal::{Refusal, refuse};
 
 pub(super) const TOOL: Tool = Tool {
@@ -11,6 +11,7 @@ pub(super) const TOOL: Tool = Tool {
     about: "Marks a step of the plan as done, and says which comes next. A step is named by its number \
             (from 1) or its text.",
     schema: args::schema::<Args>,
+    own: Own::Nothing,
     run: Run::Talk(|json| plan(args::read(json)?)),
 };
 

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{Run, Tool, args};
+use super::{Own, Run, Tool, args};
 use crate::core::edit;
 use crate::core::proposal::Draft;
 use crate::core::refusal::{Refusal, refuse};
@@ -14,6 +14,7 @@ pub(super) const TOOL: Tool = Tool {
     name: "write_script",
     about: "Proposes a whole new text for a script that exists (open_or_create_script makes one).",
     schema: args::schema::<Args>,
+    own: Own::Path,
     run: Run::Change(|json, draft| plan(&args::read(json)?, draft)),
 };
 

@@ -1,7 +1,7 @@
 //! What an input means: the entries that it becomes, or why it is refused.
 
 use scene_schemas::Fingerprint;
-use scene_schemas::entry::{Approver, Entry, Finish, Phase, Place, Seq, Step};
+use scene_schemas::entry::{Approver, Attached, Entry, Finish, Phase, Place, Seq, Step};
 use scene_schemas::proposal::{Ack, Mode, Proposal};
 use serde_json::{Value as Json, json};
 
@@ -28,6 +28,8 @@ pub enum Input {
         driver: String,
         /// Which proposals go without a person's yes.
         mode: Mode,
+        /// What they attached.
+        attached: Vec<Attached>,
     },
     /// The driver answered with a whole message.
     Replied(Message),
@@ -120,8 +122,8 @@ pub enum Input {
 /// # Errors
 /// The input does not fit what is known; nothing happens.
 pub fn decide(state: &State, workflow: Seq, input: Input) -> Result<Vec<Entry>, Refusal> {
-    if let Input::Start { place, goal, driver, mode } = input {
-        return Ok(vec![Entry::Started { place, goal, driver, mode }]);
+    if let Input::Start { place, goal, driver, mode, attached } = input {
+        return Ok(vec![Entry::Started { place, goal, driver, mode, attached }]);
     }
     let Some(workflow) = state.workflow(workflow) else {
         return refuse!("There is no workflow {workflow}.");
@@ -354,6 +356,7 @@ fn revise(workflow: &Workflow, old: Seq, mut by: Box<Proposal>) -> Result<Vec<En
     }
     by.after.clone_from(&pending.proposal.after);
     by.from = Some(old);
+    by.meant.clone_from(&pending.proposal.meant);
     let answer = match workflow.calls.get(&pending.call).map(|call| &call.status) {
         Some(super::CallStatus::Proposed(_, answer)) if !answer.is_null() => Some(answer.clone()),
         _ => None,

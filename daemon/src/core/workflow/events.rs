@@ -1,7 +1,7 @@
 //! What an entry is to those who watch: the stream as a reading of the ledger.
 
 use scene_schemas::api::{Event, ProposalStatus};
-use scene_schemas::entry::{Entry, Record};
+use scene_schemas::entry::{Attached, Entry, Record};
 use serde_json::Value as Json;
 
 use super::Status;
@@ -16,11 +16,12 @@ pub fn events(record: &Record) -> Vec<Event> {
         vec![Event::ProposalChanged { proposal, status, by, reason: reason.cloned() }]
     };
     match &record.entry {
-        Entry::Started { place, goal, driver, mode } => vec![Event::Asked {
+        Entry::Started { place, goal, driver, mode, attached } => vec![Event::Asked {
             session: place.open().map(|open| open.session.clone()),
             text: goal.clone(),
             driver: driver.clone(),
             mode: *mode,
+            attached: attached.iter().map(Attached::sentence).collect(),
         }],
         Entry::Said { text, .. } => {
             vec![Event::AssistantStart {}, Event::AssistantFinal { text: text.clone() }]

@@ -12,8 +12,8 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use scene_schemas::entry::{Entry, Finish, Place, Record, Seq, Step};
-use scene_schemas::proposal::{Ack, Mode, Proposal};
+use scene_schemas::entry::{Attached, Entry, Finish, Place, Record, Seq, Step};
+use scene_schemas::proposal::{Ack, Meant, MeantBy, Mode, Proposal};
 use serde_json::{Value as Json, json};
 
 use crate::core::policy;
@@ -39,6 +39,8 @@ pub struct Workflow {
     pub driver: String,
     /// Which proposals go without a person's yes.
     pub mode: Mode,
+    /// What the person attached to it.
+    pub attached: Vec<Attached>,
     /// The plan's steps.
     pub plan: Vec<Step>,
     /// How it ended.
@@ -146,12 +148,13 @@ impl State {
 
     /// Reads an entry.
     pub fn apply(&mut self, record: &Record) {
-        if let Entry::Started { place, goal, driver, mode } = &record.entry {
+        if let Entry::Started { place, goal, driver, mode, attached } = &record.entry {
             let workflow = Workflow {
                 place: place.clone(),
                 goal: goal.clone(),
                 driver: driver.clone(),
                 mode: *mode,
+                attached: attached.clone(),
                 plan: Vec::new(),
                 finished: None,
                 summary: None,
@@ -180,6 +183,22 @@ impl Workflow {
     /// The tool and arguments of a call.
     pub fn call(&self, call: Seq) -> Option<(&str, &Json)> {
         self.calls.get(&call).map(|call| (call.tool.as_str(), &call.args))
+    }
+
+    /// Whom a call means that leaves out its path, where that is known before the place is asked: what
+    /// it meant when it was planned before, or else the one instance that the person attached.
+    pub fn meant(&self, call: Seq) -> Option<Meant> {
+        let mut planned = self.proposals.values().rev().filter(|pending| pending.call == call);
+        planned.find_map(|pending| pending.proposal.meant.clone()).or_else(|| self.pointed_at())
+    }
+
+    fn pointed_at(&self) -> Option<Meant> {
+        let mut instances = self.attached.iter().filter_map(|attached| match attached {
+            Attached::Instance { target, .. } => Some(target),
+            Attached::Text { .. } => None,
+        });
+        let target = instances.next()?.clone();
+        instances.next().is_none().then_some(Meant { target, by: MeantBy::Attached })
     }
 
     /// Why a call was refused, where it was.
@@ -355,7 +374,12 @@ impl Workflow {
                 }
             })
             .collect();
-        Prompt { rules: crate::core::prompt::RULES.to_owned(), goal: self.goal.clone(), turns }
+        Prompt {
+            rules: crate::core::prompt::RULES.to_owned(),
+            goal: self.goal.clone(),
+            attached: self.attached.clone(),
+            turns,
+        }
     }
 
     /// What the model is told of a call; nothing while it is not settled.

@@ -1,7 +1,7 @@
 //! Decisions on small workflows, and the same state from a replay.
 
 use scene_schemas::Fingerprint;
-use scene_schemas::entry::{Approver, Entry, FilePlace, Finish, Place, Record, Seq};
+use scene_schemas::entry::{Approver, Attached, Entry, FilePlace, Finish, Place, Record, Seq};
 use scene_schemas::proposal::{Class, Mode, Preview, Proposal, Warning, WarningKind};
 use serde_json::{Value as Json, json};
 
@@ -25,7 +25,7 @@ impl Run {
         let file = "place.rbxl".to_owned();
         let place = Place::File(FilePlace { file, out: None, hash, replaces: None });
         let (goal, driver) = ("a goal".to_owned(), driver.to_owned());
-        run.input(Input::Start { place, goal, driver, mode }).unwrap();
+        run.input(Input::Start { place, goal, driver, mode, attached: Vec::new() }).unwrap();
         run
     }
 
@@ -78,6 +78,7 @@ fn proposal(name: &str) -> Proposal {
         preview: Preview::default(),
         warnings: Vec::new(),
         after: Vec::new(),
+        meant: None,
         from: None,
     }
 }
@@ -218,4 +219,38 @@ fn a_replay_gives_the_same_state() {
         replay.apply(&serde_json::from_str(&text).unwrap());
     }
     assert_eq!(format!("{replay:?}"), format!("{:?}", run.state));
+}
+
+#[test]
+fn what_was_attached_is_kept_and_an_old_ledger_has_none() {
+    let path = |text: &str| text.parse().unwrap();
+    let id = scene_schemas::InstanceId("studio:2".to_owned());
+    let target = scene_schemas::Target { id, path: path("game.Workspace.Wall") };
+    let attached = vec![Attached::Instance { target: target.clone(), class: "Part".to_owned() }];
+    let started = |attached| {
+        let hash = Fingerprint::of(b"place");
+        let file = "place.rbxl".to_owned();
+        let place = Place::File(FilePlace { file, out: None, hash, replaces: None });
+        let (goal, driver, mode) = ("a goal".to_owned(), "offline".to_owned(), Mode::Confirm);
+        Entry::Started { place, goal, driver, mode, attached }
+    };
+    let read = |entry: Entry| {
+        let text = serde_json::to_string(&entry).unwrap();
+        let entry = serde_json::from_str(&text).unwrap();
+        let mut state = State::default();
+        state.apply(&Record { seq: WORKFLOW, at: 0, workflow: WORKFLOW, entry });
+        (text, state)
+    };
+    let (old, state) = read(started(Vec::new()));
+    assert!(!old.contains("attached"), "it is written as it was before there was any: {old}");
+    assert_eq!(state.workflow(WORKFLOW).unwrap().meant(Seq(2)), None);
+    let (_, state) = read(started(attached.clone()));
+    let workflow = state.workflow(WORKFLOW).unwrap();
+    assert_eq!(workflow.attached, attached);
+    assert_eq!(workflow.prompt().attached, attached);
+    let meant = workflow.meant(Seq(2)).unwrap();
+    assert_eq!(meant.sentence(), "Path left out: the attached instance game.Workspace.Wall");
+    let two = Attached::Instance { target, class: "Part".to_owned() };
+    let (_, state) = read(started(vec![attached[0].clone(), two]));
+    assert_eq!(state.workflow(WORKFLOW).unwrap().meant(Seq(2)), None, "one of two is not meant");
 }

@@ -50,12 +50,16 @@ pub(super) enum Request {
     Delete(Subject),
     Move(Subject, InstancePath),
     Clone(InstancePath, Option<InstancePath>, Option<String>),
+    /// An asset by its number, and where it goes.
+    Insert(u64, Option<InstancePath>),
 }
 
 /// What a request is done to.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Subject {
     Path(InstancePath),
+    /// What is selected in Studio: the path is left out.
+    Selected,
     /// In the language of `Instance:QueryDescendants`, as it was written.
     Selector(String),
 }
@@ -64,6 +68,7 @@ impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Path(path) => path.fmt(f),
+            Self::Selected => f.write_str("the selection"),
             Self::Selector(selector) => f.write_str(selector),
         }
     }
@@ -208,6 +213,15 @@ pub(super) const FORMS: &[Form] = &[
         meaning: "Copies an instance with what is inside, to its own parent or another one.",
         read: read_clone,
     },
+    Form {
+        verbs: &["asset"],
+        made: true,
+        syntax: "insert asset NUMBER [into PATH]",
+        example: "insert asset 142785488 into game.Workspace",
+        meaning: "Inserts a model of Roblox's catalogue, in a place that is open in Studio. The \
+                  scripts that it brings are shown first.",
+        read: read_insert,
+    },
 ];
 
 /// Reads everything that a goal asks for.
@@ -265,6 +279,9 @@ fn subject(text: &str) -> Result<Subject, Complaint> {
     let head = text.get(..4).unwrap_or_default();
     if head.eq_ignore_ascii_case("game") && !text[4..].starts_with(|c: char| c.is_alphanumeric()) {
         return words::path(text).map(Subject::Path);
+    }
+    if is_one_of(text, &["selection", "selected instance"]) {
+        return Ok(Subject::Selected);
     }
     let plural = match text.to_ascii_lowercase().as_str() {
         "parts" => "Part",
@@ -393,4 +410,23 @@ fn read_clone(sentence: Sentence<'_>) -> Result<Request, Complaint> {
         None => (rest, None),
     };
     Ok(Request::Clone(words::path(path)?, parent, name))
+}
+
+fn read_insert(sentence: Sentence<'_>) -> Result<Request, Complaint> {
+    if sentence.size.is_some() {
+        return Err(Complaint::new(sentence.rest, "an asset has no size"));
+    }
+    let into = match words::split_word(sentence.rest, "into")? {
+        Some(found) => Some(found),
+        None => words::split_word(sentence.rest, "in")?,
+    };
+    let (number, parent) = match into {
+        Some((number, path)) => (number, Some(words::path(path)?)),
+        None => (sentence.rest, None),
+    };
+    let digits = number.trim().trim_start_matches("rbxassetid://");
+    match digits.parse() {
+        Ok(asset) => Ok(Request::Insert(asset, parent)),
+        Err(_) => Err(Complaint::new(number, "an asset has a number, as in `insert asset 123`")),
+    }
 }

@@ -44,7 +44,9 @@ pub fn help() -> String {
         "Requests are joined by `;`, a new line or the word `then`. Capitals do not matter in \
          these words. A text or name with spaces or with `;` stands in double quotes. A PATH \
          begins with `game`, as in game.Workspace[\"My Part\"].Wall[2]. A SELECTOR is written as \
-         for Instance:QueryDescendants: Part, #Name, .Tag, [Anchored = true], Model > Part.",
+         for Instance:QueryDescendants: Part, #Name, .Tag, [Anchored = true], Model > Part. \
+         Where a SELECTOR may stand, `the selection` means the one instance that is selected in \
+         Studio.",
         "",
     ));
     for form in FORMS {

@@ -182,6 +182,18 @@ impl Plan {
                 "clone_instance",
                 clone(path, parent.as_ref(), name.as_deref()),
             ),
+            Request::Insert(asset, parent) => {
+                let into = parent.as_ref().map_or(String::new(), |path| format!(" into {path}"));
+                (
+                    format!("Insert asset {asset}{into}"),
+                    format!("Inserted asset {asset}{into}"),
+                    "insert_asset",
+                    match parent {
+                        Some(parent) => json!({ "assetId": asset, "parentPath": parent }),
+                        None => json!({ "assetId": asset }),
+                    },
+                )
+            }
         };
         self.push(title, tool, args);
         result
@@ -191,6 +203,8 @@ impl Plan {
 fn with_subject(subject: &Subject, mut args: Json) -> Json {
     match subject {
         Subject::Path(path) => args["path"] = json!(path),
+        // A call that leaves out its path means what is selected.
+        Subject::Selected => {}
         Subject::Selector(selector) => args["selector"] = json!(selector),
     }
     args

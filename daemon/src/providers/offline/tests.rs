@@ -9,7 +9,12 @@ use crate::core::prompt::Call;
 use crate::providers::Provider;
 
 fn prompt(goal: &str, turns: &[Turn]) -> Prompt {
-    Prompt { rules: String::new(), goal: goal.to_owned(), turns: turns.to_vec() }
+    Prompt {
+        rules: String::new(),
+        goal: goal.to_owned(),
+        attached: Vec::new(),
+        turns: turns.to_vec(),
+    }
 }
 
 /// The calls until a message has none, and the last text. Every reply must repeat exactly.

@@ -71,7 +71,7 @@ fn what_is_not_known_is_asked_once() {
     scene.hear(&ScenePart::Changed { id: id("0_2"), names: names.clone() }).unwrap();
     scene.value(part, "Transparency");
     let properties = vec![WantedProperties { id: id("0_2"), names }];
-    assert_eq!(scene.take_missing(), Missing { properties, sources: Vec::new() });
+    assert_eq!(scene.take_missing(), Missing { properties, ..Missing::default() });
 }
 
 #[test]

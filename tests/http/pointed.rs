@@ -1,0 +1,185 @@
+//! What a request points at besides its words: the selected instance, and what a person attached.
+
+use std::thread;
+
+use scene_schemas::Fingerprint;
+use serde_json::{Value as Json, json};
+use vector_tests::daemon::{Answer, Plugin, call};
+
+use super::daemon;
+use super::flow::{apply, proposal};
+
+/// The next question of this kind.
+fn asked(plugin: &mut Plugin<'_>, want: &str) -> Json {
+    plugin.until(|polled| {
+        let work = polled["work"].as_array().unwrap();
+        work.iter().find(|work| work["wanted"]["want"] == want).cloned()
+    })
+}
+
+fn answer(plugin: &mut Plugin<'_>, question: &Json, answer: Json) {
+    plugin.say(json!([{ "part": "answered", "work": question["number"], "answer": answer }])).ok();
+}
+
+/// Answers what is asked of the wall's properties.
+fn tell_wall(plugin: &mut Plugin<'_>) {
+    let question = asked(plugin, "properties");
+    let known = json!([{ "id": "studio:2", "values": { "Transparency": 0.25 } }]);
+    answer(plugin, &question, json!({ "answer": "properties", "known": known }));
+}
+
+#[test]
+fn what_was_selected_is_meant_however_often_it_is_planned() {
+    let (_home, daemon) = daemon();
+    let mut plugin = Plugin::pair(&daemon, "window-1");
+    plugin.tell_place();
+    plugin.chat("set Transparency = 0.5 on the selection").ok();
+    let question = asked(&mut plugin, "selection");
+    let selected = json!({ "answer": "selection", "ids": ["studio:2"], "count": 1 });
+    answer(&mut plugin, &question, selected);
+    tell_wall(&mut plugin);
+    let first = proposal(&mut plugin);
+    let shown = plugin.call("GET", &format!("/api/proposals/{first}"), &Json::Null).ok();
+    let meant = &shown["proposal"]["meant"];
+    assert_eq!(meant["by"], "selected");
+    assert_eq!(meant["target"], json!({ "id": "studio:2", "path": "game.Workspace.Wall" }));
+    plugin.decide(first, json!({ "say": "approve" })).ok();
+    let work = apply(&mut plugin);
+    plugin.acknowledge(&work, json!({ "outcome": "stale", "reason": "Wall was painted." })).ok();
+    // It is planned again, and nobody asks what is selected by now.
+    let again = proposal(&mut plugin);
+    assert!(again > first);
+    let shown = plugin.call("GET", &format!("/api/proposals/{again}"), &Json::Null).ok();
+    assert_eq!(shown["proposal"]["meant"], *meant);
+    // Nor does another epoch, where it goes by its path.
+    let mut plugin = Plugin::hello(&daemon, "window-1", &plugin.credential);
+    plugin.tell_place();
+    tell_wall(&mut plugin);
+    plugin.say(json!([{ "part": "renamed", "id": "studio:2", "name": "Tower" }])).ok();
+    let refused = plugin.until(|polled| {
+        let all = polled["events"].as_array().unwrap();
+        let mut all = all.iter().map(|it| &it["event"]);
+        all.find_map(|event| {
+            Some(event["reason"].as_str()?.to_owned()).filter(|it| it.contains("meant"))
+        })
+    });
+    assert!(refused.contains("game.Workspace.Wall, which was meant"), "{refused}");
+}
+
+/// Text of the script Main, as it was selected in a script of this text.
+fn quote(text: &str, selected: &str) -> Json {
+    let hash = Fingerprint::of(text.as_bytes());
+    json!({ "kind": "text", "id": "studio:3", "hash": hash, "selected": selected })
+}
+
+fn message(answer: &Answer) -> (u16, &str) {
+    (answer.status, answer.body["message"].as_str().unwrap_or_default())
+}
+
+#[test]
+fn what_is_attached_is_kept_and_shown() {
+    let (home, daemon) = daemon();
+    let mut plugin = Plugin::pair(&daemon, "window-1");
+    plugin.tell_place();
+    let wall = json!({ "kind": "instance", "id": "studio:2" });
+    let attached = json!([wall, quote("print(1)\n", "print(1)")]);
+    let started = plugin.chat_with("set Transparency = 0.5 on the selection", attached).ok();
+    // One attached instance is the one that is meant: nobody asks what is selected.
+    tell_wall(&mut plugin);
+    let seq = proposal(&mut plugin);
+    let shown = plugin.call("GET", &format!("/api/proposals/{seq}"), &Json::Null).ok();
+    let target = json!({ "id": "studio:2", "path": "game.Workspace.Wall" });
+    assert_eq!(shown["proposal"]["meant"], json!({ "target": target, "by": "attached" }));
+    let path = format!("/api/workflows/{}", started["workflow"]);
+    let view = plugin.call("GET", &path, &Json::Null).ok();
+    let hash = Fingerprint::of(b"print(1)\n");
+    let script = json!({ "id": "studio:3", "path": "game.Workspace.Main" });
+    let expected = json!([
+        { "kind": "instance", "target": target, "class": "Part" },
+        { "kind": "text", "target": script, "hash": hash, "line": 1, "selected": "print(1)" },
+    ]);
+    assert_eq!(view["attached"], expected);
+    let page = plugin.call("GET", "/api/stream?cursor=0&hold=0", &Json::Null).ok();
+    let said = json!(["game.Workspace.Wall (Part)", "line 1 of game.Workspace.Main"]);
+    assert_eq!(page["events"][0]["event"]["attached"], said);
+    let folder = home.path().display().to_string();
+    let log = home.run(&["log", "--home", &folder], "");
+    assert!(log.stdout.contains("  attached: line 1 of game.Workspace.Main\n"), "{}", log.stdout);
+}
+
+#[test]
+fn what_is_attached_and_gone_is_refused() {
+    let (_home, daemon) = daemon();
+    let mut plugin = Plugin::pair(&daemon, "window-1");
+    plugin.tell_place();
+    let ask = |plugin: &Plugin<'_>, attached: Json| {
+        plugin.chat_with("rename game.Workspace.Wall to Tower", json!([attached]))
+    };
+    let gone = ask(&plugin, json!({ "kind": "instance", "id": "studio:9" }));
+    assert_eq!(message(&gone), (409, "Something that you attached is not in the place any more."));
+    plugin.say(json!([{ "part": "removed", "id": "studio:2" }])).ok();
+    let gone = ask(&plugin, json!({ "kind": "instance", "id": "studio:2" }));
+    assert_eq!(gone.status, 409);
+    let other = ask(&plugin, quote("print(1)\n", "print(2)"));
+    assert_eq!(message(&other), (409, "What you attached does not stand in game.Workspace.Main."));
+    let workflows = plugin.call("GET", "/api/workflows", &Json::Null).ok();
+    assert_eq!(workflows["workflows"], json!([]), "nothing was begun");
+}
+
+/// Asks with a text attached that is not the mirror's, while Studio says what the script has now.
+fn ask_told(plugin: &mut Plugin<'_>, attached: &Json, told: Json) -> Answer {
+    let chat = json!({
+        "session": plugin.session, "epoch": plugin.epoch, "attached": [attached],
+        "text": "rename game.Workspace.Wall to Tower",
+    });
+    let (port, token) = (plugin.daemon.port, plugin.token.clone());
+    thread::scope(|scope| {
+        let asking = scope.spawn(|| call(port, ("POST", "/api/chat"), Some(&token), &chat));
+        let question = asked(plugin, "sources");
+        assert_eq!(question["wanted"]["ids"], json!(["studio:3"]));
+        answer(plugin, &question, told);
+        asking.join().unwrap()
+    })
+}
+
+#[test]
+fn a_text_that_was_selected_is_held_against_studios_own() {
+    let (_home, daemon) = daemon();
+    let mut plugin = Plugin::pair(&daemon, "window-1");
+    plugin.tell_place();
+    let sources = |text: &str, is_dirty: bool| {
+        let script = json!({ "id": "studio:3", "text": text, "is_dirty": is_dirty });
+        json!({ "answer": "sources", "scripts": [script] })
+    };
+    let quoted = quote("print(2)\n", "print(2)");
+    let changed = ask_told(&mut plugin, &quoted, sources("print(3)\n", false));
+    let said = "game.Workspace.Main has changed since you selected this.";
+    assert_eq!(message(&changed), (409, said));
+    assert_eq!(changed.body["hint"], "Select it again.");
+    let draft = ask_told(&mut plugin, &quoted, sources("print(4)\n", true));
+    assert!(message(&draft).1.contains("an unsaved draft"), "{}", draft.body);
+    // The mirror was behind, and the person was not.
+    ask_told(&mut plugin, &quoted, sources("print(2)\n", false)).ok();
+    proposal(&mut plugin);
+}
+
+#[test]
+fn a_request_that_waits_for_a_text_ends_with_the_epoch() {
+    let (_home, daemon) = daemon();
+    let mut plugin = Plugin::pair(&daemon, "window-1");
+    plugin.tell_place();
+    let attached = json!([quote("print(2)\n", "print(2)")]);
+    let chat = json!({
+        "session": "window-1", "epoch": plugin.epoch, "text": "delete game.Workspace.Wall",
+        "attached": attached,
+    });
+    let (port, token) = (daemon.port, plugin.token.clone());
+    let ended = thread::scope(|scope| {
+        let asking = scope.spawn(|| call(port, ("POST", "/api/chat"), Some(&token), &chat));
+        asked(&mut plugin, "sources");
+        assert_eq!(plugin.chat("delete game.Workspace.Wall").status, 409);
+        Plugin::hello(&daemon, "window-1", &plugin.credential);
+        asking.join().unwrap()
+    });
+    assert_eq!((ended.status, ended.body["kind"].as_str()), (409, Some("stale")));
+}

@@ -1,0 +1,110 @@
+//! Assets: what they bring is shown before it is inserted, and goes again in one step.
+
+use serde_json::Value as Json;
+use studio_sim::{Signals, Studio};
+use vector_daemon::core::scene::{Format, Scene};
+
+use super::{Desk, click, eval, has, load, shows, until, until_shown, until_there};
+
+const BACKDOOR: &str = "local all = getfenv()\nrequire(7132546)\n";
+
+/// A model with a script and a part, and a part of the same name beside it.
+pub(super) fn asset(source: &str) -> Vec<u8> {
+    let mut scene = Scene::empty(Format::Binary);
+    let root = scene.root();
+    let tree = scene.create(root, "Model", "Tree");
+    let script = scene.create(tree, "Script", "Grow");
+    scene.set_source(script, source.to_owned());
+    scene.create(tree, "Part", "Trunk \u{1f333}");
+    scene.create(root, "Part", "Tree");
+    scene.encode().unwrap()
+}
+
+fn register(studio: &Studio, source: &str) {
+    studio.register_asset("rbxassetid://123", Ok(&asset(source)));
+}
+
+fn grow(studio: &Studio) -> Json {
+    eval(studio, "local tree = workspace:FindFirstChild('Tree') return tree and tree.Grow.Source")
+}
+
+#[test]
+fn an_asset_is_one_undo_step_and_its_scripts_are_looked_through() {
+    for signals in [Signals::Immediate, Signals::Deferred] {
+        let desk = Desk::ready(signals);
+        let studio = &desk.studio;
+        register(studio, BACKDOOR);
+        let before = studio.snapshot();
+        desk.propose("insert asset 123 into game.Workspace");
+        until_shown(studio, "Asset 123 brings 1 script: game.Workspace.Tree[1].Grow.");
+        assert!(shows(studio, "Line 1 uses getfenv"), "{:#?}", studio.visible_texts());
+        assert!(shows(studio, "requires the asset 7132546"), "{:#?}", studio.visible_texts());
+        assert!(shows(studio, "local all = getfenv()"), "{:#?}", studio.visible_texts());
+        assert!(shows(studio, "Model from asset 123 (3 instances)"));
+        assert_eq!(studio.snapshot(), before, "nothing is in the place before a yes");
+        click(studio, "Approve");
+        until_shown(studio, "please say so a second time");
+        assert_eq!(studio.snapshot(), before, "and one yes is not enough");
+        // The catalogue has another version by now; what was shown is what comes.
+        register(studio, "-- another\n");
+        click(studio, "Approve");
+        until(studio, "inserted", |studio| grow(studio) == BACKDOOR);
+        until_shown(studio, "Step 1: done");
+        let trees = "local n = 0 for _, it in workspace:GetChildren() do \
+                     n += if it.Name == 'Tree' then 1 else 0 end return n";
+        assert_eq!(eval(studio, trees), 2, "both roots of the asset");
+        let after = studio.snapshot();
+        assert!(studio.undo());
+        assert_eq!(studio.snapshot(), before, "undo takes all roots back");
+        assert!(studio.redo());
+        assert_eq!(studio.snapshot(), after, "and redo brings them again");
+    }
+}
+
+#[test]
+fn an_asset_is_taken_back_by_a_checkpoint() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    register(studio, "print(1)\n");
+    let before = studio.snapshot();
+    desk.propose("insert asset 123");
+    click(studio, "Approve");
+    until_shown(studio, "Step 1: done");
+    let home = desk._home.path().display().to_string();
+    let restored = desk._home.run(&["checkpoint", "--home", &home, "--restore", "1"], "");
+    assert_eq!(restored.code, 0, "{}", restored.stderr);
+    until_there(studio, "Approve");
+    assert!(shows(studio, "is deleted (3 instances)"), "{:#?}", studio.visible_texts());
+    click(studio, "Approve");
+    until(studio, "gone", |studio| grow(studio) == Json::Null);
+    until_shown(studio, "Step 2: done");
+    assert_eq!(studio.snapshot(), before);
+}
+
+#[test]
+fn an_asset_that_became_another_is_shown_anew() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    register(studio, "print(1)\n");
+    desk.propose("insert asset 123");
+    // What was shown is lost with the plugin, and the catalogue has another version by now.
+    studio.unload_plugin();
+    register(studio, BACKDOOR);
+    load(studio);
+    until_there(studio, "Approve");
+    click(studio, "Approve");
+    until_shown(studio, "uses getfenv");
+    assert!(has(studio, "Approve"));
+    assert_eq!(grow(studio), Json::Null);
+}
+
+#[test]
+fn an_asset_that_cannot_be_loaded_is_refused_with_what_to_do() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    studio.register_asset("rbxassetid://9", Err("HTTP 403 (Forbidden)"));
+    super::ask(studio, "insert asset 9");
+    until_shown(studio, "See whether it is free or yours");
+    assert!(!has(studio, "Approve"));
+    studio.clear_errors();
+}

@@ -1,0 +1,59 @@
+//! What a person points at: a call that leaves out its path, and the chips above the text.
+
+use serde_json::Value as Json;
+use studio_sim::{Signals, Studio};
+
+use super::{Desk, ask, click, eval, has, shows, until, until_shown};
+
+fn select(studio: &Studio, luau: &str) {
+    eval(studio, &format!("game:GetService('Selection'):Set({luau})"));
+}
+
+fn transparency(studio: &Studio) -> Json {
+    eval(studio, "return workspace.Wall.Transparency")
+}
+
+#[test]
+fn a_call_without_a_path_means_what_is_selected() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    select(studio, "{ workspace.Wall }");
+    desk.propose("set Transparency = 0.5 on the selection");
+    until_shown(studio, "Path left out: the selected instance game.Workspace.Wall");
+    // What is selected by now makes no difference: the card has said whom it means.
+    select(studio, "{ workspace }");
+    click(studio, "Approve");
+    until(studio, "applied", |studio| transparency(studio) == 0.5);
+}
+
+#[test]
+fn with_none_or_several_selected_only_what_is_made_has_a_place() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    select(studio, "{}");
+    ask(studio, "set Transparency = 0.5 on the selection");
+    until_shown(studio, "nothing is selected in Studio: select exactly one instance");
+    select(studio, "{ workspace.Wall, workspace }");
+    ask(studio, "delete the selection");
+    until_shown(studio, "2 instances are selected in Studio: select exactly one instance");
+    assert!(!has(studio, "Approve"));
+    studio.register_asset("rbxassetid://5", Ok(&super::assets::asset("print(1)\n")));
+    desk.propose("insert asset 5");
+    until_shown(studio, "Path left out: game.Workspace");
+    assert!(shows(studio, "game.Workspace.Tree[1]"), "{:#?}", studio.visible_texts());
+}
+
+#[test]
+fn an_attached_instance_is_meant_whatever_is_selected() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    select(studio, "{ workspace.Wall }");
+    until_shown(studio, "+ Wall");
+    studio.click_text("+ Wall").unwrap();
+    until_shown(studio, "Wall  ×");
+    select(studio, "{ workspace }");
+    desk.propose("set Transparency = 0.5 on the selection");
+    until_shown(studio, "Path left out: the attached instance game.Workspace.Wall");
+    click(studio, "Approve");
+    until(studio, "applied", |studio| transparency(studio) == 0.5);
+}
