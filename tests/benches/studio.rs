@@ -21,6 +21,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() {
     let args: Vec<String> = env::args().skip(1).collect();
     let only = option(&args, "--only");
+    if only == Some("peer") {
+        return held::peer();
+    }
     let instances = option(&args, "--instances").map_or(100_000, |it| it.parse().unwrap());
     let is_wanted = |name: &str| only.is_none_or(|only| only == name);
     println!("{}", machine());

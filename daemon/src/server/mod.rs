@@ -10,11 +10,11 @@ mod dispatch;
 mod failure;
 mod guard;
 mod hold;
+mod line;
 
 use std::future::Future;
 use std::sync::Arc;
 
-use axum::Router;
 use tokio::net::TcpListener;
 
 pub use self::board::{Board, Decides, Seat};
@@ -36,10 +36,10 @@ pub async fn run(
 ) -> std::io::Result<()> {
     let port = listener.local_addr()?.port();
     let house = Arc::new(House { port, board: Arc::clone(&board), desk });
-    let router = Router::new().fallback(dispatch::handle).with_state(house);
     let ends = async move {
         shutdown.await;
         board.close();
     };
-    axum::serve(listener, router).with_graceful_shutdown(ends).await
+    line::serve(listener, house, line::HEAD, ends).await;
+    Ok(())
 }

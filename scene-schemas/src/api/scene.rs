@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::command::{AssetContents, InstanceId};
 use crate::value::Value;
@@ -32,7 +33,7 @@ pub struct SceneTaken {
 }
 
 /// One thing that is said of a place.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "part", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ScenePart {
     /// A snapshot begins: what was said before is forgotten.
@@ -101,6 +102,80 @@ pub enum ScenePart {
         /// The recording's name.
         recording: String,
     },
+}
+
+/// A part as it is written, its fields in any order. What serde derives for an enum with a tag would
+/// copy every text of a place once more before it looked at the tag.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    part: PartKind,
+    total: Option<u32>,
+    nodes: Option<Nodes>,
+    scripts: Option<Vec<ScriptText>>,
+    id: Option<InstanceId>,
+    parent: Option<InstanceId>,
+    class: Option<String>,
+    name: Option<String>,
+    names: Option<Vec<String>>,
+    work: Option<u64>,
+    answer: Option<Answer>,
+    recording: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum PartKind {
+    #[default]
+    Begin,
+    Nodes,
+    End,
+    Sources,
+    Added,
+    Removed,
+    Renamed,
+    Changed,
+    Answered,
+    Undone,
+    Redone,
+}
+
+impl<'de> Deserialize<'de> for ScenePart {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        fn take<T, E: Error>(field: &mut Option<T>, name: &'static str) -> Result<T, E> {
+            field.take().ok_or_else(|| E::missing_field(name))
+        }
+        let mut it = Written::deserialize(deserializer)?;
+        let part = match it.part {
+            PartKind::Begin => Self::Begin { total: take(&mut it.total, "total")? },
+            PartKind::Nodes => Self::Nodes { nodes: take(&mut it.nodes, "nodes")? },
+            PartKind::End => Self::End {},
+            PartKind::Sources => Self::Sources { scripts: take(&mut it.scripts, "scripts")? },
+            PartKind::Added => Self::Added {
+                id: take(&mut it.id, "id")?,
+                parent: take(&mut it.parent, "parent")?,
+                class: take(&mut it.class, "class")?,
+                name: take(&mut it.name, "name")?,
+            },
+            PartKind::Removed => Self::Removed { id: take(&mut it.id, "id")? },
+            PartKind::Renamed => {
+                Self::Renamed { id: take(&mut it.id, "id")?, name: take(&mut it.name, "name")? }
+            }
+            PartKind::Changed => {
+                Self::Changed { id: take(&mut it.id, "id")?, names: take(&mut it.names, "names")? }
+            }
+            PartKind::Answered => Self::Answered {
+                work: take(&mut it.work, "work")?,
+                answer: take(&mut it.answer, "answer")?,
+            },
+            PartKind::Undone => Self::Undone { recording: take(&mut it.recording, "recording")? },
+            PartKind::Redone => Self::Redone { recording: take(&mut it.recording, "recording")? },
+        };
+        if it != (Written { part: it.part, ..Written::default() }) {
+            return Err(D::Error::custom("a field that belongs to another part"));
+        }
+        Ok(part)
+    }
 }
 
 /// Instances by columns; all lists but `classes` are of one length.
@@ -261,4 +336,59 @@ pub struct Document {
     /// What is selected in it, where something is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selected: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value as Json, json};
+
+    use super::*;
+
+    fn read(part: &Json) -> Result<ScenePart, String> {
+        serde_json::from_value(part.clone()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_part_is_read_as_it_is_written() {
+        let nodes = json!({ "classes": ["Part"], "ids": ["studio:1"], "parents": [0], "class": [0], "names": ["A"] });
+        let parts = [
+            json!({ "part": "begin", "total": 3 }),
+            json!({ "part": "nodes", "nodes": nodes }),
+            json!({ "part": "end" }),
+            json!({ "part": "sources", "scripts": [{ "id": "studio:1", "text": "x", "is_dirty": true }] }),
+            json!({ "part": "added", "id": "studio:2", "parent": "game", "class": "Part", "name": "B" }),
+            json!({ "part": "removed", "id": "studio:2" }),
+            json!({ "part": "renamed", "id": "studio:2", "name": "C" }),
+            json!({ "part": "changed", "id": "studio:2", "names": ["Size", "@Key"] }),
+            json!({ "part": "answered", "work": 7, "answer": { "answer": "revealed" } }),
+            json!({ "part": "undone", "recording": "Vector 4" }),
+            json!({ "part": "redone", "recording": "Vector 4" }),
+        ];
+        for part in &parts {
+            let read = read(part).unwrap();
+            assert_eq!(serde_json::to_value(&read).unwrap(), *part);
+            for field in part.as_object().unwrap().keys() {
+                let mut less = part.clone();
+                less.as_object_mut().unwrap().remove(field);
+                assert!(self::read(&less).unwrap_err().contains("missing field"), "{less}");
+            }
+            let mut more = part.clone();
+            more["colour"] = json!("red");
+            assert!(self::read(&more).unwrap_err().contains("unknown field"), "{more}");
+            let foreign = if part["part"] == "begin" { "recording" } else { "total" };
+            let mut more = part.clone();
+            more[foreign] = if foreign == "total" { json!(1) } else { json!("Vector 4") };
+            assert!(self::read(&more).unwrap_err().contains("another part"), "{more}");
+        }
+        assert!(read(&json!({ "part": "grown" })).unwrap_err().contains("unknown variant"));
+    }
+
+    #[test]
+    fn the_fields_of_a_part_come_in_any_order() {
+        let last = r#"{"name":"B","parent":"game","class":"Part","id":"studio:2","part":"added"}"#;
+        let part: ScenePart = serde_json::from_str(last).unwrap();
+        assert!(matches!(part, ScenePart::Added { .. }));
+        let twice = r#"{"part":"end","part":"end"}"#;
+        assert!(serde_json::from_str::<ScenePart>(twice).is_err());
+    }
 }

@@ -41,14 +41,6 @@ impl Interner {
         self.table.find(hash(text), |id| self.get(*id) == text).copied()
     }
 
-    /// Makes room for more texts, of so many bytes together.
-    pub(super) fn reserve(&mut self, texts: usize, bytes: usize) {
-        self.text.reserve(bytes);
-        self.ends.reserve(texts);
-        let Self { text, ends, table } = self;
-        table.reserve(texts, |id| hash(slice(text, ends, *id)));
-    }
-
     /// The text of a number.
     pub(super) fn get(&self, id: u32) -> &str {
         slice(&self.text, &self.ends, id)

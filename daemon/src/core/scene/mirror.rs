@@ -17,18 +17,16 @@ use scene_schemas::entry::Seq;
 use scene_schemas::{InstanceId, Value};
 
 use super::change::pointed;
+use super::debug_ids::DebugIds;
 use super::facts::Facts;
 use super::file::File;
-use super::interner::Interner;
 use super::reflection::{self, Access};
-use super::tree::{Builder, NONE, ROOT, Tree};
+use super::tree::{Builder, ROOT, Tree};
 use super::{Node, Scene};
 use crate::core::refusal::{Refusal, refuse};
 
 /// What stands before a debug id.
 pub(super) const PREFIX: &str = "studio:";
-/// How long a debug id is, about.
-const ID_BYTES: usize = 9;
 /// The text of a script.
 const SOURCE: &str = "Source";
 const ATTRIBUTES: &str = "Attributes";
@@ -72,10 +70,8 @@ impl Missing {
 /// What is known of an open place, beside its tree.
 #[derive(Debug, Default)]
 pub(super) struct Mirror {
-    ids: Interner,
-    /// By the number of an id, the instance; by instance, the number of its id.
-    nodes: Vec<u32>,
-    of: Vec<u32>,
+    /// Without the prefix.
+    ids: DebugIds,
     /// None for what has no value.
     values: FxHashMap<(u32, Ustr), Option<Variant>>,
     /// By instance: its properties that point to another.
@@ -98,13 +94,11 @@ struct Snapshot {
 
 impl Mirror {
     pub(super) fn id(&self, node: u32) -> Option<Cow<'_, str>> {
-        let number = self.of.get(node as usize).copied().filter(|number| *number != NONE)?;
-        Some(Cow::Borrowed(self.ids.get(number)))
+        self.ids.get(node)
     }
 
     pub(super) fn node(&self, id: &str) -> Option<u32> {
-        let node = self.nodes.get(self.ids.find(id)? as usize).copied()?;
-        (node != NONE).then_some(node)
+        self.ids.node(id)
     }
 
     pub(super) fn value(&self, node: u32, key: Ustr) -> Option<&Variant> {
@@ -147,19 +141,7 @@ impl Mirror {
     }
 
     fn call(&mut self, node: u32, id: &str) -> Result<(), Torn> {
-        let number = self.ids.intern(id) as usize;
-        if self.nodes.len() <= number {
-            self.nodes.resize(number + 1, NONE);
-        }
-        if self.nodes[number] != NONE {
-            return torn(format!("{id} was said twice"));
-        }
-        self.nodes[number] = node;
-        if self.of.len() <= node as usize {
-            self.of.resize(node as usize + 1, NONE);
-        }
-        self.of[node as usize] = number as u32;
-        Ok(())
+        if self.ids.give(node, id) { Ok(()) } else { torn(format!("{id} was said twice")) }
     }
 
     fn know(&mut self, node: u32, key: Ustr, value: Option<Variant>) {
@@ -325,11 +307,8 @@ impl Scene {
 
     fn begin_snapshot(&mut self, total: u32) -> Result<(), Torn> {
         let total = total.min(2_000_000) as usize;
-        let (mut builder, mut mirror) = (Builder::new(total), Mirror::default());
-        builder.reserve_links(total);
-        mirror.ids.reserve(total, total * ID_BYTES);
-        mirror.nodes.reserve(total);
-        mirror.of.reserve(total + 1);
+        let (builder, mut mirror) = (Builder::new(total), Mirror::default());
+        mirror.ids.reserve(total);
         let snapshot = Snapshot { builder, mirror, count: 0 };
         self.mirror_mut()?.snapshot = Some(Box::new(snapshot));
         Ok(())
@@ -340,11 +319,8 @@ impl Scene {
             return torn("a snapshot ended that had not begun");
         };
         let Snapshot { builder, mut mirror, count } = *snapshot;
-        let Some(tree) = builder.finish() else {
-            return torn("an instance has two parents");
-        };
         (mirror.is_whole, mirror.instances) = (true, count);
-        *self = Self::of_mirror(mirror, tree);
+        *self = Self::of_mirror(mirror, builder.finish_hung());
         Ok(())
     }
 
@@ -448,11 +424,15 @@ impl Scene {
 
     /// Takes the texts of scripts.
     pub fn know_sources(&mut self, scripts: &[ScriptText]) {
+        let source = ustr(SOURCE);
+        if let Ok(mirror) = self.mirror_mut() {
+            mirror.values.reserve(scripts.len());
+        }
         for ScriptText { id, text, .. } in scripts {
             if let Ok(node) = self.said(id)
                 && let Ok(mirror) = self.mirror_mut()
             {
-                mirror.know(node, ustr(SOURCE), Some(Variant::String(text.clone())));
+                mirror.know(node, source, Some(Variant::String(text.clone())));
             }
         }
     }
@@ -511,8 +491,7 @@ impl Mirror {
                 return torn("an instance before its parent");
             }
             let name = builder.name(&nodes.names[at]);
-            let node = builder.add(*class, name);
-            builder.link(node, parent);
+            let node = builder.hang(*class, name, parent);
             mirror.call(node, bare(&nodes.ids[at])?)?;
             *count += 1;
         }

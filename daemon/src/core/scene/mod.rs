@@ -11,6 +11,7 @@ mod change;
 mod changes;
 mod codec;
 mod convert;
+mod debug_ids;
 pub mod diff;
 mod edits;
 mod facts;

@@ -88,36 +88,65 @@ impl Builder {
         self.pairs.push((child, parent));
     }
 
+    /// Adds an instance as the last child of one that is there.
+    pub(super) fn hang(&mut self, class: u32, name: u32, parent: u32) -> u32 {
+        let number = self.add(class, name);
+        self.tree.parents[number as usize] = parent;
+        number
+    }
+
+    /// The tree, where every instance was hung and none was linked: nothing else has to be seen to.
+    pub(super) fn finish_hung(self) -> Tree {
+        let mut tree = self.tree;
+        let parents = std::mem::take(&mut tree.parents);
+        let links = (0..).zip(&parents).skip(1).map(|(child, parent)| (child, *parent));
+        tree.seat(parents.len(), links);
+        tree.parents = parents;
+        tree
+    }
+
     /// The tree; none where an instance has two parents. What does not hang together with `game` has
     /// no parent, and is not part of the place.
     pub(super) fn finish(self) -> Option<Tree> {
         let Self { mut tree, pairs } = self;
         let len = tree.parents.len();
-        tree.first = vec![0; len + 1];
         for (child, parent) in &pairs {
             let slot = tree.parents.get_mut(*child as usize)?;
-            if *slot != NONE || *child == ROOT {
+            if *slot != NONE || *child == ROOT || *parent as usize >= len {
                 return None;
             }
             *slot = *parent;
-            *tree.first.get_mut(*parent as usize + 1)? += 1;
         }
-        for at in 0..len {
-            tree.first[at + 1] += tree.first[at];
-        }
-        tree.children = vec![0; pairs.len()];
-        let mut next = tree.first.clone();
-        for (child, parent) in pairs {
-            let at = &mut next[parent as usize];
-            tree.children[*at as usize] = child;
-            *at += 1;
-        }
+        tree.seat(len, pairs.iter().copied());
         tree.drop_what_hangs_loose();
         Some(tree)
     }
 }
 
 impl Tree {
+    /// Lays down who is whose child, of so many instances: child and parent, siblings in their order.
+    fn seat(&mut self, len: usize, links: impl Iterator<Item = (u32, u32)> + Clone) {
+        // Counted two places further on: the first place behind each parent moves as its children come,
+        // and stands in the end where the next one's begin.
+        let mut first = vec![0_u32; len + 2];
+        let mut count = 0;
+        for (_, parent) in links.clone() {
+            first[parent as usize + 2] += 1;
+            count += 1;
+        }
+        for at in 2..first.len() {
+            first[at] += first[at - 1];
+        }
+        self.children = vec![0; count];
+        for (child, parent) in links {
+            let at = &mut first[parent as usize + 1];
+            self.children[*at as usize] = child;
+            *at += 1;
+        }
+        first.truncate(len + 1);
+        self.first = first;
+    }
+
     fn drop_what_hangs_loose(&mut self) {
         let linked = self.parents.iter().filter(|parent| **parent != NONE).count();
         let mut reached = vec![false; self.parents.len()];
