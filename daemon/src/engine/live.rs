@@ -424,6 +424,7 @@ impl<'l> Live<'l> {
             message: error.to_string(),
             retryable: true,
             hint: "Try again; where it stays, start Vector anew.".to_owned(),
+            setting: None,
         });
     }
 

@@ -44,7 +44,7 @@ mod tests;
 use scene_schemas::Fingerprint;
 use scene_schemas::api::Wanted;
 use scene_schemas::entry::{Phase, Seq};
-use scene_schemas::proposal::Proposal;
+use scene_schemas::proposal::{Conflict, Proposal};
 use schemars::Schema;
 use serde_json::Value as Json;
 
@@ -137,6 +137,8 @@ pub enum Talk {
         text: String,
         /// When.
         phase: Phase,
+        /// Where it asks something: the answers that it offers.
+        answers: Vec<String>,
     },
     /// That it is done.
     Done {
@@ -156,6 +158,8 @@ pub enum Plan {
     Fetch(Wanted),
     /// Something that was said.
     Talk(Talk),
+    /// Nothing: somebody else has changed the same lines since the call was made.
+    Conflict(Refusal, Box<Conflict>),
 }
 
 /// A tool by name.
@@ -202,7 +206,10 @@ pub fn plan(
             if !matches!(planned, Ok(Plan::Propose(..))) {
                 scene.rollback(mark);
             }
-            planned.map_err(named)
+            match planned.map_err(&named)? {
+                Plan::Conflict(refusal, conflict) => Ok(Plan::Conflict(named(refusal), conflict)),
+                plan => Ok(plan),
+            }
         }
     }
 }
@@ -230,7 +237,10 @@ fn draft(
 ) -> Result<Plan, Refusal> {
     let mut draft = Draft::new(scene, blobs);
     draft.has_seen(seen);
-    let answer = change(args, &mut draft)?;
+    let answer = match (change(args, &mut draft), draft.take_conflict()) {
+        (Err(refusal), Some(conflict)) => return Ok(Plan::Conflict(refusal, Box::new(conflict))),
+        (answer, _) => answer?,
+    };
     if draft.is_empty() {
         return Ok(Plan::Answer(answer));
     }
