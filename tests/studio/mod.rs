@@ -1,5 +1,7 @@
 //! The plugin as it ships, in the simulated Studio, over real HTTP, against the real daemon.
 
+mod budget;
+mod events;
 mod faults;
 mod flow;
 mod model;
