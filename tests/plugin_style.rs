@@ -1,6 +1,6 @@
 //! The plugin's Luau compiles, is formatted as StyLua formats it, and selene finds nothing in it.
 //!
-//! All three are libraries here: nobody has to install a tool. What the code does is not tested
+//! All three are libraries here: nobody has to install a tool, and `UPDATE=1` formats. What the code does is not tested
 //! here.
 
 use std::thread;
@@ -9,7 +9,7 @@ use selene_lib::lints::Severity;
 use selene_lib::{Checker, CheckerConfig};
 use serde_json::Value as Json;
 use stylua_lib::{Config, OutputVerification};
-use vector_tests::repository;
+use vector_tests::{printed, repository};
 
 /// The parser is recursive, and its frames are large without optimisation.
 const STACK: usize = 64 << 20;
@@ -57,6 +57,9 @@ fn luau_is_formatted() {
             stylua_lib::format_code(&text, config, None, OutputVerification::None)
         });
         match formatted {
+            Ok(formatted) if printed::updating() => {
+                std::fs::write(repository::root().join(&path), formatted).unwrap();
+            }
             Ok(formatted) => problems.extend(difference(&path, &text, &formatted)),
             Err(error) => problems.push(format!("{path}: {error}")),
         }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::{OpenPlace, SessionId};
 use crate::command::{Fingerprint, Target};
-use crate::proposal::{Ack, Mode, Proposal};
+use crate::proposal::{Ack, Conflict, Mode, Proposal};
 
 /// A position in the ledger, from 1. It names what stands there: workflow, call, proposal.
 #[derive(
@@ -47,6 +47,9 @@ pub enum Entry {
         text: String,
         /// When in its work.
         phase: Phase,
+        /// Where it asks something: the answers that it offers.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        answers: Vec<String>,
     },
     /// The model called a tool. Its position is the call's name.
     Called {
@@ -70,6 +73,9 @@ pub enum Entry {
         call: Seq,
         /// What is wrong and what to do next.
         reason: String,
+        /// What was changed by somebody else meanwhile, where it is that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        conflict: Option<Box<Conflict>>,
     },
     /// The plan of the workflow changed.
     Planned {

@@ -261,6 +261,34 @@ pub enum DiffLine {
     Removed(String),
 }
 
+/// Passages of a script that were changed twice: by a change that was asked for, and by somebody else
+/// since.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Conflict {
+    /// Which script.
+    pub path: InstancePath,
+    /// The first passages, in order.
+    pub passages: Vec<Passage>,
+    /// How many more there are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more: u32,
+}
+
+/// A passage that was changed twice. Long ones end with `…`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Passage {
+    /// Where it stands in the script as it is now, from 1.
+    pub line: u32,
+    /// What both started from.
+    pub base: String,
+    /// What stands there now.
+    pub theirs: String,
+    /// What was asked for.
+    pub ours: String,
+}
+
 /// What a target says it did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -1,6 +1,8 @@
 //! The plugin as it ships, in the simulated Studio, over real HTTP, against the real daemon.
 
 mod assets;
+mod budget;
+mod events;
 mod faults;
 mod flow;
 mod model;

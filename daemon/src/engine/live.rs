@@ -508,6 +508,7 @@ impl Live {
             message: error.to_string(),
             retryable: true,
             hint: "Try again; where it stays, start Vector anew.".to_owned(),
+            setting: None,
         });
     }
 

@@ -33,7 +33,7 @@ fn started() -> Entry {
 }
 
 fn said(text: &str) -> Entry {
-    Entry::Said { text: text.to_owned(), phase: Phase::Update }
+    Entry::Said { text: text.to_owned(), phase: Phase::Update, answers: Vec::new() }
 }
 
 fn finished() -> Entry {

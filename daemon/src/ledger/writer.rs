@@ -313,7 +313,7 @@ mod tests {
     use crate::ledger::schema;
 
     fn said(workflow: u64) -> Prepared {
-        let entry = Entry::Said { text: "x".to_owned(), phase: Phase::Update };
+        let entry = Entry::Said { text: "x".to_owned(), phase: Phase::Update, answers: Vec::new() };
         Prepared::new(Some(Seq(workflow)), &[entry], Vec::new()).unwrap()
     }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::FailureKind;
 use super::session::SessionId;
 use crate::entry::{Approver, Finish, Seq, Step};
-use crate::proposal::{Class, Mode};
+use crate::proposal::{Class, Conflict, Mode};
 
 /// An event where it stands.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -66,6 +66,9 @@ pub enum Event {
     AssistantFinal {
         /// What it said.
         text: String,
+        /// Where it asks something: the answers that it offers, for a person to choose from.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        answers: Vec<String>,
     },
     /// What is waited for, of the moment.
     Thinking {
@@ -104,6 +107,9 @@ pub enum Event {
         call: Seq,
         /// Why.
         reason: String,
+        /// The passages that somebody else has changed meanwhile, where it is that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        conflict: Option<Box<Conflict>>,
     },
     /// A call became a proposal, which waits for a decision.
     ProposalMapped {
@@ -185,6 +191,9 @@ pub enum Event {
         retryable: bool,
         /// What to do next.
         hint: String,
+        /// The setting that mends it, where one does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        setting: Option<Setting>,
     },
     /// The workflow is over.
     Done {
@@ -210,6 +219,18 @@ pub enum ThinkingPhase {
     Decision,
     /// Studio, or the disk.
     Applying,
+}
+
+/// A setting by the name of its field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Setting {
+    /// Which proposals go without a yes.
+    Mode,
+    /// Whether anything is applied.
+    DryRun,
+    /// Who answers.
+    Model,
 }
 
 /// What a proposal is.

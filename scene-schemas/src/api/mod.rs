@@ -14,7 +14,7 @@ mod work;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use event::{Event, EventRecord, ProposalStatus, StreamPage, ThinkingPhase};
+pub use event::{Event, EventRecord, ProposalStatus, Setting, StreamPage, ThinkingPhase};
 pub use route::{Method, ROUTES, Route, Token, openapi};
 pub use scene::{
     Answer, Document, KnownProperties, Nodes, ScenePart, SceneTaken, SceneUpdate, ScriptText,
@@ -63,6 +63,8 @@ pub enum FailureKind {
     Unpaired,
     /// The token is missing, unknown, or of another kind: 401. Say hello again.
     Unauthorized,
+    /// The model's provider wants money before it answers: 402. Choose another model, or pay there.
+    PaymentRequired,
     /// The request came from somewhere else: 403.
     Forbidden,
     /// There is no such thing: 404.
@@ -91,6 +93,7 @@ impl FailureKind {
         match self {
             Self::BadRequest => 400,
             Self::Unpaired | Self::Unauthorized => 401,
+            Self::PaymentRequired => 402,
             Self::Forbidden => 403,
             Self::NotFound => 404,
             Self::MethodNotAllowed => 405,

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use mlua::{Error, Lua, Result, Table, Value, VmState};
 
 use crate::native;
-use crate::shared::Shared;
+use crate::shared::{Look, Shared};
 
 /// Name and text of every file, each standing on those before it.
 const FILES: &[(&str, &str)] = &[
@@ -48,16 +48,28 @@ pub(crate) fn start(shared: &Rc<RefCell<Shared>>) -> Result<(Lua, Table)> {
         let chunk = lua.load(*text).set_name(format!("=[studio] {name}"));
         chunk.call::<()>((&engine, &native))?;
     }
-    let shared = Rc::clone(shared);
+    let meter = Rc::clone(&shared.borrow().meter);
     // Scripts run in threads; on the main one runs only the engine, which must come to its end.
     let main = Value::Thread(lua.current_thread()).to_pointer();
     lua.set_interrupt(move |lua| {
-        // The meter may be in use by the very function that is interrupted.
-        let exhausted = shared.try_borrow().is_ok_and(|shared| shared.exhausted());
-        if exhausted && Value::Thread(lua.current_thread()).to_pointer() != main {
-            return Err(Error::runtime("Script timeout: exhausted allowed execution time"));
+        match meter.step() {
+            Look::On => {}
+            Look::Noted => meter.note(trace(lua)),
+            Look::Exhausted => {
+                if Value::Thread(lua.current_thread()).to_pointer() != main {
+                    return Err(Error::runtime("Script timeout: exhausted allowed execution time"));
+                }
+            }
         }
         Ok(VmState::Continue)
     });
     Ok((lua, engine))
+}
+
+/// Where the running script is, without the engine's own frames.
+fn trace(lua: &Lua) -> String {
+    let trace = lua.traceback(None, 0).map(|trace| trace.to_string_lossy());
+    let trace = trace.unwrap_or_default();
+    let lines = trace.lines().filter(|line| !line.contains("[C]"));
+    lines.take(8).collect::<Vec<_>>().join(" < ")
 }

@@ -15,8 +15,12 @@ use mlua::{
 use rbx_types::BrickColor;
 use sha2::{Digest, Sha256};
 
-use crate::shared::Shared;
+use crate::shared::{Meter, Shared};
 use crate::{http, json, place, reflection};
+
+/// Bytes that are a unit of work: of JSON, and of what is hashed.
+const JSON: usize = 5;
+const HASH: usize = 20;
 
 /// A userdata of the engine's. Each kind has a type of its own here, and so a metatable of its own.
 struct Tag<const KIND: u8>;
@@ -68,7 +72,7 @@ fn outcome<T: IntoLua, E: ToString>(
 pub(crate) fn table(lua: &Lua, shared: &Rc<RefCell<Shared>>) -> Result<Table> {
     let native = lua.create_table()?;
     kinds_and_classes(lua, &native)?;
-    texts(lua, &native)?;
+    texts(lua, &native, &shared.borrow().meter)?;
     files(lua, &native)?;
     world(lua, &native, shared)?;
     Ok(native)
@@ -122,13 +126,37 @@ fn bricks(lua: &Lua) -> Result<Table> {
     Ok(list)
 }
 
-fn texts(lua: &Lua, native: &Table) -> Result<()> {
-    let encode = |lua: &Lua, value: Value| outcome(lua, json::encode(&value));
+/// Units of work that so many bytes take, at so many bytes each.
+fn charged(meter: &Meter, bytes: usize, each: usize) {
+    meter.charge(bytes / each);
+}
+
+fn texts(lua: &Lua, native: &Table, meter: &Rc<Meter>) -> Result<()> {
+    let it = Rc::clone(meter);
+    let encode = move |lua: &Lua, value: Value| {
+        let text = json::encode(&value);
+        charged(&it, text.as_ref().map_or(0, String::len), JSON);
+        outcome(lua, text)
+    };
     native.set("json_encode", lua.create_function(encode)?)?;
-    let decode = |lua: &Lua, text: LuaString| outcome(lua, json::decode(lua, &text.as_bytes()));
+    let it = Rc::clone(meter);
+    let decode = move |lua: &Lua, text: LuaString| {
+        charged(&it, text.as_bytes().len(), JSON);
+        outcome(lua, json::decode(lua, &text.as_bytes()))
+    };
     native.set("json_decode", lua.create_function(decode)?)?;
-    let sha256 = |lua: &Lua, text: LuaString| lua.create_string(Sha256::digest(text.as_bytes()));
+    let it = Rc::clone(meter);
+    let sha256 = move |lua: &Lua, text: LuaString| {
+        charged(&it, text.as_bytes().len(), HASH);
+        lua.create_string(Sha256::digest(text.as_bytes()))
+    };
     native.set("sha256", lua.create_function(sha256)?)?;
+    let it = Rc::clone(meter);
+    let charge = move |_: &Lua, units: usize| {
+        it.charge(units);
+        Ok(())
+    };
+    native.set("charge", lua.create_function(charge)?)?;
     let encode = |_: &Lua, text: LuaString| Ok(STANDARD.encode(text.as_bytes()));
     native.set("base64_encode", lua.create_function(encode)?)?;
     let decode = |lua: &Lua, text: LuaString| match STANDARD.decode(text.as_bytes()) {
@@ -164,20 +192,28 @@ fn world(lua: &Lua, native: &Table, shared: &Rc<RefCell<Shared>>) -> Result<()> 
     let start = Instant::now();
     let clock = move |_: &Lua, ()| Ok(start.elapsed().as_secs_f64());
     native.set("clock", lua.create_function(clock)?)?;
-    let it = Rc::clone(shared);
+    let meter = Rc::clone(&shared.borrow().meter);
+    let it = Rc::clone(&meter);
     let began = move |_: &Lua, ()| {
-        it.borrow_mut().resumed = Some(Instant::now());
+        it.begin();
         Ok(())
     };
     native.set("began", lua.create_function(began)?)?;
-    let it = Rc::clone(shared);
+    let it = Rc::clone(&meter);
     let ended = move |_: &Lua, plugin: bool| {
-        it.borrow_mut().ended(plugin);
+        it.end(plugin);
         Ok(())
     };
     native.set("ended", lua.create_function(ended)?)?;
-    let it = Rc::clone(shared);
-    let used = move |_: &Lua, ()| Ok(it.borrow().used().as_secs_f64());
+    let it = Rc::clone(&meter);
+    native.set("units", lua.create_function(move |_: &Lua, ()| Ok(it.units()))?)?;
+    let it = Rc::clone(&meter);
+    let rewind = move |_: &Lua, units: u64| {
+        it.rewind(units);
+        Ok(())
+    };
+    native.set("rewind", lua.create_function(rewind)?)?;
+    let used = move |_: &Lua, ()| Ok(meter.used());
     native.set("used", lua.create_function(used)?)?;
     let it = Rc::clone(shared);
     let setting = move |_: &Lua, key: String| Ok(it.borrow().settings.get(&key));

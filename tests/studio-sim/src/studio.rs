@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 
 use crate::http::Outcome;
 use crate::options::{Options, Permission, Signals, Theme};
-use crate::shared::Shared;
+use crate::shared::{Resumption, Shared};
 use crate::{engine, json};
 
 /// A frame, in virtual seconds.
@@ -171,7 +171,7 @@ impl Studio {
 
     /// One frame that takes as long as asked: nothing in between is seen.
     pub fn step_by(&self, seconds: f64) {
-        self.shared.borrow_mut().frame = Duration::ZERO;
+        self.shared.borrow().meter.begin_frame();
         self.deliver();
         self.expect_call("step", seconds);
     }
@@ -284,7 +284,7 @@ impl Studio {
         let arrived = self.shared.borrow().receiver.recv_timeout(wait);
         if let Ok((id, outcome)) = arrived {
             *lead = Lead::new(self.now());
-            self.shared.borrow_mut().frame = Duration::ZERO;
+            self.shared.borrow().meter.begin_frame();
             self.hand_over(id, outcome);
             self.step();
         }
@@ -455,19 +455,23 @@ impl Studio {
 
     /// The longest that the plugin ran without giving the frame back, in real time.
     pub fn longest_resumption(&self) -> Duration {
-        self.shared.borrow().longest
+        self.shared.borrow().meter.longest()
     }
 
     /// The longest that the plugin ran within one frame, in real time.
     pub fn longest_frame(&self) -> Duration {
-        self.shared.borrow().longest_frame
+        self.shared.borrow().meter.longest_frame()
     }
 
-    /// Forgets the two longest times, for instance after loading.
+    /// The most that the plugin did without giving the frame back, in units of work: the same on every
+    /// machine.
+    pub fn most_work(&self) -> Resumption {
+        self.shared.borrow().meter.most()
+    }
+
+    /// Forgets the longest times and the most work, for instance after loading.
     pub fn reset_meter(&self) {
-        let mut shared = self.shared.borrow_mut();
-        shared.longest = Duration::ZERO;
-        shared.longest_frame = Duration::ZERO;
+        self.shared.borrow().meter.reset();
     }
 
     /// The user chooses the other look.

@@ -4,6 +4,7 @@
 //! once, and what a later command addresses is there. Who decides, and who performs it for good, is
 //! not known here.
 
+mod conflict;
 mod insert;
 mod inverse;
 mod judge;
@@ -15,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use scene_schemas::command::Props;
 use scene_schemas::proposal::{
-    Change, Class, Meant, Preview, Proposal, Row, ScriptDiff, Warning, WarningKind,
+    Change, Class, Conflict, Meant, Preview, Proposal, Row, ScriptDiff, Warning, WarningKind,
 };
 use scene_schemas::text::TextEdit;
 use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target};
@@ -24,6 +25,7 @@ use crate::core::edit::{self, Merged};
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::{Node, Scene, count};
 
+use self::conflict::conflict;
 pub use self::inverse::{Back, Inverse, inverse, witness};
 pub use self::part::{Text as PartText, Unit, draft_again, relocated, units};
 pub use self::perform::{Blobs, Done, attempt, perform, text_of};
@@ -60,6 +62,7 @@ pub struct Draft<'a> {
     names: usize,
     goes_back: bool,
     seen: Texts,
+    conflict: Option<Conflict>,
     linted: usize,
 }
 
@@ -92,6 +95,7 @@ impl<'a> Draft<'a> {
             names: 0,
             goes_back: false,
             seen: Texts::new(),
+            conflict: None,
             linted: 0,
         }
     }
@@ -165,10 +169,10 @@ impl<'a> Draft<'a> {
         let merged = match merged {
             Merged::Text(text) => text,
             Merged::Conflicts(conflicts) => {
-                let conflicts = serde_json::to_string(&conflicts).unwrap_or_default();
+                self.conflict = Some(conflict(&path, &conflicts));
                 return refuse!(
                     "The text of {path} has changed since this was asked for, in the same lines. \
-                     Read it again and make the edit anew. What does not go together: {conflicts}"
+                     Read it again and make the edit anew."
                 );
             }
         };
@@ -177,6 +181,11 @@ impl<'a> Draft<'a> {
             format!("{path} has changed since this was asked for; the edit was carried over."),
         );
         self.edit_script(node, edit::whole(&now, &merged))
+    }
+
+    /// The passages that somebody else has changed meanwhile, where the call was refused for them.
+    pub fn take_conflict(&mut self) -> Option<Conflict> {
+        self.conflict.take()
     }
 
     /// Adds a warning to the card.

@@ -12,7 +12,10 @@ pub(super) const TOOL: Tool = Tool {
     about: "Says the last word to the person: what was done and what is left.",
     schema: args::schema::<Args>,
     own: Own::Nothing,
-    run: Run::Talk(|json| said(args::read::<Args>(json)?.text, Phase::Final)),
+    run: Run::Talk(|json| {
+        let Args { text, answers } = args::read(json)?;
+        said(text, Phase::Final, answers)
+    }),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -20,4 +23,7 @@ pub(super) const TOOL: Tool = Tool {
 struct Args {
     /// What you say.
     text: String,
+    /// Where you ask something: 2 to 6 short answers for the person to choose from.
+    #[serde(default)]
+    answers: Vec<String>,
 }

@@ -46,7 +46,7 @@ mod tests;
 use scene_schemas::Fingerprint;
 use scene_schemas::api::Wanted;
 use scene_schemas::entry::{Phase, Seq};
-use scene_schemas::proposal::{Meant, Proposal};
+use scene_schemas::proposal::{Conflict, Meant, Proposal};
 use schemars::Schema;
 use serde_json::Value as Json;
 
@@ -156,6 +156,8 @@ pub enum Talk {
         text: String,
         /// When.
         phase: Phase,
+        /// Where it asks something: the answers that it offers.
+        answers: Vec<String>,
     },
     /// That it is done.
     Done {
@@ -175,6 +177,8 @@ pub enum Plan {
     Fetch(Wanted),
     /// Something that was said.
     Talk(Talk),
+    /// Nothing: somebody else has changed the same lines since the call was made.
+    Conflict(Refusal, Box<Conflict>),
 }
 
 /// A tool by name.
@@ -222,7 +226,10 @@ pub fn plan(
             if !matches!(planned, Ok(Plan::Propose(..))) {
                 scene.rollback(mark);
             }
-            planned.map_err(named)
+            match planned.map_err(&named)? {
+                Plan::Conflict(refusal, conflict) => Ok(Plan::Conflict(named(refusal), conflict)),
+                plan => Ok(plan),
+            }
         }
     }
 }
@@ -257,7 +264,10 @@ fn draft(
     let mut draft = Draft::new(scene, blobs);
     draft.has_seen(seen);
     draft.mean(meant);
-    let answer = change(args, &mut draft)?;
+    let answer = match (change(args, &mut draft), draft.take_conflict()) {
+        (Err(refusal), Some(conflict)) => return Ok(Plan::Conflict(refusal, Box::new(conflict))),
+        (answer, _) => answer?,
+    };
     if draft.is_empty() {
         return Ok(Plan::Answer(answer));
     }

@@ -173,7 +173,7 @@ fn replied(message: Message) -> Vec<Entry> {
     let ends = message.calls.is_empty();
     if let Some(text) = message.text {
         let phase = if ends { Phase::Final } else { Phase::Update };
-        entries.push(Entry::Said { text, phase });
+        entries.push(Entry::Said { text, phase, answers: Vec::new() });
     }
     let mut calls = message.calls.into_iter();
     entries.extend(calls.next().map(called));
@@ -183,13 +183,17 @@ fn replied(message: Message) -> Vec<Entry> {
             "(Only the first tool call of a message is taken; not taken: {}.)",
             ignored.join(", ")
         );
-        entries.push(Entry::Said { text, phase: Phase::Update });
+        entries.push(Entry::Said { text, phase: Phase::Update, answers: Vec::new() });
     }
     if ends {
         let outcome = if message.declined { Finish::Failed } else { Finish::Done };
         entries.push(Entry::Finished { outcome, summary: None });
     }
     entries
+}
+
+fn refused(call: Seq, reason: String) -> Entry {
+    Entry::Refused { call, reason, conflict: None }
 }
 
 fn planned(
@@ -206,14 +210,17 @@ fn planned(
         return refuse!("Call {call} is settled already.");
     }
     Ok(match result {
-        Err(refusal) => vec![Entry::Refused { call, reason: refusal.0 }],
+        Err(refusal) => vec![refused(call, refusal.0)],
         Ok(Plan::Answer(answer)) => vec![Entry::Answered { call, answer }],
         // The shell asks, and says what was told.
         Ok(Plan::Fetch(_)) => Vec::new(),
         Ok(Plan::Talk(talk)) => talked(workflow, call, talk),
+        Ok(Plan::Conflict(refusal, conflict)) => {
+            vec![Entry::Refused { call, reason: refusal.0, conflict: Some(conflict) }]
+        }
         Ok(Plan::Propose(mut proposal, answer)) => {
             if let Some(reason) = offered_before(workflow, &proposal) {
-                return Ok(vec![Entry::Refused { call, reason }]);
+                return Ok(vec![refused(call, reason)]);
             }
             proposal.after = after;
             let answer = Some(answer).filter(|answer| !answer.is_null());
@@ -256,11 +263,12 @@ fn talked(workflow: &Workflow, call: Seq, talk: Talk) -> Vec<Entry> {
                     let answer = json!({ "done": done, "steps": steps.len() });
                     vec![Entry::Planned { call, steps, notes }, Entry::Answered { call, answer }]
                 }
-                Err(refusal) => vec![Entry::Refused { call, reason: refusal.0 }],
+                Err(refusal) => vec![refused(call, refusal.0)],
             }
         }
-        Talk::Said { text, phase } => {
-            vec![Entry::Said { text, phase }, Entry::Answered { call, answer: Json::Null }]
+        Talk::Said { text, phase, answers } => {
+            let said = Entry::Said { text, phase, answers };
+            vec![said, Entry::Answered { call, answer: Json::Null }]
         }
         Talk::Done { summary } => vec![
             Entry::Answered { call, answer: Json::Null },

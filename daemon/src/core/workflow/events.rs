@@ -23,8 +23,9 @@ pub fn events(record: &Record) -> Vec<Event> {
             mode: *mode,
             attached: attached.iter().map(Attached::sentence).collect(),
         }],
-        Entry::Said { text, .. } => {
-            vec![Event::AssistantStart {}, Event::AssistantFinal { text: text.clone() }]
+        Entry::Said { text, answers, .. } => {
+            let (text, answers) = (text.clone(), answers.clone());
+            vec![Event::AssistantStart {}, Event::AssistantFinal { text, answers }]
         }
         Entry::Called { tool, args } => {
             vec![Event::ToolParsed { call: seq, tool: tool.clone(), brief: brief(args) }]
@@ -34,8 +35,9 @@ pub fn events(record: &Record) -> Vec<Event> {
             Event::ToolStarted { call: *call },
             Event::ToolResult { call: *call, brief: brief(answer) },
         ],
-        Entry::Refused { call, reason } => {
-            vec![Event::ToolError { call: *call, reason: reason.clone() }]
+        Entry::Refused { call, reason, conflict } => {
+            let (reason, conflict) = (reason.clone(), conflict.clone());
+            vec![Event::ToolError { call: *call, reason, conflict }]
         }
         Entry::Planned { steps, notes, .. } => {
             vec![Event::Plan { steps: steps.clone(), notes: notes.clone() }]

@@ -261,8 +261,16 @@ impl Workflow {
             Entry::Answered { call, answer } => {
                 self.settle(*call, CallStatus::Answered(answer.clone()));
             }
-            Entry::Refused { call, reason } => {
-                self.settle(*call, CallStatus::Refused(reason.clone()));
+            Entry::Refused { call, reason, conflict } => {
+                let told = match conflict {
+                    Some(conflict) => {
+                        let passages = serde_json::to_string(&conflict.passages);
+                        let passages = passages.unwrap_or_default();
+                        format!("{reason} What does not go together: {passages}")
+                    }
+                    None => reason.clone(),
+                };
+                self.settle(*call, CallStatus::Refused(told));
             }
             Entry::Planned { steps, .. } => self.plan.clone_from(steps),
             Entry::Proposed { call, answer, proposal } => {

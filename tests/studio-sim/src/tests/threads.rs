@@ -136,3 +136,38 @@ fn an_endless_loop_is_stopped_and_long_work_is_measured() {
     studio.eval_as_plugin("local t = os.clock() while os.clock() - t < 0.05 do end").unwrap();
     assert!(studio.longest_frame() >= Duration::from_millis(40));
 }
+
+#[test]
+fn work_is_counted_alike_on_every_machine() {
+    let work = |luau: &str| {
+        let studio = ran(Options::default(), "task.wait()");
+        studio.reset_meter();
+        studio.eval_as_plugin(luau).unwrap();
+        studio.most_work()
+    };
+    let loops = work("for _ = 1, 20000 do end");
+    assert!((20_000..21_000).contains(&loops.units), "{}", loops.units);
+    assert_eq!(loops.units, work("for _ = 1, 20000 do end").units);
+    assert!(loops.traces.is_empty());
+    let long = work("local function much() for _ = 1, 120000 do end end much() much()");
+    assert_eq!(long.traces.len(), 4);
+    assert!(long.traces[0].contains("in function 'much'"), "{:?}", long.traces);
+    let text = "local text = string.rep('x', 1e6)";
+    let plain = work(text).units;
+    let hashed = work(&format!(
+        "{text} game:GetService('EncodingService'):ComputeStringHash(text, Enum.HashAlgorithm.Sha256)"
+    ));
+    assert!(hashed.units - plain > 50_000, "{}", hashed.units - plain);
+    let json = work(&format!("{text} game:GetService('HttpService'):JSONEncode(text)"));
+    assert!(json.units - plain > 200_000, "{}", json.units - plain);
+}
+
+#[test]
+fn the_clock_moves_by_the_work_that_is_done() {
+    check(
+        "local function took(times) local start = os.clock() for _ = 1, times do end return os.clock() - start end
+        local once = took(10000)
+        assert(once >= 0.001 and once < 0.002, once)
+        assert(math.abs(took(20000) - 2 * once) < 1e-4)",
+    );
+}

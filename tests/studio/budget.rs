@@ -1,0 +1,124 @@
+//! The plugin gives the frame back, whatever happens in a place of 100,000 instances. What it does in one
+//! go is counted in units of the simulator's work, so that the bound is the same on every machine.
+
+use std::time::Duration;
+
+use studio_sim::{Options, SharedSettings, Signals, Studio};
+use vector_tests::binary::{self, Home};
+use vector_tests::daemon::Daemon;
+
+use super::{ask, click, eval, load, pair, until_shown, until_there};
+
+/// The most units of one resumption: a slice of 4 ms is 40,000 of them, and what comes before and behind
+/// it in the same resumption, one update's JSON for instance, may have half as many.
+const MOST: u64 = 60_000;
+
+/// A hundred thousand instances, and texts, one of them longer than Studio's script editor likes.
+const LARGE: &str = r#"
+for a = 1, 20 do
+	local region = Instance.new("Folder")
+	region.Name = `Region{a}`
+	for b = 1, 50 do
+		local model = Instance.new("Model")
+		for c = 1, 99 do
+			local part = Instance.new("Part")
+			part.Parent = model
+		end
+		model.Parent = region
+	end
+	region.Parent = workspace
+end
+for n = 1, 300 do
+	local script = Instance.new("ModuleScript")
+	script.Name = `Module{n}`
+	script.Source = string.rep("local value = 1\n", if n == 7 then 12000 else 100)
+	script.Parent = game:GetService("ServerScriptService")
+end
+"#;
+
+/// Everything below one folder, which stands nowhere.
+const TAKE_OUT: &str = r#"
+local all = Instance.new("Folder")
+all.Name = "All"
+for n = 1, 20 do
+	workspace[`Region{n}`].Parent = all
+end
+_G.all = all
+"#;
+
+struct Watched {
+    studio: Studio,
+    signals: Signals,
+}
+
+impl Watched {
+    /// Some seconds pass; then nothing that the plugin did since the last look was too much.
+    #[track_caller]
+    fn holds(&self, what: &str, seconds: f64) {
+        self.studio.run_for(seconds);
+        let most = self.studio.most_work();
+        let longest = self.studio.longest_resumption();
+        println!("{:?}, {what}: {} units, {longest:?}", self.signals, most.units);
+        assert!(
+            most.units <= MOST,
+            "{:?}, {what}: {} units in one go, at {:#?}",
+            self.signals,
+            most.units,
+            most.traces
+        );
+        self.studio.reset_meter();
+    }
+}
+
+fn lives_with_100_000_instances(signals: Signals) {
+    let home = Home::new();
+    let daemon = Daemon::start(binary::vector(), home.path());
+    let settings = SharedSettings::default();
+    settings.set("VectorPort", Some(daemon.port.to_string()));
+    let script_timeout = Duration::from_secs(120);
+    let studio =
+        Studio::new(Options { signals, settings, script_timeout, ..Options::default() }).unwrap();
+    eval(&studio, LARGE);
+    load(&studio);
+    let it = Watched { studio, signals };
+    let studio = &it.studio;
+    it.holds("the widget is built", 0.1);
+    pair(studio, &daemon);
+    until_shown(studio, "Connected");
+    it.holds("the place is read", 1.0);
+    eval(studio, TAKE_OUT);
+    it.holds("nearly everything leaves at once", 3.0);
+    eval(studio, "_G.all.Parent = workspace");
+    it.holds("and comes back", 6.0);
+    assert!(studio.undo());
+    it.holds("it is undone", 3.0);
+    assert!(studio.redo());
+    it.holds("and redone", 6.0);
+    ask(studio, "delete #Region1 > Model");
+    until_there(studio, "Approve");
+    it.holds("a card of many rows", 1.0);
+    click(studio, "Reject");
+    until_shown(studio, "Rejected.");
+    ask(
+        studio,
+        "replace \"local value = 1\" with \"local value = 2\" in game.ServerScriptService.Module7",
+    );
+    it.holds("a long script is looked at", 3.0);
+    studio.unload_plugin();
+    load(studio);
+    until_shown(studio, "Connected");
+    it.holds("the plugin is loaded again", 3.0);
+    eval(studio, "workspace.All:Destroy()");
+    it.holds("nearly everything is destroyed", 3.0);
+    assert_eq!(studio.errors(), Vec::<String>::new());
+}
+
+#[test]
+fn studio_is_never_held_up_where_signals_come_at_once() {
+    lives_with_100_000_instances(Signals::Immediate);
+}
+
+#[test]
+fn studio_is_never_held_up_where_signals_come_later() {
+    lives_with_100_000_instances(Signals::Deferred);
+}

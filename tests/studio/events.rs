@@ -1,0 +1,394 @@
+//! What the widget shows of each event. A daemon that only plays events stands in for the real one: some
+//! of them, such as a failure that money mends, no test can bring about.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::Uri;
+use axum::{Json as Body, Router};
+use scene_schemas::Fingerprint;
+use scene_schemas::api::{
+    Event, EventRecord, FailureKind, Polled, ProposalStatus, ProposalView, SceneTaken, SessionId,
+    Setting, Settings, ThinkingPhase, Usage, Welcome, Workflows, openapi,
+};
+use scene_schemas::entry::{Finish, Seq, Step};
+use scene_schemas::proposal::{Class, Conflict, Mode, Passage, Preview, Proposal};
+use serde_json::{Value as Json, json};
+use studio_sim::{Options, SharedSettings, Signals, Studio};
+
+use super::{click, eval, load, shows, until, until_shown, until_there};
+
+const WORKFLOW: Seq = Seq(1);
+const CALL: Seq = Seq(3);
+const REFUSED: Seq = Seq(4);
+const PROPOSAL: Seq = Seq(5);
+
+/// What the player has, and what the plugin did with it.
+#[derive(Default)]
+struct Played {
+    session: Option<SessionId>,
+    waiting: Vec<EventRecord>,
+    cursor: u64,
+    asked: Vec<String>,
+}
+
+#[derive(Clone, Default)]
+struct Player(Arc<Mutex<Played>>);
+
+fn proposal() -> ProposalView {
+    let proposal = Proposal {
+        title: "Paint the wall".to_owned(),
+        class: Class::Modifying,
+        commands: Vec::new(),
+        base: Fingerprint::of(b"base"),
+        patch_id: Fingerprint::of(b"patch"),
+        preview: Preview::default(),
+        warnings: Vec::new(),
+        after: Vec::new(),
+        from: None,
+    };
+    ProposalView {
+        seq: PROPOSAL,
+        workflow: WORKFLOW,
+        session: None,
+        status: ProposalStatus::Waiting,
+        reason: None,
+        needs_twice: false,
+        proposal,
+    }
+}
+
+impl Player {
+    fn with<T>(&self, act: impl FnOnce(&mut Played) -> T) -> T {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn play(&self, event: Event) {
+        self.with(|it| {
+            it.cursor += 1;
+            let record = EventRecord { seq: Seq(it.cursor), at: 0, workflow: WORKFLOW, event };
+            it.waiting.push(record);
+        });
+    }
+
+    fn hello(&self, body: &Json) -> Json {
+        let session: SessionId = serde_json::from_value(body["session"].clone()).unwrap();
+        self.with(|it| it.session = Some(session));
+        json!(Welcome {
+            protocol: scene_schemas::api::PROTOCOL,
+            daemon: "0.1.0".to_owned(),
+            epoch: 1,
+            token: "token".to_owned(),
+            cursor: Seq(0),
+        })
+    }
+
+    fn polled(&self) -> Json {
+        json!(self.with(|it| Polled {
+            cursor: Seq(it.cursor),
+            events: std::mem::take(&mut it.waiting),
+            work: Vec::new(),
+            need: None,
+        }))
+    }
+
+    fn answer(&self, path: &str, body: &Json) -> Json {
+        match path {
+            "/api/hello" => self.hello(body),
+            "/api/workflows" => json!(Workflows { workflows: Vec::new() }),
+            "/api/settings" => json!(Settings {
+                mode: Mode::Confirm,
+                dry_run: false,
+                model: "offline".to_owned(),
+                models: vec!["offline".to_owned()],
+            }),
+            "/api/usage" => json!(Usage { input: 0, output: 0, cost: None }),
+            "/api/chat" => {
+                let text = body["text"].as_str().unwrap_or_default().to_owned();
+                self.with(|it| it.asked.push(text));
+                json!({ "workflow": WORKFLOW })
+            }
+            path if path.ends_with("/poll") => self.polled(),
+            path if path.ends_with("/scene") => json!(SceneTaken { instances: 1 }),
+            path if path.starts_with("/api/proposals/") => json!(proposal()),
+            other => panic!("the plugin asked for {other}"),
+        }
+    }
+
+    /// Answers from now on, on a port of its own.
+    fn listen(&self) -> u16 {
+        let it = self.clone();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        thread::spawn(move || {
+            let runtime = tokio::runtime::Runtime::new().unwrap();
+            runtime.block_on(async move {
+                let handler = |State(it): State<Player>, uri: Uri, body: String| async move {
+                    if uri.path().ends_with("/poll") {
+                        tokio::time::sleep(Duration::from_millis(20)).await;
+                    }
+                    let body = serde_json::from_str(&body).unwrap_or(Json::Null);
+                    Body(it.answer(uri.path(), &body))
+                };
+                let router = Router::new().fallback(handler).with_state(it);
+                let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+                axum::serve(listener, router).await.unwrap();
+            });
+        });
+        port
+    }
+}
+
+/// An event, what the texts of the widget hold then, and which texts it has no more.
+type Case = (Event, &'static [&'static str], &'static [&'static str]);
+
+fn text(text: &str) -> String {
+    text.to_owned()
+}
+
+fn changed(status: ProposalStatus, reason: Option<&str>) -> Event {
+    Event::ProposalChanged { proposal: PROPOSAL, status, by: None, reason: reason.map(text) }
+}
+
+fn parsed(call: Seq, tool: &str, brief: &str) -> Event {
+    Event::ToolParsed { call, tool: text(tool), brief: text(brief) }
+}
+
+fn conflict() -> Conflict {
+    let passage = Passage {
+        line: 7,
+        base: text("local speed = 1\n"),
+        theirs: text("local speed = 2\n"),
+        ours: text("local speed = 3\n"),
+    };
+    let path = "game.ServerScriptService.Main".parse().unwrap();
+    Conflict { path, passages: vec![passage], more: 2 }
+}
+
+fn of_tools() -> Vec<Case> {
+    vec![
+        (parsed(CALL, "set_properties", "Color · .Wall"), &["… set properties Color"], &[]),
+        (Event::ToolValid { call: CALL }, &["… set properties Color"], &[]),
+        (Event::ToolStarted { call: CALL }, &["… set properties Color"], &[]),
+        (
+            Event::ToolResult { call: CALL, brief: text("3 changed") },
+            &["✓ set properties Color", "3 changed"],
+            &["… set properties Color · .Wall"],
+        ),
+        (parsed(REFUSED, "apply_edit", "Main"), &["… apply edit Main"], &[]),
+        (
+            Event::ToolError {
+                call: REFUSED,
+                reason: text("The text has changed."),
+                conflict: Some(Box::new(conflict())),
+            },
+            &[
+                "✗ apply edit Main",
+                "The text has changed.",
+                "Line 7, before",
+                "local speed = 1",
+                "Now in the script",
+                "local speed = 2",
+                "Proposed",
+                "local speed = 3",
+                "and 2 more passages in game.ServerScriptService.Main",
+            ],
+            &["… apply edit Main"],
+        ),
+    ]
+}
+
+fn of_proposals() -> Vec<Case> {
+    vec![
+        (
+            Event::ProposalMapped {
+                call: CALL,
+                proposal: PROPOSAL,
+                title: text("Paint the wall"),
+                class: Class::Modifying,
+                from: None,
+            },
+            &["Paint the wall", "Changes", "Approve", "Reject", "Waiting for your decision"],
+            &[],
+        ),
+        (changed(ProposalStatus::Approved, None), &["Approved; it is being done."], &["Approve"]),
+        (
+            changed(ProposalStatus::Failed, Some("A playtest is running.")),
+            &["It was not done. A playtest is running.", "Ask for it again"],
+            &[],
+        ),
+        (
+            changed(ProposalStatus::Rejected, None),
+            &["Rejected."],
+            &["It was not done. A playtest is running."],
+        ),
+        (
+            changed(ProposalStatus::Withdrawn, Some("The script has changed.")),
+            &["No longer valid. The script has changed."],
+            &[],
+        ),
+        (changed(ProposalStatus::Applied, None), &["Step 1: done.", "Verify this works"], &[]),
+        (
+            changed(ProposalStatus::Undone, None),
+            &["Undone.", "You have undone step 1: Paint the wall."],
+            &["Verify this works"],
+        ),
+        (changed(ProposalStatus::Waiting, None), &["Approve"], &["Undone."]),
+    ]
+}
+
+fn of_the_model() -> Vec<Case> {
+    vec![
+        (
+            Event::Thinking { phase: ThinkingPhase::Planning },
+            &["Planning the change…"],
+            &["The model is thinking…"],
+        ),
+        (Event::ContextRequested { what: text("the selection") }, &["Looks at the selection"], &[]),
+        (
+            Event::Plan {
+                steps: vec![
+                    Step { text: text("Lay the floor"), done: true },
+                    Step { text: text("Raise the walls"), done: false },
+                ],
+                notes: Some(text("Walls are next.")),
+            },
+            &["▸ Plan: 1 of 2 done"],
+            &[],
+        ),
+        (
+            Event::Usage { input: 12_000, output: 345, cost: Some(0.25) },
+            &["12.0k tokens read, 345 written, $0.25"],
+            &[],
+        ),
+        (
+            Event::ContextStats { turns: 4, bytes: 40_000, limit: Some(100_000) },
+            &["10% of what the model can read"],
+            &[],
+        ),
+        (Event::ContextSummarised { turns: 6 }, &["The oldest 6 messages were summarised"], &[]),
+        (Event::Stalled { seconds: 20 }, &["Nothing has come for 20 seconds."], &[]),
+        (Event::AssistantStart {}, &[], &["Nothing has come for 20 seconds. Stop ends it."]),
+        (Event::AssistantUpdate { text: text("Half a ") }, &["Half a"], &[]),
+        (Event::AssistantUpdate { text: text("sentence") }, &["Half a sentence"], &[]),
+        (
+            Event::AssistantFinal { text: text("**Red** or blue?"), answers: Vec::new() },
+            &["Red or blue?"],
+            &["Half a sentence"],
+        ),
+        (
+            Event::Error {
+                code: FailureKind::PaymentRequired,
+                message: text("The provider wants to be paid."),
+                retryable: true,
+                hint: text("Add credit there, or choose another model."),
+                setting: Some(Setting::Model),
+            },
+            &[
+                "The provider wants to be paid.",
+                "Add credit there",
+                "Choose another model",
+                "Retry",
+            ],
+            &["Waiting for your decision"],
+        ),
+        (
+            Event::Error {
+                code: FailureKind::Internal,
+                // What a text is about does not make a card: the field does.
+                message: text("Line 402 of the api key list is broken."),
+                retryable: false,
+                hint: String::new(),
+                setting: None,
+            },
+            &["Line 402 of the api key list is broken."],
+            &["Retry"],
+        ),
+    ]
+}
+
+fn cases(session: Option<SessionId>) -> Vec<Case> {
+    let asked = Event::Asked {
+        session,
+        text: text("Paint the wall red"),
+        driver: text("offline"),
+        mode: Mode::Confirm,
+    };
+    let mut all: Vec<Case> =
+        vec![(asked, &["Paint the wall red", "The model is thinking…", "Stop"], &[])];
+    all.extend(of_tools());
+    all.extend(of_proposals());
+    all.extend(of_the_model());
+    all.push((
+        Event::AssistantFinal {
+            text: text("Which red?"),
+            answers: vec![text("Crimson"), text("Really red")],
+        },
+        &["Which red?"],
+        &[],
+    ));
+    all.push((
+        Event::Done { outcome: Finish::Done, summary: Some(text("The wall is red.")) },
+        &["Done. The wall is red.", "Crimson", "Really red", "Next step", "Carry out the plan"],
+        &["Stop"],
+    ));
+    all
+}
+
+/// The names of all events, as they are printed for the other sides.
+fn printed() -> BTreeSet<String> {
+    let api = openapi();
+    let variants = api["components"]["schemas"]["Event"]["oneOf"].as_array().unwrap();
+    let name = |it: &Json| it["properties"]["event"]["const"].as_str().unwrap().to_owned();
+    variants.iter().map(name).collect()
+}
+
+#[test]
+fn every_event_has_a_case() {
+    let name = |(event, ..): &Case| json!(event)["event"].as_str().unwrap().to_owned();
+    let played: BTreeSet<String> = cases(None).iter().map(name).collect();
+    assert_eq!(played, printed(), "an event needs a case here: what the widget shows of it");
+}
+
+#[test]
+fn the_widget_shows_every_event() {
+    for signals in [Signals::Immediate, Signals::Deferred] {
+        let player = Player::default();
+        let settings = SharedSettings::default();
+        settings.set("VectorPort", Some(player.listen().to_string()));
+        settings.set("VectorCredential", Some("\"credential\"".to_owned()));
+        let size = (420, 2_400);
+        let options = Options { signals, settings, widget_size: size, ..Options::default() };
+        let studio = Studio::new(options).unwrap();
+        load(&studio);
+        until_shown(&studio, "Connected");
+        until_shown(&studio, "Asks before every change");
+        let session = player.with(|it| it.session.clone());
+        for (event, shown, gone) in cases(session) {
+            let what = format!("{signals:?}: {event:?}");
+            player.play(event);
+            until(&studio, &what, |studio| {
+                let texts = studio.visible_texts();
+                player.with(|it| it.waiting.is_empty())
+                    && shown.iter().all(|text| shows(studio, text))
+                    && !gone.iter().any(|gone| texts.iter().any(|text| text == gone))
+            });
+        }
+        answers_are_sent(&studio, &player);
+        assert_eq!(studio.errors(), Vec::<String>::new());
+        assert_eq!(eval(&studio, "return #workspace:GetChildren() > 0"), true);
+    }
+}
+
+/// A question's answers are pressed, and what mends a failure leads to its setting.
+fn answers_are_sent(studio: &Studio, player: &Player) {
+    studio.click_text("Really red").unwrap();
+    until(studio, "the answer is sent", |_| player.with(|it| it.asked == ["Really red"]));
+    until_there(studio, "Mend");
+    click(studio, "Mend");
+    until_shown(studio, "Ask before every change");
+}
