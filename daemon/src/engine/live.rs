@@ -28,8 +28,6 @@ use crate::providers::Provider;
 use crate::server::{Board, Reply, Seat, Verb, failed};
 use crate::targets::studio::{Studio, recorded};
 
-use self::attached::Quoting;
-
 /// What a session is told.
 pub(super) enum Word {
     /// Its plugin began anew.
@@ -67,8 +65,6 @@ pub(super) struct Live<'l> {
     moment: Option<ThinkingPhase>,
     /// How much was asked when that was last said.
     asked: usize,
-    /// A request that waits until Studio has told the texts that it quotes.
-    quoting: Option<Quoting>,
 }
 
 impl<'l> Live<'l> {
@@ -86,7 +82,6 @@ impl<'l> Live<'l> {
             stopped: false,
             moment: None,
             asked: 0,
-            quoting: None,
         })
     }
 
@@ -165,7 +160,10 @@ impl<'l> Live<'l> {
                 self.post();
                 let _ = reply.send(taken);
             }
-            Word::Chat(chat, mode, reply) => self.chat(chat, mode, reply),
+            Word::Chat(chat, mode, reply) => {
+                let started = self.chat(chat, mode);
+                let _ = reply.send(started);
+            }
             Word::Restore(checkpoint, reply) => {
                 let goal = format!("Go back to checkpoint {checkpoint}");
                 let call =
@@ -193,7 +191,6 @@ impl<'l> Live<'l> {
 
     /// The plugin knows nothing any more of what was asked, and tells the place anew.
     fn began_anew(&mut self, place: StudioPlace) {
-        self.drop_quoting();
         if let Some(seat) = self.board.seat(&self.session) {
             self.seat = seat;
         }
@@ -224,7 +221,6 @@ impl<'l> Live<'l> {
         self.is_now(update.epoch)?;
         for part in &update.parts {
             self.note_undone(part).map_err(|error| wrong(&error))?;
-            self.told_quoted(part);
             let heard = match (&mut self.engine, &mut self.idle) {
                 (Some(engine), _) => engine.hear(part).map_err(|error| wrong(&error))?,
                 (None, Some((_, scene))) => scene.hear(part),
