@@ -110,9 +110,9 @@ fn what_both_changed_is_refused_with_all_three_versions() {
     for part in [
         "has changed since this was asked for, in the same lines",
         r#""base":"local b = 2\n""#,
-        r#""ours":"local b = 200\n""#,
-        r#""theirs":"local b = 20\n""#,
-        r#""oursLine":2"#,
+        r#""theirs":"local b = 200\n""#,
+        r#""ours":"local b = 20\n""#,
+        r#""line":2"#,
     ] {
         assert!(why.contains(part), "{why}");
     }

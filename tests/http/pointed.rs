@@ -1,10 +1,8 @@
 //! What a request points at besides its words: the selected instance, and what a person attached.
 
-use std::thread;
-
 use scene_schemas::Fingerprint;
 use serde_json::{Value as Json, json};
-use vector_tests::daemon::{Answer, Plugin, call};
+use vector_tests::daemon::{Answer, Plugin};
 
 use super::daemon;
 use super::flow::{apply, proposal};
@@ -126,60 +124,31 @@ fn what_is_attached_and_gone_is_refused() {
     assert_eq!(workflows["workflows"], json!([]), "nothing was begun");
 }
 
-/// Asks with a text attached that is not the mirror's, while Studio says what the script has now.
-fn ask_told(plugin: &mut Plugin<'_>, attached: &Json, told: Json) -> Answer {
-    let chat = json!({
-        "session": plugin.session, "epoch": plugin.epoch, "attached": [attached],
-        "text": "rename game.Workspace.Wall to Tower",
-    });
-    let (port, token) = (plugin.daemon.port, plugin.token.clone());
-    thread::scope(|scope| {
-        let asking = scope.spawn(|| call(port, ("POST", "/api/chat"), Some(&token), &chat));
-        let question = asked(plugin, "sources");
-        assert_eq!(question["wanted"]["ids"], json!(["studio:3"]));
-        answer(plugin, &question, told);
-        asking.join().unwrap()
-    })
-}
-
 #[test]
-fn a_text_that_was_selected_is_held_against_studios_own() {
+fn a_text_that_was_selected_is_held_against_the_script() {
     let (_home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
-    let sources = |text: &str, is_dirty: bool| {
-        let script = json!({ "id": "studio:3", "text": text, "is_dirty": is_dirty });
-        json!({ "answer": "sources", "scripts": [script] })
+    let ask = |plugin: &Plugin<'_>| {
+        let quoted = quote("print(2)\n", "print(2)");
+        plugin.chat_with("rename game.Workspace.Wall to Tower", json!([quoted]))
     };
-    let quoted = quote("print(2)\n", "print(2)");
-    let changed = ask_told(&mut plugin, &quoted, sources("print(3)\n", false));
+    let say = |plugin: &mut Plugin<'_>, text: &str, is_dirty: bool| {
+        let script = json!({ "id": "studio:3", "text": text, "is_dirty": is_dirty });
+        plugin.say(json!([{ "part": "sources", "scripts": [script] }])).ok();
+    };
+    let changed = ask(&plugin);
     let said = "game.Workspace.Main has changed since you selected this.";
     assert_eq!(message(&changed), (409, said));
     assert_eq!(changed.body["hint"], "Select it again.");
-    let draft = ask_told(&mut plugin, &quoted, sources("print(4)\n", true));
-    assert!(message(&draft).1.contains("an unsaved draft"), "{}", draft.body);
-    // The mirror was behind, and the person was not.
-    ask_told(&mut plugin, &quoted, sources("print(2)\n", false)).ok();
+    say(&mut plugin, "print(4)\n", true);
+    let draft = ask(&plugin);
+    let said = "game.Workspace.Main has an unsaved draft that has changed since you selected this.";
+    assert_eq!(message(&draft), (409, said));
+    // That it has changed, and nobody has said to what, is no text to hold it against.
+    plugin.say(json!([{ "part": "changed", "id": "studio:3", "names": ["Source"] }])).ok();
+    assert_eq!(ask(&plugin).status, 409);
+    say(&mut plugin, "print(2)\n", true);
+    ask(&plugin).ok();
     proposal(&mut plugin);
-}
-
-#[test]
-fn a_request_that_waits_for_a_text_ends_with_the_epoch() {
-    let (_home, daemon) = daemon();
-    let mut plugin = Plugin::pair(&daemon, "window-1");
-    plugin.tell_place();
-    let attached = json!([quote("print(2)\n", "print(2)")]);
-    let chat = json!({
-        "session": "window-1", "epoch": plugin.epoch, "text": "delete game.Workspace.Wall",
-        "attached": attached,
-    });
-    let (port, token) = (daemon.port, plugin.token.clone());
-    let ended = thread::scope(|scope| {
-        let asking = scope.spawn(|| call(port, ("POST", "/api/chat"), Some(&token), &chat));
-        asked(&mut plugin, "sources");
-        assert_eq!(plugin.chat("delete game.Workspace.Wall").status, 409);
-        Plugin::hello(&daemon, "window-1", &plugin.credential);
-        asking.join().unwrap()
-    });
-    assert_eq!((ended.status, ended.body["kind"].as_str()), (409, Some("stale")));
 }

@@ -41,6 +41,7 @@ fn an_asset_is_one_undo_step_and_its_scripts_are_looked_through() {
         assert!(shows(studio, "requires the asset 7132546"), "{:#?}", studio.visible_texts());
         assert!(shows(studio, "local all = getfenv()"), "{:#?}", studio.visible_texts());
         assert!(shows(studio, "Model from asset 123 (3 instances)"));
+        assert!(!has(studio, "hunk:0:0"), "an asset comes whole");
         assert_eq!(studio.snapshot(), before, "nothing is in the place before a yes");
         click(studio, "Approve");
         until_shown(studio, "please say so a second time");
@@ -70,9 +71,7 @@ fn an_asset_is_taken_back_by_a_checkpoint() {
     desk.propose("insert asset 123");
     click(studio, "Approve");
     until_shown(studio, "Step 1: done");
-    let home = desk._home.path().display().to_string();
-    let restored = desk._home.run(&["checkpoint", "--home", &home, "--restore", "1"], "");
-    assert_eq!(restored.code, 0, "{}", restored.stderr);
+    desk.vector(&["checkpoint", "--restore", "1"]);
     until_there(studio, "Approve");
     assert!(shows(studio, "is deleted (3 instances)"), "{:#?}", studio.visible_texts());
     click(studio, "Approve");

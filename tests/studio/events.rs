@@ -48,6 +48,7 @@ fn proposal() -> ProposalView {
         preview: Preview::default(),
         warnings: Vec::new(),
         after: Vec::new(),
+        meant: None,
         from: None,
     };
     ProposalView {
@@ -317,6 +318,7 @@ fn cases(session: Option<SessionId>) -> Vec<Case> {
         text: text("Paint the wall red"),
         driver: text("offline"),
         mode: Mode::Confirm,
+        attached: vec!["game.Workspace.Wall".to_owned()],
     };
     let mut all: Vec<Case> =
         vec![(asked, &["Paint the wall red", "The model is thinking…", "Stop"], &[])];

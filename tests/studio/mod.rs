@@ -34,7 +34,7 @@ main.Parent = game:GetService("ServerScriptService")
 
 /// A daemon, and a Studio with a place and the plugin.
 struct Desk {
-    _home: Home,
+    home: Home,
     _daemon: Daemon,
     settings: SharedSettings,
     studio: Studio,
@@ -112,7 +112,15 @@ impl Desk {
         settings.set("VectorPort", Some(daemon.port.to_string()));
         let studio = studio(&settings, signals);
         pair(&studio, &daemon);
-        Self { _home: home, _daemon: daemon, settings, studio }
+        Self { home, _daemon: daemon, settings, studio }
+    }
+
+    /// What `vector` prints for the ledger of this desk.
+    fn vector(&self, args: &[&str]) -> String {
+        let home = self.home.path().display().to_string();
+        let output = self.home.run(&[args, &["--home", home.as_str()]].concat(), "");
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        output.stdout
     }
 
     /// Asks, and waits for the card.

@@ -57,3 +57,40 @@ fn an_attached_instance_is_meant_whatever_is_selected() {
     click(studio, "Approve");
     until(studio, "applied", |studio| transparency(studio) == 0.5);
 }
+
+/// Selects the first line of the script Main in the editor, and attaches it.
+fn attach_line(studio: &Studio) {
+    studio.open_script("ServerScriptService.Main", true);
+    let select = "local main = game.ServerScriptService.Main \
+                  local editor = game:GetService('ScriptEditorService') \
+                  editor:FindScriptDocument(main):RequestSetSelectionAsync(1, 9, 1, 1)";
+    eval(studio, select);
+    until_shown(studio, "+ 1 lines of Main");
+    studio.click_text("+ 1 lines of Main").unwrap();
+    until_shown(studio, "1 lines of Main  ×");
+}
+
+#[test]
+fn text_that_is_selected_in_the_editor_travels_with_its_script() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    attach_line(studio);
+    desk.propose("rename game.Workspace.Wall to Tower");
+    let log = desk.vector(&["log"]);
+    assert!(log.contains("attached: line 1 of game.ServerScriptService.Main\n"), "{log}");
+}
+
+#[test]
+fn text_of_a_script_that_has_changed_since_is_not_taken() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    attach_line(studio);
+    let edit = "local main = game.ServerScriptService.Main \
+                local editor = game:GetService('ScriptEditorService') \
+                editor:FindScriptDocument(main):EditTextAsync('print(2)', 1, 1, 1, 9)";
+    eval(studio, edit);
+    ask(studio, "rename game.Workspace.Wall to Tower");
+    until_shown(studio, "game.ServerScriptService.Main has changed since you selected this.");
+    assert!(shows(studio, "Select it again."), "{:#?}", studio.visible_texts());
+    assert!(!has(studio, "Approve"));
+}

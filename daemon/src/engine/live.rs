@@ -32,8 +32,6 @@ use crate::providers::Provider;
 use crate::server::{Board, Decides, Reply, Seat, Verb, failed};
 use crate::targets::studio::{Studio, recorded};
 
-use self::attached::Quoting;
-
 /// What a session is told.
 pub(super) enum Word {
     /// Its plugin began anew.
@@ -113,8 +111,6 @@ pub(super) struct Live {
     asked: usize,
     /// Whether nothing is to be approved.
     dry_run: Arc<AtomicBool>,
-    /// A request that waits until Studio has told the texts that it quotes.
-    quoting: Option<Quoting>,
 }
 
 impl Live {
@@ -139,7 +135,6 @@ impl Live {
             moment: None,
             asked: 0,
             dry_run,
-            quoting: None,
         }
     }
 
@@ -226,7 +221,10 @@ impl Live {
                 self.post();
                 let _ = reply.send(taken);
             }
-            Word::Chat(chat, mode, reply) => self.chat(chat, mode, reply),
+            Word::Chat(chat, mode, reply) => {
+                let started = self.chat(chat, mode);
+                let _ = reply.send(started);
+            }
             Word::Restore(checkpoint, reply) => {
                 let goal = format!("Go back to checkpoint {checkpoint}");
                 let call =
@@ -255,7 +253,6 @@ impl Live {
 
     /// The plugin knows nothing any more of what was asked, and tells the place anew.
     fn began_anew(&mut self, place: StudioPlace) {
-        self.drop_quoting();
         if let Some(seat) = self.board.seat(&self.session) {
             self.seat = seat;
         }
@@ -286,7 +283,6 @@ impl Live {
         self.is_now(update.epoch)?;
         for part in &update.parts {
             self.note_undone(part).map_err(|error| wrong(&error))?;
-            self.told_quoted(part);
             let heard = match (&mut self.engine, &mut self.idle) {
                 (Some(engine), _) => engine.hear(part).map_err(|error| wrong(&error))?,
                 (None, Some((_, scene))) => scene.hear(part),

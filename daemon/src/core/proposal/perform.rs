@@ -89,10 +89,7 @@ fn performed(
             check_movable(scene, node, "deleted")?;
             check_count(scene, node, *count)?;
             check_all_rows(scene, node)?;
-            let back = keep.then(|| Back::before_delete(scene, node));
-            scene.delete(node);
-            let backs = back.into_iter().map(|back| back.after_delete(scene)).collect();
-            Ok(Done { node, backs })
+            Ok(delete(scene, node, keep))
         }
         Command::Restore { id, blob: None, parent, .. } => {
             let parent = scene.locate(parent)?;
@@ -246,6 +243,13 @@ fn create(
     let node = scene.create(parent, class, name);
     set_all(scene, node, props, mark)?;
     Ok(node)
+}
+
+fn delete(scene: &mut Scene, node: Node, keep: bool) -> Done {
+    let back = keep.then(|| Back::before_delete(scene, node));
+    scene.delete(node);
+    let backs = back.into_iter().map(|back| back.after_delete(scene)).collect();
+    Done { node, backs }
 }
 
 fn set(scene: &mut Scene, node: Node, props: &Props, keep: bool) -> Result<Done, Refusal> {

@@ -77,6 +77,8 @@ pub(super) struct Mirror {
     /// By instance: its properties that point to another.
     pointing: FxHashMap<u32, Vec<Ustr>>,
     missing: RefCell<FxHashSet<(u32, Ustr)>>,
+    /// The scripts of which the editor has a draft that is not what the place has.
+    drafts: FxHashSet<u32>,
     /// What was told for the call that is planned.
     pub(super) facts: Facts,
     /// A snapshot that is not whole yet.
@@ -428,13 +430,23 @@ impl Scene {
         if let Ok(mirror) = self.mirror_mut() {
             mirror.values.reserve(scripts.len());
         }
-        for ScriptText { id, text, .. } in scripts {
+        for ScriptText { id, text, is_dirty } in scripts {
             if let Ok(node) = self.said(id)
                 && let Ok(mirror) = self.mirror_mut()
             {
+                if *is_dirty {
+                    mirror.drafts.insert(node);
+                } else {
+                    mirror.drafts.remove(&node);
+                }
                 mirror.know(node, source, Some(Variant::String(text.clone())));
             }
         }
+    }
+
+    /// Whether the text of a script, as it was last told, is a draft that is not what the place has.
+    pub fn has_draft(&self, node: Node) -> bool {
+        self.mirror().is_some_and(|mirror| mirror.drafts.contains(&node.0))
     }
 
     /// Takes the values of properties. What was asked for and is not among them has none.

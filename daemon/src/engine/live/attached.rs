@@ -1,12 +1,10 @@
 //! What a person attaches to a request: it is looked at before the request is taken, and written down
 //! as it was then.
 //!
-//! The mirror may be a moment behind. Where a text is not what the person says that it was, Studio is
-//! asked once before anybody is told that it has changed.
+//! The plugin says the text of a script once more before it sends what was selected in it, so that the
+//! mirror is not behind. Nobody is asked here: a plugin that waits for its answer says nothing meanwhile.
 
-use scene_schemas::api::{
-    Answer, Attachment, Chat, Failure, FailureKind, ScenePart, ScriptText, Started, Wanted,
-};
+use scene_schemas::api::{Attachment, Chat, Failure, FailureKind, Started};
 use scene_schemas::entry::Attached;
 use scene_schemas::proposal::Mode;
 use scene_schemas::{Fingerprint, InstanceId, Target};
@@ -14,99 +12,27 @@ use scene_schemas::{Fingerprint, InstanceId, Target};
 use super::{Asked, Driver, Live};
 use crate::core::scene::{Node, Scene};
 use crate::providers::Provider;
-use crate::server::{Reply, failed};
+use crate::server::failed;
 
 /// More than this is refused.
 const MAX_ATTACHED: usize = 20;
 
-/// A request that waits until Studio has told the texts that it quotes.
-pub(super) struct Quoting {
-    chat: Chat,
-    mode: Mode,
-    reply: Reply<Started>,
-    /// The number of the question.
-    asked: u64,
-}
-
 impl Live {
-    /// Takes a request, or asks Studio first for the texts that it quotes.
-    pub(super) fn chat(&mut self, chat: Chat, mode: Mode, reply: Reply<Started>) {
-        if self.quoting.is_some() {
-            let message = "Another request is being looked at in this place.";
-            let _ =
-                reply.send(Err(failed(FailureKind::Settled, message, "Ask again in a moment.")));
-            return;
-        }
-        if let Some((studio, scene)) = &mut self.idle {
-            let unsure = unsure(scene, &chat.attached);
-            if !unsure.is_empty() {
-                let asked = studio.ask(Wanted::Sources { ids: unsure });
-                self.quoting = Some(Quoting { chat, mode, reply, asked });
-                return;
+    /// Takes a request with what was attached to it.
+    pub(super) fn chat(&mut self, chat: Chat, mode: Mode) -> Result<Started, Failure> {
+        let attached = match &mut self.idle {
+            Some((_, scene)) => {
+                let attached = attached(scene, &chat.attached);
+                // What the mirror misses is not asked for.
+                let _ = scene.take_missing();
+                attached?
             }
-        }
-        self.begin_chat(chat, mode, reply, &[]);
-    }
-
-    /// Hears whether Studio tells the texts that a request waits for.
-    pub(super) fn told_quoted(&mut self, part: &ScenePart) {
-        let ScenePart::Answered { work, answer } = part else {
-            return;
-        };
-        let Some(Quoting { chat, mode, reply, .. }) =
-            self.quoting.take_if(|quoting| quoting.asked == *work)
-        else {
-            return;
-        };
-        let texts = match answer {
-            Answer::Sources { scripts } => scripts.as_slice(),
-            _ => &[],
-        };
-        if let Some((studio, scene)) = &mut self.idle {
-            studio.answered(*work);
-            scene.know_sources(texts);
-        }
-        self.begin_chat(chat, mode, reply, texts);
-    }
-
-    /// The plugin began anew, and will not answer.
-    pub(super) fn drop_quoting(&mut self) {
-        if let Some(quoting) = self.quoting.take() {
-            let message = format!("Session {} began anew.", self.session);
-            let _ =
-                quoting.reply.send(Err(failed(FailureKind::Stale, message, "Ask for it again.")));
-        }
-    }
-
-    fn begin_chat(&mut self, chat: Chat, mode: Mode, reply: Reply<Started>, told: &[ScriptText]) {
-        let attached = match &self.idle {
-            Some((_, scene)) => attached(scene, &chat.attached, told),
             // Something is at work, and the request is refused for that.
-            None => Ok(Vec::new()),
+            None => Vec::new(),
         };
         let driver = Driver::Provider(Provider::Offline);
-        let started = attached.and_then(|attached| {
-            self.start(Asked { goal: chat.text, attached }, driver, mode, |_| {})
-        });
-        let _ = reply.send(started);
+        self.start(Asked { goal: chat.text, attached }, driver, mode, |_| {})
     }
-}
-
-/// The scripts whose texts are not known to be those that were quoted.
-fn unsure(scene: &mut Scene, attachments: &[Attachment]) -> Vec<InstanceId> {
-    let mut ids: Vec<InstanceId> = Vec::new();
-    for attachment in attachments {
-        if let Attachment::Text { id, hash, .. } = attachment
-            && let Some(node) = found(scene, id)
-            && scene.text_fingerprint(node).is_some_and(|now| now != *hash)
-            && !ids.contains(id)
-        {
-            ids.push(id.clone());
-        }
-    }
-    // What the mirror misses is asked for here.
-    let _ = scene.take_missing();
-    ids
 }
 
 fn found(scene: &Scene, id: &InstanceId) -> Option<Node> {
@@ -118,11 +44,7 @@ fn refused(message: String, hint: &str) -> Failure {
 }
 
 /// What was attached, as it is in the place.
-fn attached(
-    scene: &Scene,
-    attachments: &[Attachment],
-    told: &[ScriptText],
-) -> Result<Vec<Attached>, Failure> {
+fn attached(scene: &Scene, attachments: &[Attachment]) -> Result<Vec<Attached>, Failure> {
     if attachments.len() > MAX_ATTACHED {
         let message = format!("At most {MAX_ATTACHED} things can be attached to one request.");
         return Err(refused(message, "Take some off."));
@@ -139,8 +61,7 @@ fn attached(
                 Ok(Attached::Instance { target, class: scene.class(node).to_owned() })
             }
             Attachment::Text { hash, selected, .. } => {
-                let told = told.iter().find(|text| text.id == *id);
-                quoted(scene, node, (target, hash, selected), told)
+                quoted(scene, node, (target, hash, selected))
             }
         }
     };
@@ -152,7 +73,6 @@ fn quoted(
     scene: &Scene,
     node: Node,
     (target, hash, selected): (Target, &Fingerprint, &str),
-    told: Option<&ScriptText>,
 ) -> Result<Attached, Failure> {
     let path = &target.path;
     let Some(text) = scene.source(node) else {
@@ -160,7 +80,7 @@ fn quoted(
         return Err(refused(message, "Attach the instance itself."));
     };
     if Fingerprint::of(text.as_bytes()) != *hash {
-        let message = if told.is_some_and(|told| told.is_dirty) {
+        let message = if scene.has_draft(node) {
             format!("{path} has an unsaved draft that has changed since you selected this.")
         } else {
             format!("{path} has changed since you selected this.")

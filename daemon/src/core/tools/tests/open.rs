@@ -113,7 +113,7 @@ fn the_roots_of_an_asset_go_again_the_last_first() {
     scene.begin(Seq(7));
     let done = perform(&mut scene, &proposal.commands[0], &Blobs::new()).unwrap();
     let back = crate::core::proposal::inverse(&mut scene, done.backs).unwrap().commands;
-    let gone: Vec<_> = back.iter().map(|command| command.target()).collect();
+    let gone: Vec<_> = back.iter().map(Command::target).collect();
     assert_eq!(gone[0].path.to_string(), "game.Workspace.Tree[2]");
     assert_eq!(gone[1].path.to_string(), "game.Workspace.Tree");
     assert_eq!((gone[0].id.0.as_str(), gone[1].id.0.as_str()), ("new:7.3", "new:7.0"));
