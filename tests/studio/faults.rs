@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use studio_sim::{Answer, Permission, Signals, Studio};
 use vector_daemon::ledger::Ledger;
 use vector_tests::binary::{self, Home};
@@ -119,7 +119,7 @@ fn a_plugin_that_is_loaded_again_acknowledges_what_it_did() {
 
 #[test]
 fn a_plugin_killed_at_any_write_does_it_once() {
-    for skip in 0..4 {
+    for skip in 0..9 {
         let desk = Desk::ready(Signals::Deferred);
         let studio = &desk.studio;
         desk.propose("set Transparency = 0.5, Reflectance = 0.25, CanCollide = false on #Wall");
@@ -141,6 +141,57 @@ fn a_plugin_killed_at_any_write_does_it_once() {
         assert_eq!(eval(studio, "return workspace.Wall.CanCollide"), false);
         assert_eq!(steps(studio).len(), 1, "{:?}", steps(studio));
     }
+}
+
+/// The texts of the two scripts: of `Long` the first line, and how long it is.
+fn texts(studio: &Studio) -> Json {
+    let luau = "local long = workspace.Long.Source
+        return { game.ServerScriptService.Main.Source, string.sub(long, 1, 8), #long }";
+    eval(studio, luau)
+}
+
+/// A script whose text is longer than Studio lets a value be. It is changed before the other.
+const LONG: &str = r#"
+local it = Instance.new("Script")
+it.Name = "Long"
+it.Parent = workspace
+game:GetService("ScriptEditorService"):UpdateSourceAsync(it, function()
+    return "print(1)\n" .. string.rep("-- äöü\n", 40000)
+end)
+"#;
+
+#[test]
+fn a_plugin_killed_half_way_takes_back_long_texts() {
+    let length = "print(1)\n".len() + "-- äöü\n".len() * 40_000;
+    let (before, after) =
+        (json!(["print(1)\n", "print(1)", length]), json!(["print(2)\n", "print(2)", length]));
+    let mut taken_back = 0;
+    for skip in (6..30).step_by(3) {
+        let desk = Desk::ready(Signals::Deferred);
+        let studio = &desk.studio;
+        eval(studio, LONG);
+        desk.propose("replace \"print(1)\" with \"print(2)\" in all scripts");
+        studio.kill_at_write(skip);
+        click(studio, "Approve");
+        until(studio, "unloaded or done", |studio| {
+            studio.widgets().is_empty() || shows(studio, "Step 1: done")
+        });
+        if studio.widgets().is_empty() {
+            let left = texts(studio);
+            load(studio);
+            assert_eq!(texts(studio), before, "killed at write {skip}, which left {left}");
+            taken_back += u32::from(left[1] == "print(2)");
+            until(studio, "settled", |studio| {
+                if has(studio, "Approve") {
+                    click(studio, "Approve");
+                }
+                shows(studio, ": done.")
+            });
+        }
+        assert_eq!(texts(studio), after, "killed at write {skip}");
+        assert_eq!(steps(studio).len(), 1, "{:?}", steps(studio));
+    }
+    assert!(taken_back > 0, "none was killed behind the long text");
 }
 
 #[test]
