@@ -1,7 +1,7 @@
 //! The plugin's Luau compiles, is formatted as StyLua formats it, and selene finds nothing in it.
 //!
-//! All three are libraries here: nobody has to install a tool, and `UPDATE=1` formats. What the code does is not tested
-//! here.
+//! All three are libraries here: nobody has to install a tool, and `UPDATE=1` formats. What the code
+//! does is not tested here.
 
 use std::thread;
 

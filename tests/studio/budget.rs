@@ -7,7 +7,7 @@ use studio_sim::{Options, SharedSettings, Signals, Studio};
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::Daemon;
 
-use super::{ask, click, eval, load, pair, until_shown, until_there};
+use super::{ask, eval, load, pair, shows, until, until_shown};
 
 /// The most units of one resumption: a slice of 4 ms is 40,000 of them, and what comes before and behind
 /// it in the same resumption, one update's JSON for instance, may have half as many.
@@ -95,10 +95,10 @@ fn lives_with_100_000_instances(signals: Signals) {
     assert!(studio.redo());
     it.holds("and redone", 6.0);
     ask(studio, "delete #Region1 > Model");
-    until_there(studio, "Approve");
+    until_shown(studio, "Waiting for your decision");
     it.holds("a card of many rows", 1.0);
-    click(studio, "Reject");
-    until_shown(studio, "Rejected.");
+    studio.click_text("Stop").unwrap();
+    until(studio, "it has ended", |studio| !shows(studio, "Stop"));
     ask(
         studio,
         "replace \"local value = 1\" with \"local value = 2\" in game.ServerScriptService.Module7",

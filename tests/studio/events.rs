@@ -15,7 +15,7 @@ use scene_schemas::api::{
     Setting, Settings, ThinkingPhase, Usage, Welcome, Workflows, openapi,
 };
 use scene_schemas::entry::{Finish, Seq, Step};
-use scene_schemas::proposal::{Class, Conflict, Mode, Passage, Preview, Proposal};
+use scene_schemas::proposal::{Change, Class, Conflict, Mode, Passage, Preview, Proposal, Row};
 use serde_json::{Value as Json, json};
 use studio_sim::{Options, SharedSettings, Signals, Studio};
 
@@ -33,19 +33,28 @@ struct Played {
     waiting: Vec<EventRecord>,
     cursor: u64,
     asked: Vec<String>,
+    /// Rows of the proposal's preview.
+    rows: u32,
 }
 
 #[derive(Clone, Default)]
 struct Player(Arc<Mutex<Played>>);
 
-fn proposal() -> ProposalView {
+fn proposal(rows: u32) -> ProposalView {
+    let row = |at: u32| Row {
+        command: at,
+        change: Change::Deleted { count: 1 },
+        path: format!("game.Workspace.Wall{at}").parse().unwrap(),
+        class: "Part".to_owned(),
+    };
+    let preview = Preview { rows: (0..rows).map(row).collect(), ..Preview::default() };
     let proposal = Proposal {
         title: "Paint the wall".to_owned(),
         class: Class::Modifying,
         commands: Vec::new(),
         base: Fingerprint::of(b"base"),
         patch_id: Fingerprint::of(b"patch"),
-        preview: Preview::default(),
+        preview,
         warnings: Vec::new(),
         after: Vec::new(),
         meant: None,
@@ -114,7 +123,7 @@ impl Player {
             }
             path if path.ends_with("/poll") => self.polled(),
             path if path.ends_with("/scene") => json!(SceneTaken { instances: 1 }),
-            path if path.starts_with("/api/proposals/") => json!(proposal()),
+            path if path.starts_with("/api/proposals/") => json!(self.with(|it| proposal(it.rows))),
             other => panic!("the plugin asked for {other}"),
         }
     }
@@ -356,19 +365,26 @@ fn every_event_has_a_case() {
     assert_eq!(played, printed(), "an event needs a case here: what the widget shows of it");
 }
 
+/// A Studio that listens to a player, of this height.
+fn listener(player: &Player, signals: Signals, height: u32) -> Studio {
+    let settings = SharedSettings::default();
+    settings.set("VectorPort", Some(player.listen().to_string()));
+    settings.set("VectorCredential", Some("\"credential\"".to_owned()));
+    let size = (420, height);
+    let studio =
+        Studio::new(Options { signals, settings, widget_size: size, ..Options::default() });
+    let studio = studio.unwrap();
+    load(&studio);
+    until_shown(&studio, "Connected");
+    until_shown(&studio, "Asks before every change");
+    studio
+}
+
 #[test]
 fn the_widget_shows_every_event() {
     for signals in [Signals::Immediate, Signals::Deferred] {
         let player = Player::default();
-        let settings = SharedSettings::default();
-        settings.set("VectorPort", Some(player.listen().to_string()));
-        settings.set("VectorCredential", Some("\"credential\"".to_owned()));
-        let size = (420, 2_400);
-        let options = Options { signals, settings, widget_size: size, ..Options::default() };
-        let studio = Studio::new(options).unwrap();
-        load(&studio);
-        until_shown(&studio, "Connected");
-        until_shown(&studio, "Asks before every change");
+        let studio = listener(&player, signals, 2_400);
         let session = player.with(|it| it.session.clone());
         for (event, shown, gone) in cases(session) {
             let what = format!("{signals:?}: {event:?}");
@@ -384,6 +400,27 @@ fn the_widget_shows_every_event() {
         assert_eq!(studio.errors(), Vec::<String>::new());
         assert_eq!(eval(&studio, "return #workspace:GetChildren() > 0"), true);
     }
+}
+
+#[test]
+fn a_long_card_is_drawn_in_slices_and_its_end_stays_in_sight() {
+    let player = Player::default();
+    player.with(|it| it.rows = 150);
+    let studio = listener(&player, Signals::Deferred, 600);
+    let session = player.with(|it| it.session.clone());
+    let (asked, ..) = cases(session).swap_remove(0);
+    let (mapped, ..) = of_proposals().swap_remove(0);
+    player.play(asked);
+    player.play(mapped);
+    until_there(&studio, "Approve");
+    studio.reset_meter();
+    studio.click_text("Show more of it").unwrap();
+    until(&studio, "the rest of it", |studio| shows(studio, "Wall149"));
+    until_there(&studio, "Approve");
+    let most = studio.most_work();
+    // Putting the finished card in the place of the old one is Studio's own work, and counted here.
+    assert!(most.units < 150_000, "{} units in one go, at {:#?}", most.units, most.traces);
+    assert_eq!(studio.errors(), Vec::<String>::new());
 }
 
 /// A question's answers are pressed, and what mends a failure leads to its setting.

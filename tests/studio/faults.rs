@@ -179,8 +179,11 @@ fn a_plugin_killed_half_way_takes_back_long_texts() {
         if studio.widgets().is_empty() {
             let left = texts(studio);
             load(studio);
-            assert_eq!(texts(studio), before, "killed at write {skip}, which left {left}");
-            taken_back += u32::from(left[1] == "print(2)");
+            let is_half = left != before && left != after;
+            until(studio, "what was half done is taken back", |studio| {
+                !is_half || texts(studio) == before
+            });
+            taken_back += u32::from(is_half);
             until(studio, "settled", |studio| {
                 if has(studio, "Approve") {
                     click(studio, "Approve");

@@ -1,16 +1,20 @@
 //! The widget as a person sees it: in both themes, narrow and wide. Every text in sight can be read, and
-//! `UPDATE=1` makes the pictures anew, where Chromium is, for somebody to look at.
+//! what each page shows is kept, so that a page that changes is noticed. `UPDATE=1` writes that anew, and
+//! the pictures too, where Chromium is, for somebody to look at.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
+use scene_schemas::Fingerprint;
 use scene_schemas::api::PORT;
+use serde_json::{Value as Json, json};
 use studio_sim::{Options, SharedSettings, Studio, Theme, gui};
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::Daemon;
-use vector_tests::{printed, repository};
+use vector_tests::{printed, repository, vectors};
 
-use super::{click, has, load, object, until, until_shown, until_there};
+use super::{click, load, object, until, until_shown, until_there};
 
 const WIDGET: &str = "Vector";
 const HEIGHT: u32 = 700;
@@ -35,14 +39,19 @@ main.Source = table.concat(lines, "\n")
 main.Parent = game:GetService("ServerScriptService")
 "#;
 
-/// Lets everything arrive that is on its way: until nothing changes any more.
+/// What the pages show: by page, a hash of it, and its texts in order for whoever wonders what is new.
+const SHOWN: &str = "tests/plugin/pictures/shown.json";
+
+/// Lets everything arrive that is on its way: answers to requests, for which only real time can wait, and
+/// then whatever the widget still does with them.
 fn settle(studio: &Studio) {
     let (mut last, mut same) = (String::new(), 0);
     for _ in 0..60 {
+        until(studio, "only the poll is under way", |studio| studio.in_flight() <= 1);
         studio.run_for(0.7);
         let now = studio.widget_html(WIDGET).unwrap();
-        same = if now == last { same + 1 } else { 0 };
-        if same == 8 {
+        same = if now == last && studio.in_flight() <= 1 { same + 1 } else { 0 };
+        if same == 3 {
             return;
         }
         last = now;
@@ -55,6 +64,7 @@ struct Album {
     width: u32,
     /// Any free one; the pictures show the usual one.
     port: u16,
+    shown: BTreeMap<String, Json>,
 }
 
 /// Studio's fonts for a browser that does not have them: `VECTOR_FONTS` names a folder with the files of
@@ -91,16 +101,18 @@ fn folder() -> PathBuf {
 
 impl Album {
     /// Takes a picture, and looks whether everything can be read.
-    fn take(&self, studio: &Studio, name: &str) {
+    fn take(&mut self, studio: &Studio, name: &str) {
         settle(studio);
         let theme = if self.theme == Theme::Dark { "dark" } else { "light" };
         let name = format!("{name}-{theme}-{}", self.width);
         for (text, ratio) in studio.contrasts(WIDGET).unwrap() {
             assert!(ratio >= CONTRAST, "{name}: `{text}` has a contrast of {ratio:.2}");
         }
+        let usual = |text: &str| text.replace(&self.port.to_string(), &PORT.to_string());
+        let html = usual(&studio.widget_html(WIDGET).unwrap());
+        let texts: Vec<_> = studio.visible_texts().iter().map(|text| usual(text)).collect();
+        let hash = Fingerprint::of(html.as_bytes()).to_string();
         if printed::updating() {
-            let html = studio.widget_html(WIDGET).unwrap();
-            let html = html.replace(&self.port.to_string(), &PORT.to_string());
             let page = tempfile::Builder::new().suffix(".html").tempfile().unwrap();
             fs::write(page.path(), fonts() + &html).unwrap();
             fs::create_dir_all(folder()).unwrap();
@@ -109,10 +121,11 @@ impl Album {
                 println!("skipped: no Chromium to make {}", png.display());
             }
         }
+        self.shown.insert(name, json!({ "hash": hash, "texts": texts }));
     }
 }
 
-fn tour(theme: Theme, width: u32) {
+fn tour(theme: Theme, width: u32) -> BTreeMap<String, Json> {
     let home = Home::new();
     let daemon = Daemon::start(binary::vector(), home.path());
     let settings = SharedSettings::default();
@@ -122,39 +135,56 @@ fn tour(theme: Theme, width: u32) {
     let studio = Studio::new(options).unwrap();
     studio.eval(PLACE).unwrap();
     load(&studio);
-    let album = Album { theme, width, port: daemon.port };
+    let mut album = Album { theme, width, port: daemon.port, shown: BTreeMap::new() };
     until_there(&studio, "Code");
     album.take(&studio, "pairing");
     studio.type_into(&object(&studio, "Code"), &daemon.code(), true).unwrap();
     until_shown(&studio, "Connected");
     until_there(&studio, "Ask");
+    until_shown(&studio, "Asks before every change");
     album.take(&studio, "empty");
     super::ask(&studio, "set Transparency = 0.5, Material = Neon, Size = 4,1,4 on #Wall");
     until_there(&studio, "Approve");
     until_shown(&studio, "Transparency");
+    until_shown(&studio, "Waiting for your decision");
     album.take(&studio, "table");
     click(&studio, "Approve");
-    until_shown(&studio, "Done.");
+    until_ended(&studio, 1);
     super::ask(&studio, "replace \"print(player.Name\" with \"warn(player.UserId\" in all scripts");
     until_there(&studio, "Approve");
     until_shown(&studio, "warn(player.UserId");
+    until_shown(&studio, "Waiting for your decision");
     album.take(&studio, "diff");
     click(&studio, "Approve");
-    until(&studio, "done twice", |studio| !has(studio, "Approve") && super::shows(studio, "Done."));
+    until_ended(&studio, 2);
     studio.undo();
-    until_shown(&studio, "undone");
+    until_shown(&studio, "You have undone step 2");
     album.take(&studio, "undone");
     click(&studio, "Settings");
     studio.run_for(1.0);
     album.take(&studio, "settings");
     assert_eq!(studio.errors(), Vec::<String>::new());
+    album.shown
+}
+
+/// Waits until a request has come to its end, which is its step of that number.
+fn until_ended(studio: &Studio, count: usize) {
+    let step = format!("Step {count}: done.");
+    until(studio, "the end", |studio| {
+        let texts = studio.visible_texts();
+        super::shows(studio, &step)
+            && texts.last().is_some_and(|last| last.starts_with("Done."))
+            && !texts.iter().any(|text| text == "Stop")
+    });
 }
 
 #[test]
-fn everything_in_the_widget_can_be_read() {
+fn everything_in_the_widget_can_be_read_and_is_as_it_was_looked_at() {
+    let mut shown = BTreeMap::new();
     for theme in [Theme::Dark, Theme::Light] {
         for width in [300, 420] {
-            tour(theme, width);
+            shown.extend(tour(theme, width));
         }
     }
+    printed::check(SHOWN, &vectors::pretty(&json!(shown)));
 }

@@ -110,7 +110,8 @@ impl Studio {
     }
 
     /// Studio closes the plugin in the moment before one of its writes: of a property, a parent, an
-    /// attribute, a tag or a script's text, in the place or not, after `skip` others.
+    /// attribute, a tag or a script's text, in the place or not, after `skip` others. What a widget
+    /// shows does not count.
     pub fn kill_at_write(&self, skip: u32) {
         self.set("faults", "killAtWrite", skip);
     }
