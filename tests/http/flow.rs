@@ -283,8 +283,14 @@ fn the_stream_tells_a_page_what_happens() {
     assert_eq!(events, *page["events"].as_array().unwrap(), "a page hears the same");
     plugin.decide(seq, json!({ "say": "reject" })).ok();
     let path = format!("/api/stream?cursor={}&hold=15", page["cursor"]);
-    let more = plugin.call("GET", &path, &Json::Null).ok();
-    assert_eq!(name(&more["events"][0]), "proposal_changed");
+    let mut more = plugin.call("GET", &path, &Json::Null).ok();
+    // That a decision is due may be said behind the first page.
+    if name(&more["events"][0]) == "thinking" && more["events"].as_array().unwrap().len() == 1 {
+        let path = format!("/api/stream?cursor={}&hold=15", more["cursor"]);
+        more = plugin.call("GET", &path, &Json::Null).ok();
+    }
+    let names: Vec<_> = more["events"].as_array().unwrap().iter().map(name).collect();
+    assert_eq!(names.iter().find(|it| **it != "thinking"), Some(&"proposal_changed"));
 }
 
 fn name(event: &Json) -> &str {
