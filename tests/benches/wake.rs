@@ -6,6 +6,8 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -82,7 +84,7 @@ fn rounds(
     (0..ROUNDS)
         .map(|n| {
             go.send(()).unwrap();
-            // The poll has to be held by then; nothing tells when it is.
+            // The poll has to be held by then.
             thread::sleep(Duration::from_millis(3));
             let start = wake(n);
             heard.recv().unwrap().saturating_duration_since(start)
@@ -92,6 +94,9 @@ fn rounds(
 
 fn bare() -> Vec<Duration> {
     let (port, ready) = channel();
+    // A wake-up that comes before its poll would be missed.
+    let polls = Arc::new(AtomicUsize::new(0));
+    let held = Arc::clone(&polls);
     thread::spawn(move || {
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         runtime.worker_threads(2).enable_all().build().unwrap().block_on(async move {
@@ -99,8 +104,9 @@ fn bare() -> Vec<Duration> {
             let router = Router::new()
                 .route(
                     "/poll",
-                    get(|State(it): State<watch::Sender<u64>>| async move {
+                    get(move |State(it): State<watch::Sender<u64>>| async move {
                         let mut news = it.subscribe();
+                        held.fetch_add(1, Ordering::Relaxed);
                         let _ = news.changed().await;
                         news.borrow().to_string()
                     }),
@@ -124,7 +130,10 @@ fn bare() -> Vec<Duration> {
             poll.call("GET", "/poll", "");
             Instant::now()
         },
-        |_| {
+        |n| {
+            while polls.load(Ordering::Relaxed) <= n {
+                thread::sleep(Duration::from_micros(100));
+            }
             let start = Instant::now();
             go.call("POST", "/go", "{}");
             start

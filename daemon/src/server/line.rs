@@ -22,7 +22,7 @@ use tokio::time::sleep;
 use super::dispatch::{self, House};
 
 /// How long the head of a request may be on its way, and a connection may say nothing.
-pub(super) const HEAD: Duration = Duration::from_secs(60);
+pub(super) const HEAD: Duration = Duration::from_mins(1);
 /// The longest head, in bytes, and the most that is read of a body at once.
 const MAX_HEAD: usize = 32 << 10;
 /// How long nobody is taken after no connection could be, when files ran out for example.
