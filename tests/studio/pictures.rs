@@ -160,6 +160,13 @@ fn tour(theme: Theme, width: u32) -> BTreeMap<String, Json> {
     studio.undo();
     until_shown(&studio, "You have undone step 2");
     album.take(&studio, "undone");
+    let backdoor = "local all = getfenv()\nrequire(7132546)\n";
+    studio.register_asset("rbxassetid://123", Ok(&super::assets::asset(backdoor)));
+    super::ask(&studio, "insert asset 123 into game.Workspace");
+    until_there(&studio, "Approve");
+    until_shown(&studio, "requires the asset 7132546");
+    until_shown(&studio, "Waiting for your decision");
+    album.take(&studio, "asset");
     click(&studio, "Settings");
     studio.run_for(1.0);
     album.take(&studio, "settings");
