@@ -274,11 +274,7 @@ impl Engine {
         let is_pending =
             |seq: Seq| workflow.proposal(seq).is_some_and(|pending| pending.status.is_pending());
         if let Some(at) = self.trial.iter().position(|(seq, _)| !is_pending(*seq)) {
-            // Each is taken back for itself, to see what it saw.
-            for (seq, mark) in self.trial.split_off(at).into_iter().rev() {
-                self.scene.rollback(mark);
-                self.remember(seq);
-            }
+            self.drop_trial_from(at);
         }
     }
 
@@ -471,9 +467,23 @@ impl Engine {
 
     /// Takes all back that is on trial.
     fn drop_trial(&mut self) {
-        if let Some((_, mark)) = self.trial.first() {
-            self.scene.rollback(*mark);
-            self.trial.clear();
+        match self.target {
+            Target::File(_) => {
+                if let Some((_, mark)) = self.trial.first() {
+                    self.scene.rollback(*mark);
+                    self.trial.clear();
+                }
+            }
+            // The place may change before they are tried again, in a person's hands.
+            Target::Open(_) => self.drop_trial_from(0),
+        }
+    }
+
+    /// Takes back what is on trial, the last first, and keeps the texts that each was planned on.
+    fn drop_trial_from(&mut self, at: usize) {
+        for (seq, mark) in self.trial.split_off(at).into_iter().rev() {
+            self.scene.rollback(mark);
+            self.remember(seq);
         }
     }
 

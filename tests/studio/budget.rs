@@ -75,7 +75,7 @@ fn lives_with_100_000_instances(signals: Signals) {
     let daemon = Daemon::start(binary::vector(), home.path());
     let settings = SharedSettings::default();
     settings.set("VectorPort", Some(daemon.port.to_string()));
-    let script_timeout = Duration::from_secs(120);
+    let script_timeout = Duration::from_mins(2);
     let studio =
         Studio::new(Options { signals, settings, script_timeout, ..Options::default() }).unwrap();
     eval(&studio, LARGE);

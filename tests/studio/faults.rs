@@ -73,6 +73,24 @@ fn a_script_that_is_stale_half_way_takes_everything_back() {
 }
 
 #[test]
+fn what_both_have_changed_is_shown_in_three_texts() {
+    for signals in [Signals::Immediate, Signals::Deferred] {
+        let desk = Desk::ready(signals);
+        let studio = &desk.studio;
+        desk.propose("comment game.ServerScriptService.Main: checked");
+        studio.move_editor_on("ServerScriptService.Main", "-- mine\nprint(1)\n");
+        click(studio, "Approve");
+        until_shown(studio, "Now in the script");
+        for text in ["Line 1, before", "-- mine", "Proposed", "-- checked"] {
+            assert!(shows(studio, text), "{text}: {:#?}", studio.visible_texts());
+        }
+        assert!(!has(studio, "Approve"), "nothing is left to decide upon");
+        let source = eval(studio, "return game.ServerScriptService.Main.Source");
+        assert_eq!(source, "-- mine\nprint(1)\n", "what the person typed stays");
+    }
+}
+
+#[test]
 fn a_write_that_fails_half_way_takes_everything_back() {
     let desk = Desk::ready(Signals::Deferred);
     let studio = &desk.studio;

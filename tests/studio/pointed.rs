@@ -65,9 +65,9 @@ fn attach_line(studio: &Studio) {
                   local editor = game:GetService('ScriptEditorService') \
                   editor:FindScriptDocument(main):RequestSetSelectionAsync(1, 9, 1, 1)";
     eval(studio, select);
-    until_shown(studio, "+ 1 lines of Main");
-    studio.click_text("+ 1 lines of Main").unwrap();
-    until_shown(studio, "1 lines of Main  ×");
+    until_shown(studio, "+ 1 line of Main");
+    studio.click_text("+ 1 line of Main").unwrap();
+    until_shown(studio, "1 line of Main  ×");
 }
 
 #[test]
@@ -93,4 +93,5 @@ fn text_of_a_script_that_has_changed_since_is_not_taken() {
     until_shown(studio, "game.ServerScriptService.Main has changed since you selected this.");
     assert!(shows(studio, "Select it again."), "{:#?}", studio.visible_texts());
     assert!(!has(studio, "Approve"));
+    assert!(shows(studio, "1 line of Main  ×"), "what was attached is still there to be taken off");
 }
