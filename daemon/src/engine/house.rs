@@ -307,11 +307,11 @@ impl House {
         let seat = self.board.sit(&session, self.epoch, Secret::of(&token));
         let cursor = self.board.head();
         match self.sessions.get_mut(&session) {
-            Some(known) => {
-                known.place = place.clone();
-                let _ = known.words.send(Word::Hello(place));
+            // One that panicked hears nothing any more, and another takes its place.
+            Some(known) if known.words.send(Word::Hello(place.clone())).is_ok() => {
+                known.place = place;
             }
-            None => self.begin(&seat, place).map_err(|error| internal(&error))?,
+            _ => self.begin(&seat, place).map_err(|error| internal(&error))?,
         }
         Ok(Welcome {
             protocol: PROTOCOL,
