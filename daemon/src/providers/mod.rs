@@ -4,6 +4,10 @@
 //! is in the prompt. It must not know tools, scenes, targets or the ledger; whether what it asks for
 //! is allowed is decided elsewhere.
 
+pub mod catalogue;
+pub mod choose;
+pub mod config;
+pub mod keys;
 pub mod offline;
 
 use crate::core::prompt::{Message, Prompt};
