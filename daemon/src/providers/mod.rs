@@ -10,6 +10,7 @@ pub mod catalogue;
 pub mod choose;
 pub mod config;
 mod gemini;
+pub mod http;
 pub mod keys;
 pub mod offline;
 mod ollama;
@@ -18,6 +19,7 @@ mod openai_responses;
 #[cfg(test)]
 mod recorded;
 pub mod request;
+pub mod retry;
 mod schema;
 mod sides;
 mod sigv4;
