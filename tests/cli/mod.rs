@@ -5,6 +5,7 @@ mod asked;
 mod bad_input;
 mod killed;
 mod merge;
+mod models;
 mod patch;
 
 use std::fs;

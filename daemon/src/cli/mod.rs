@@ -12,8 +12,10 @@ mod editor;
 mod git;
 mod help;
 mod hunks;
+mod key;
 mod log;
 mod merge;
+mod models;
 mod patch;
 mod plugin;
 mod reason;
@@ -90,6 +92,10 @@ enum Command {
     Log(log::Log),
     /// Take an applied proposal, or all of a run, back
     Revert(revert::Revert),
+    /// List the models that can be asked, and why the others cannot
+    Models(models::Models),
+    /// Keep keys of model providers in the system's keychain
+    Key(key::Key),
     /// List the tools that a model can call
     Tools(tools::Tools),
     /// Explain a command, or the language of the offline planner (`vector help offline`)
@@ -185,6 +191,8 @@ pub fn main() -> ExitCode {
         Command::Convert(args) => convert::run(&args),
         Command::Patch(args) => patch::run(&args),
         Command::Git(args) => git::run(&args),
+        Command::Models(args) => home().and_then(|home| models::run(&args, &home)),
+        Command::Key(args) => home().and_then(|home| key::run(&args, &home)),
         Command::Tools(args) => tools::run(&args),
         Command::Help(args) => help::run(&args, <Cli as clap::CommandFactory>::command()),
     };

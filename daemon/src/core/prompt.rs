@@ -3,6 +3,7 @@
 //! A prompt is a reading of the ledger. How a wire spells it is the providers' business.
 
 use scene_schemas::entry::Attached;
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 /// The rules that every model is given.
@@ -13,7 +14,7 @@ message. Read before you edit. Paths look like game.Workspace[\"My.Part\"].Wall[
 done, call complete.";
 
 /// Everything that a provider is sent.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Prompt {
     /// The rules of the house.
     pub rules: String,
@@ -21,8 +22,55 @@ pub struct Prompt {
     pub goal: String,
     /// What they attached to it.
     pub attached: Vec<Attached>,
-    /// What happened since, oldest first.
+    /// What happened since, oldest first. Where a model is to answer, the last is a call with its
+    /// outcome or what the person said; none of them means that the goal is to be answered.
     pub turns: Vec<Turn>,
+    /// What the model may call.
+    pub tools: Vec<Tool>,
+    /// How hard the model is to think, where it can be told; as its maker has set it where absent.
+    pub effort: Option<Effort>,
+    /// How long the answer may become, in tokens; as long as the model allows where absent.
+    pub max_output: Option<u32>,
+}
+
+/// A tool, as a model is told of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tool {
+    /// Its name: letters, digits and `_`, at most 64.
+    pub name: String,
+    /// What it does.
+    pub about: String,
+    /// The JSON schema of its arguments, which are an object.
+    pub schema: Json,
+}
+
+/// How hard a model thinks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effort {
+    /// Hardly: quick and cheap.
+    Low,
+    /// Somewhat.
+    Medium,
+    /// Hard.
+    High,
+    /// As hard as it can.
+    Max,
+}
+
+impl Effort {
+    /// All of them, least first.
+    pub const ALL: [Self; 4] = [Self::Low, Self::Medium, Self::High, Self::Max];
+
+    /// Its name in settings and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Max => "max",
+        }
+    }
 }
 
 impl Prompt {
@@ -52,17 +100,35 @@ fn longest_run(text: &str, of: char) -> usize {
 /// One thing that happened in the conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Turn {
-    /// The model said something.
+    /// The person said something more.
+    Asked(String),
+    /// The model said something; a call behind it belongs to the same message.
     Said(String),
     /// The model called a tool, and this came of it.
     Called {
+        /// The name that the provider gave the call, where it gave one.
+        id: Option<String>,
         /// The tool.
         tool: String,
         /// Its arguments.
         args: Json,
         /// What the model is told.
         outcome: Outcome,
+        /// What the model's message held that it wants to see again.
+        replay: Option<Replay>,
     },
+}
+
+/// A part of a model's message that goes back as it came: signed thoughts, reasoning that only the
+/// provider can read. Nobody else looks into it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Replay {
+    /// The provider that sent it. It goes back to nobody else.
+    pub provider: String,
+    /// The model that sent it. Another one may refuse the signature.
+    pub model: String,
+    /// What it is, in the words of the provider's wire.
+    pub content: Json,
 }
 
 /// What came of a call.
@@ -114,8 +180,7 @@ mod tests {
         };
         let wall =
             Attached::Instance { target: target("game.Workspace.Wall"), class: "Part".to_owned() };
-        let mut prompt =
-            Prompt { rules: String::new(), goal: String::new(), attached: vec![], turns: vec![] };
+        let mut prompt = Prompt::default();
         assert_eq!(prompt.context(), None);
         prompt.attached =
             vec![wall, text(Some(3), "a()\nb()\n"), text(None, "local x = `` .. [[```]]")];

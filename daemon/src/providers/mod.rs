@@ -4,7 +4,25 @@
 //! is in the prompt. It must not know tools, scenes, targets or the ledger; whether what it asks for
 //! is allowed is decided elsewhere.
 
+mod anthropic;
+mod bedrock;
+pub mod catalogue;
+pub mod choose;
+pub mod config;
+mod gemini;
+pub mod http;
+pub mod keys;
 pub mod offline;
+mod ollama;
+mod openai_chat;
+mod openai_responses;
+#[cfg(test)]
+mod recorded;
+pub mod request;
+pub mod retry;
+mod schema;
+mod sides;
+mod sigv4;
 
 use crate::core::prompt::{Message, Prompt};
 

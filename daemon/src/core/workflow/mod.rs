@@ -378,7 +378,8 @@ impl Workflow {
                 Said::Call(seq) => {
                     let call = self.calls.get(seq)?;
                     let (tool, args) = (call.tool.clone(), call.args.clone());
-                    Some(Turn::Called { tool, args, outcome: self.outcome(call)? })
+                    let outcome = self.outcome(call)?;
+                    Some(Turn::Called { id: None, tool, args, outcome, replay: None })
                 }
             })
             .collect();
@@ -387,6 +388,7 @@ impl Workflow {
             goal: self.goal.clone(),
             attached: self.attached.clone(),
             turns,
+            ..Prompt::default()
         }
     }
 

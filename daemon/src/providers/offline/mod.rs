@@ -99,8 +99,8 @@ impl<'a> Progress<'a> {
         let called = turns
             .iter()
             .filter_map(|turn| match turn {
-                Turn::Said(_) => None,
-                Turn::Called { tool, args, outcome } => Some((tool.as_str(), args, outcome)),
+                Turn::Said(_) | Turn::Asked(_) => None,
+                Turn::Called { tool, args, outcome, .. } => Some((tool.as_str(), args, outcome)),
             })
             .collect();
         // One step needs no plan.

@@ -9,12 +9,7 @@ use crate::core::prompt::Call;
 use crate::providers::Provider;
 
 fn prompt(goal: &str, turns: &[Turn]) -> Prompt {
-    Prompt {
-        rules: String::new(),
-        goal: goal.to_owned(),
-        attached: Vec::new(),
-        turns: turns.to_vec(),
-    }
+    Prompt { goal: goal.to_owned(), turns: turns.to_vec(), ..Prompt::default() }
 }
 
 /// The calls until a message has none, and the last text. Every reply must repeat exactly.
@@ -34,7 +29,7 @@ fn drive(goal: &str, execute: impl Fn(usize, &Call) -> Outcome) -> (Vec<Call>, S
         let outcome = execute(calls.len(), &call);
         let (tool, args) = (call.tool.clone(), call.args.clone());
         calls.push(call);
-        turns.push(Turn::Called { tool, args, outcome });
+        turns.push(Turn::Called { id: None, tool, args, outcome, replay: None });
         assert!(calls.len() < 2_000, "it never ends");
     }
 }
@@ -275,9 +270,11 @@ fn a_refusal_ends_the_work_without_completing_it() {
 #[test]
 fn calls_that_it_did_not_make_stop_it() {
     let turns = [Turn::Called {
+        id: None,
         tool: "read_script".to_owned(),
         args: json!({}),
         outcome: Outcome::Done(json!({})),
+        replay: None,
     }];
     let message = reply(&prompt("delete .A", &turns));
     assert!(message.calls.is_empty());

@@ -1,0 +1,126 @@
+//! `vector key`: the keys of providers, in the system's keychain. No key is ever an argument, which a
+//! shell would remember, and none is ever shown.
+
+use std::io::{IsTerminal, Read};
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use clap::{Args, Subcommand};
+use console::Term;
+
+use super::Exit;
+use super::terminal::{print, print_line};
+use crate::core::refusal::did_you_mean;
+use crate::providers::catalogue::{Catalogue, Service};
+use crate::providers::config;
+use crate::providers::keys::{Keychain, Keys, Secret, System};
+
+/// More is no key.
+const MOST: u64 = 16 << 10;
+
+/// Keep keys of model providers in the system's keychain.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  vector key set anthropic              # asks for the key, and does not show it
+  pass show openai | vector key set openai
+  vector key list
+Variables of the environment (ANTHROPIC_API_KEY, OPENAI_API_KEY, ...) count before the keychain.")]
+pub(super) struct Key {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Keep a key: asked for, or read from stdin
+    Set {
+        /// Whose key it is
+        provider: String,
+    },
+    /// List which providers have a key, and where; never the keys
+    List,
+    /// Forget a key
+    Remove {
+        /// Whose key it is
+        provider: String,
+    },
+}
+
+pub(super) fn run(args: &Key, home: &Path) -> anyhow::Result<Exit> {
+    let env = |name: &str| std::env::var(name).ok();
+    let (catalogue, _) = config::load(home, None, &env).map_err(anyhow::Error::msg)?;
+    match &args.command {
+        Command::Set { provider } => {
+            let service = find(&catalogue, provider)?;
+            let key = read(provider)?;
+            if !key.is_usable() {
+                bail!("that is no key: it is empty, or holds spaces or characters that no key has");
+            }
+            System.set(provider, &key).map_err(|error| elsewhere(service, &error))?;
+            print_line(&format!("The key of {provider} is in the keychain."));
+            let set = service.keys.iter().find(|name| env(name).is_some_and(|it| !it.is_empty()));
+            if let Some(name) = set {
+                print_line(&format!("{name} is set too, and counts before it."));
+            }
+        }
+        Command::List => print(&list(&catalogue, &Keys::new(&env, &System)))?,
+        Command::Remove { provider } => {
+            let service = find(&catalogue, provider)?;
+            let was = System.remove(provider).map_err(|error| elsewhere(service, &error))?;
+            print_line(&if was {
+                format!("The key of {provider} is forgotten.")
+            } else {
+                format!("There was no key of {provider} in the keychain.")
+            });
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// A provider that takes a key.
+fn find<'a>(catalogue: &'a Catalogue, name: &str) -> anyhow::Result<&'a Service> {
+    let with_key = || catalogue.services.iter().filter(|service| !service.keys.is_empty());
+    let Some(service) = catalogue.service(name) else {
+        let near = did_you_mean(name, with_key().map(|service| service.name.as_str()));
+        let all: Vec<&str> = with_key().map(|service| service.name.as_str()).collect();
+        bail!("there is no provider `{name}`.{near} These take a key: {}.", all.join(", "));
+    };
+    if service.keys.is_empty() {
+        let variable = config::variable(name, "API_KEY");
+        bail!("{name} needs no key. Where yours does, set {variable} in the environment.");
+    }
+    Ok(service)
+}
+
+/// What to do where there is no keychain.
+fn elsewhere(service: &Service, error: &str) -> anyhow::Error {
+    let variable = service.keys.first().map_or("its variable", String::as_str);
+    anyhow::anyhow!(
+        "there is no keychain to use: {error}. Set {variable} in the environment instead"
+    )
+}
+
+fn read(provider: &str) -> anyhow::Result<Secret> {
+    if std::io::stdin().is_terminal() {
+        let term = Term::stderr();
+        term.write_str(&format!("Key of {provider} (it is not shown): "))?;
+        return Ok(Secret::new(&term.read_secure_line()?));
+    }
+    let mut text = String::new();
+    let stdin = std::io::stdin().lock();
+    stdin.take(MOST).read_to_string(&mut text).context("stdin holds no text")?;
+    Ok(Secret::new(&text))
+}
+
+fn list(catalogue: &Catalogue, keys: &Keys<'_>) -> String {
+    let mut text = String::new();
+    for service in catalogue.services.iter().filter(|service| !service.keys.is_empty()) {
+        let state = match keys.of(service) {
+            Ok((_, found)) => format!("in {found}"),
+            Err(why) => why,
+        };
+        text.push_str(&format!("{:<12} {state}\n", service.name));
+    }
+    text
+}

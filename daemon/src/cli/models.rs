@@ -1,0 +1,125 @@
+//! `vector models`: which models can be asked, why the others cannot, and who answers where nobody
+//! is named.
+
+use std::path::Path;
+
+use clap::Args;
+use serde_json::{Value as Json, json};
+
+use super::Exit;
+use super::style::{Paint, Style};
+use super::terminal::{print, stdout_style};
+use crate::providers::catalogue::{Catalogue, Model, Service};
+use crate::providers::choose::{self, Choice, ChoiceError};
+use crate::providers::config;
+use crate::providers::keys::{Keys, System};
+
+/// List the models that can be asked, and why the others cannot.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  vector models
+  VECTOR_MODEL=ollama/qwen3:8b vector models    # who answers then
+  vector models --json")]
+pub(super) struct Models {
+    /// Print one JSON array: provider, model, tokens, prices, and why it cannot be asked
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Models, home: &Path) -> anyhow::Result<Exit> {
+    let env = |name: &str| std::env::var(name).ok();
+    let here = std::env::current_dir().ok();
+    let is_home =
+        |folder: &std::path::PathBuf| folder.canonicalize().ok() == home.canonicalize().ok();
+    let project = here.filter(|folder| !is_home(folder));
+    let (catalogue, config) =
+        config::load(home, project.as_deref(), &env).map_err(anyhow::Error::msg)?;
+    let keys = Keys::new(&env, &System);
+    let choice = choose::choose(None, None, &config, &catalogue, &keys);
+    if args.json {
+        let all: Vec<Json> = rows(&catalogue, &keys, &choice);
+        print(&format!("{}\n", serde_json::to_string_pretty(&all)?))?;
+        return Ok(Exit::Done);
+    }
+    let style = stdout_style();
+    let mut text = String::new();
+    for service in &catalogue.services {
+        text.push_str(&block(service, &catalogue, &keys, style));
+    }
+    text.push_str(&format!("\n{}\n", answers(&choice)));
+    text.push_str(&format!("Settings: {}\n", home.join(config::FILE).display()));
+    print(&text)?;
+    Ok(Exit::Done)
+}
+
+/// Who answers where nobody is named.
+fn answers(choice: &Result<Choice, ChoiceError>) -> String {
+    match choice {
+        Ok(Choice::Offline(reason)) => {
+            format!("The offline planner answers, {}.", reason.text())
+        }
+        Ok(Choice::Model(chosen)) => {
+            let (provider, id) = (&chosen.service.name, &chosen.model.id);
+            format!("{provider}/{id} answers, {}.", chosen.reason.text())
+        }
+        Err(error) => format!("Nobody answers. {error}"),
+    }
+}
+
+/// A provider and its models.
+fn block(service: &Service, catalogue: &Catalogue, keys: &Keys<'_>, style: Style) -> String {
+    let name = style.paint(Paint::Bold, &service.name);
+    let usable = choose::usable(service, keys);
+    let state = match &usable {
+        Ok((_, found)) => format!("usable: {found}"),
+        Err(why) => format!("not usable: {why}"),
+    };
+    let mut text = format!("{name}  {state}\n");
+    let models = catalogue.models.iter().filter(|model| model.provider == service.name);
+    let mut count = 0;
+    for model in models {
+        count += 1;
+        let line = format!("  {}/{}  {}", service.name, model.id, facts(model));
+        let line = if usable.is_ok() { line } else { style.paint(Paint::Dim, line) };
+        text.push_str(&line);
+        text.push('\n');
+    }
+    if count == 0 {
+        let (name, url) = (&service.name, &service.base_url);
+        text.push_str(&format!("  {name}/MODEL, for a model that it has, at {url}\n"));
+    }
+    text
+}
+
+fn facts(model: &Model) -> String {
+    let window = format!("{}k tokens", model.window / 1_000);
+    let Some(price) = model.price else {
+        return format!("{window}, price not known");
+    };
+    format!("{window}, ${} in, ${} out for a million", price.input, price.output)
+}
+
+fn rows(catalogue: &Catalogue, keys: &Keys<'_>, choice: &Result<Choice, ChoiceError>) -> Vec<Json> {
+    let row = |model: &Model| {
+        let service = catalogue.service(&model.provider)?;
+        let why = choose::usable(service, keys).err();
+        let is_chosen = matches!(choice, Ok(Choice::Model(it)) if it.model == *model);
+        Some(json!({
+            "provider": model.provider,
+            "model": model.id,
+            "window": model.window,
+            "output": model.output,
+            "usdPerMillion": model.price.map(|price| json!({
+                "input": price.input,
+                "output": price.output,
+                "cacheRead": price.cache_read,
+                "cacheWrite": price.cache_write,
+            })),
+            "usable": why.is_none(),
+            "why": why,
+            "answers": is_chosen,
+        }))
+    };
+    catalogue.models.iter().filter_map(row).collect()
+}

@@ -1,0 +1,3 @@
+//! AWS Bedrock's Converse.
+
+pub(super) mod request;

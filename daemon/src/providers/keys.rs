@@ -1,0 +1,391 @@
+//! Where keys come from, and the type that they live in: it prints `***`, and nothing else shows it.
+//!
+//! The environment counts before the keychain, so that a shell or a CI job can use a key of its own.
+//! The keychain is the system's: Keychain Services on macOS, the Credential Manager on Windows, the
+//! Secret Service elsewhere where Vector was built with `--features secret-service`. Nothing is ever
+//! written to a file.
+
+use std::fmt;
+
+use super::catalogue::{Service, Wire};
+use super::config::Env;
+
+/// A key. It has no way out but [`Secret::expose`].
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Takes a key; white space around it, which a paste brings along, is no part of it.
+    pub fn new(text: &str) -> Self {
+        Self(text.trim().to_owned())
+    }
+
+    /// The key itself, for the header of a request and for nothing else.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it can stand in a header at all.
+    pub fn is_usable(&self) -> bool {
+        !self.0.is_empty() && self.0.bytes().all(|byte| byte.is_ascii_graphic())
+    }
+
+    /// A text without this key in it: what a server says may repeat what it was sent.
+    pub fn scrub(&self, text: &str) -> String {
+        // A shorter one would be found by chance.
+        if self.0.len() < 6 { text.to_owned() } else { text.replace(&self.0, "***") }
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// What a request is signed with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Credential {
+    /// Nothing.
+    None,
+    /// A key, sent in a header.
+    Key(Secret),
+    /// A key of AWS, which signs and is not sent.
+    Aws {
+        /// Its name.
+        id: String,
+        /// The key.
+        secret: Secret,
+        /// What goes with a key that expires.
+        session: Option<Secret>,
+        /// The region that it signs for.
+        region: String,
+    },
+}
+
+impl Credential {
+    /// All that must never be shown.
+    pub fn secrets(&self) -> Vec<&Secret> {
+        match self {
+            Self::None => vec![],
+            Self::Key(key) => vec![key],
+            Self::Aws { secret, session, .. } => {
+                std::iter::once(secret).chain(session.as_ref()).collect()
+            }
+        }
+    }
+
+    /// A text without any of them.
+    pub fn scrub(&self, text: &str) -> String {
+        self.secrets().into_iter().fold(text.to_owned(), |text, secret| secret.scrub(&text))
+    }
+}
+
+/// Where a credential was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// In this variable of the environment.
+    Variable(String),
+    /// In the system's keychain.
+    Keychain,
+    /// None is needed.
+    NotNeeded,
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Variable(name) => write!(f, "the variable {name}"),
+            Self::Keychain => f.write_str("the keychain"),
+            Self::NotNeeded => f.write_str("no key needed"),
+        }
+    }
+}
+
+/// A keychain.
+pub trait Keychain {
+    /// The key of a provider, where there is one. `Err` is why nobody can tell.
+    fn get(&self, provider: &str) -> Result<Option<Secret>, String>;
+    /// Keeps a key, in place of the one before.
+    fn set(&self, provider: &str, key: &Secret) -> Result<(), String>;
+    /// Forgets a key; whether there was one.
+    fn remove(&self, provider: &str) -> Result<bool, String>;
+}
+
+/// The keys that there are: the environment's, then a keychain's.
+pub struct Keys<'a> {
+    env: Env<'a>,
+    chain: &'a dyn Keychain,
+}
+
+impl<'a> Keys<'a> {
+    /// From these two.
+    pub fn new(env: Env<'a>, chain: &'a dyn Keychain) -> Self {
+        Self { env, chain }
+    }
+
+    /// The keychain.
+    pub fn chain(&self) -> &dyn Keychain {
+        self.chain
+    }
+
+    /// What a provider is asked with. `Err` is a sentence about what is missing and where it goes.
+    pub fn of(&self, service: &Service) -> Result<(Credential, Found), String> {
+        for name in &service.keys {
+            if let Some(key) = self.variable(name)? {
+                return Ok((Credential::Key(key), Found::Variable(name.clone())));
+            }
+        }
+        if service.wire == Wire::BedrockConverse
+            && let Some(found) = self.aws(service)?
+        {
+            return Ok(found);
+        }
+        if service.keys.is_empty() {
+            // A server of one's own may ask for a key all the same.
+            let own = super::config::variable(&service.name, "API_KEY");
+            let key = self.variable(&own)?;
+            return Ok(key.map_or((Credential::None, Found::NotNeeded), |key| {
+                (Credential::Key(key), Found::Variable(own))
+            }));
+        }
+        let name = &service.name;
+        let variable = &service.keys[0];
+        match self.chain.get(name) {
+            Ok(Some(key)) => Ok((Credential::Key(key), Found::Keychain)),
+            Ok(None) => Err(format!("no key: `vector key set {name}`, or set {variable}")),
+            Err(error) => Err(format!("no key in {variable}, and no keychain: {error}")),
+        }
+    }
+
+    fn variable(&self, name: &str) -> Result<Option<Secret>, String> {
+        let key = (self.env)(name).map(|text| Secret::new(&text)).filter(|key| !key.0.is_empty());
+        match key {
+            Some(key) if !key.is_usable() => {
+                Err(format!("{name} holds characters that no key has; set it again"))
+            }
+            key => Ok(key),
+        }
+    }
+
+    fn aws(&self, service: &Service) -> Result<Option<(Credential, Found)>, String> {
+        let Some(id) = self.variable("AWS_ACCESS_KEY_ID")? else {
+            return Ok(None);
+        };
+        let Some(secret) = self.variable("AWS_SECRET_ACCESS_KEY")? else {
+            return Err("AWS_ACCESS_KEY_ID is set and AWS_SECRET_ACCESS_KEY is not".to_owned());
+        };
+        let session = self.variable("AWS_SESSION_TOKEN")?;
+        // Where the address names a region, however that was set, it is what is signed for.
+        let host = service.base_url.strip_prefix("https://bedrock-runtime.");
+        let named = host.and_then(|host| host.split('.').next()).map(str::to_owned);
+        let region = named
+            .filter(|region| !region.contains('{'))
+            .or_else(|| (self.env)("VECTOR_BEDROCK_REGION"))
+            .or_else(|| (self.env)("AWS_REGION"))
+            .or_else(|| (self.env)("AWS_DEFAULT_REGION"))
+            .filter(|region| !region.is_empty())
+            .ok_or("no region: set AWS_REGION")?;
+        let credential = Credential::Aws { id: id.0, secret, session, region };
+        Ok(Some((credential, Found::Variable("AWS_ACCESS_KEY_ID".to_owned()))))
+    }
+}
+
+/// The system's keychain.
+pub struct System;
+
+#[cfg(any(target_os = "macos", target_os = "windows", feature = "secret-service"))]
+mod system {
+    use keyring::v1::{Entry, Error};
+
+    use super::{Keychain, Secret, System};
+
+    /// The name under which the keychain lists them.
+    const SERVICE: &str = "vector";
+
+    /// The error without what it may hold of a key.
+    fn plain(error: &Error) -> String {
+        match error {
+            Error::BadEncoding(_) | Error::BadDataFormat(..) => {
+                "what it holds is no key".to_owned()
+            }
+            error => error.to_string(),
+        }
+    }
+
+    fn entry(provider: &str) -> Result<Entry, String> {
+        if let Err(error) = Entry::store_status() {
+            return Err(plain(error));
+        }
+        Entry::new(SERVICE, provider).map_err(|error| plain(&error))
+    }
+
+    impl Keychain for System {
+        fn get(&self, provider: &str) -> Result<Option<Secret>, String> {
+            match entry(provider)?.get_password() {
+                Ok(key) => Ok(Some(Secret::new(&key))),
+                Err(Error::NoEntry) => Ok(None),
+                Err(error) => Err(plain(&error)),
+            }
+        }
+
+        fn set(&self, provider: &str, key: &Secret) -> Result<(), String> {
+            entry(provider)?.set_password(key.expose()).map_err(|error| plain(&error))
+        }
+
+        fn remove(&self, provider: &str) -> Result<bool, String> {
+            match entry(provider)?.delete_credential() {
+                Ok(()) => Ok(true),
+                Err(Error::NoEntry) => Ok(false),
+                Err(error) => Err(plain(&error)),
+            }
+        }
+    }
+}
+
+#[cfg(not(any(target_os = "macos", target_os = "windows", feature = "secret-service")))]
+mod system {
+    use super::{Keychain, Secret, System};
+
+    fn none<T>() -> Result<T, String> {
+        Err("this Vector was built without one (`--features secret-service` has it)".to_owned())
+    }
+
+    impl Keychain for System {
+        fn get(&self, _provider: &str) -> Result<Option<Secret>, String> {
+            none()
+        }
+
+        fn set(&self, _provider: &str, _key: &Secret) -> Result<(), String> {
+            none()
+        }
+
+        fn remove(&self, _provider: &str) -> Result<bool, String> {
+            none()
+        }
+    }
+}
+
+/// A keychain in memory.
+#[cfg(test)]
+#[derive(Default)]
+pub(super) struct Memory(std::cell::RefCell<std::collections::BTreeMap<String, Secret>>);
+
+#[cfg(test)]
+impl Keychain for Memory {
+    fn get(&self, provider: &str) -> Result<Option<Secret>, String> {
+        Ok(self.0.borrow().get(provider).cloned())
+    }
+
+    fn set(&self, provider: &str, key: &Secret) -> Result<(), String> {
+        self.0.borrow_mut().insert(provider.to_owned(), key.clone());
+        Ok(())
+    }
+
+    fn remove(&self, provider: &str) -> Result<bool, String> {
+        Ok(self.0.borrow_mut().remove(provider).is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::catalogue::Catalogue;
+    use super::*;
+
+    struct Broken;
+
+    impl Keychain for Broken {
+        fn get(&self, _provider: &str) -> Result<Option<Secret>, String> {
+            Err("it is locked".to_owned())
+        }
+
+        fn set(&self, _provider: &str, _key: &Secret) -> Result<(), String> {
+            Err("it is locked".to_owned())
+        }
+
+        fn remove(&self, _provider: &str) -> Result<bool, String> {
+            Err("it is locked".to_owned())
+        }
+    }
+
+    fn of(
+        provider: &str,
+        env: &[(&str, &str)],
+        chain: &dyn Keychain,
+    ) -> Result<(Credential, Found), String> {
+        let catalogue = Catalogue::read(None).unwrap();
+        let env = |name: &str| {
+            env.iter().find(|(own, _)| *own == name).map(|(_, text)| (*text).to_owned())
+        };
+        Keys::new(&env, chain).of(catalogue.service(provider).unwrap())
+    }
+
+    const KEY: &str = "sk-very-secret";
+
+    #[test]
+    fn a_key_is_never_shown() {
+        let aws = [("AWS_ACCESS_KEY_ID", "AKID"), ("AWS_SECRET_ACCESS_KEY", KEY)];
+        let aws = [aws.as_slice(), &[("AWS_SESSION_TOKEN", KEY), ("AWS_REGION", "eu-west-1")]];
+        for (provider, env) in
+            [("openai", vec![("OPENAI_API_KEY", KEY)]), ("bedrock", aws.concat())]
+        {
+            let (credential, found) = of(provider, &env, &Memory::default()).unwrap();
+            let shown = format!("{credential:?} {credential:#?} {found}");
+            assert!(!shown.contains("secret-") && !shown.contains(KEY), "{shown}");
+            assert!(shown.contains("***"), "{shown}");
+            assert_eq!(credential.scrub(&format!("no {KEY}!")), "no ***!");
+        }
+    }
+
+    #[test]
+    fn the_environment_counts_before_the_keychain() {
+        let chain = Memory::default();
+        chain.set("openai", &Secret::new("from-chain")).unwrap();
+        let (key, found) = of("openai", &[("OPENAI_API_KEY", " from-env\n")], &chain).unwrap();
+        assert_eq!(
+            (key, found.to_string().as_str()),
+            (Credential::Key(Secret::new("from-env")), "the variable OPENAI_API_KEY")
+        );
+        let (key, found) = of("openai", &[("OPENAI_API_KEY", "")], &chain).unwrap();
+        assert_eq!((key, found), (Credential::Key(Secret::new("from-chain")), Found::Keychain));
+        assert!(chain.remove("openai").unwrap());
+        let error = of("openai", &[], &chain).unwrap_err();
+        assert_eq!(error, "no key: `vector key set openai`, or set OPENAI_API_KEY");
+    }
+
+    #[test]
+    fn a_keychain_that_fails_says_why_and_names_the_variable() {
+        let error = of("gemini", &[], &Broken).unwrap_err();
+        assert!(error.contains("GEMINI_API_KEY") && error.contains("locked"), "{error}");
+        assert!(of("gemini", &[("GOOGLE_API_KEY", KEY)], &Broken).is_ok());
+    }
+
+    #[test]
+    fn what_runs_on_this_machine_needs_no_key() {
+        let (key, found) = of("ollama", &[], &Broken).unwrap();
+        assert_eq!((key, found), (Credential::None, Found::NotNeeded));
+        let (key, _) = of("lmstudio", &[("VECTOR_LMSTUDIO_API_KEY", KEY)], &Broken).unwrap();
+        assert_eq!(key, Credential::Key(Secret::new(KEY)));
+    }
+
+    #[test]
+    fn a_key_of_aws_signs() {
+        let env = [("AWS_ACCESS_KEY_ID", "AKID"), ("AWS_SECRET_ACCESS_KEY", KEY)];
+        let error = of("bedrock", &env, &Memory::default()).unwrap_err();
+        assert!(error.contains("AWS_REGION"), "{error}");
+        let error = of("bedrock", &env[..1], &Memory::default()).unwrap_err();
+        assert!(error.contains("AWS_SECRET_ACCESS_KEY"), "{error}");
+        let with = [env.as_slice(), &[("AWS_REGION", "eu-west-1")]].concat();
+        let (key, _) = of("bedrock", &with, &Memory::default()).unwrap();
+        assert!(matches!(key, Credential::Aws { region, .. } if region == "eu-west-1"));
+        let both = [with.as_slice(), &[("AWS_BEARER_TOKEN_BEDROCK", "b")]].concat();
+        let (key, _) = of("bedrock", &both, &Memory::default()).unwrap();
+        assert_eq!(key, Credential::Key(Secret::new("b")));
+    }
+
+    #[test]
+    fn what_no_header_holds_is_no_key() {
+        let error = of("openai", &[("OPENAI_API_KEY", "a b\u{e9}")], &Broken).unwrap_err();
+        assert!(error.contains("OPENAI_API_KEY") && !error.contains("a b"), "{error}");
+    }
+}

@@ -1,0 +1,3 @@
+//! OpenAI's Chat Completions, which many others speak.
+
+pub(super) mod request;

@@ -1,0 +1,95 @@
+//! When a request is sent again, and after how long.
+//!
+//! Pure: the dice are thrown by who asks.
+
+use std::time::Duration;
+
+/// The first pause, before it is doubled.
+pub const FIRST: Duration = Duration::from_secs(1);
+
+/// The longest pause that nobody asked for.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// The longest pause that a provider may ask for. Behind it a person is told instead.
+pub const PATIENCE: Duration = Duration::from_mins(2);
+
+/// What became of a request, as far as it matters for sending it again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether it was answered as it should be.
+    pub is_ok: bool,
+    /// Whether the same request may be answered next time.
+    pub retryable: bool,
+    /// When, where the provider says so.
+    pub retry_after: Option<Duration>,
+    /// Whether it was too long for the model: it must become shorter, not be sent again.
+    pub context_overflow: bool,
+    /// What went wrong, as a sentence.
+    pub reason: String,
+}
+
+/// The pause before the next try; none where there is to be none. `tried` counts from 1, `dice` is
+/// any number.
+pub fn pause(
+    verdict: &Verdict,
+    tried: u32,
+    retries: u32,
+    first: Duration,
+    dice: u32,
+) -> Option<Duration> {
+    let is_vain = verdict.is_ok || !verdict.retryable || verdict.context_overflow;
+    if is_vain || tried > retries {
+        return None;
+    }
+    if let Some(asked) = verdict.retry_after {
+        // Never earlier, and not all at the same moment.
+        return (asked <= PATIENCE).then(|| asked + spread(first / 4, dice));
+    }
+    let whole = first.saturating_mul(1 << (tried - 1).min(16)).min(LONGEST);
+    Some(whole / 2 + spread(whole / 2, dice))
+}
+
+/// A part of a time.
+fn spread(whole: Duration, dice: u32) -> Duration {
+    whole.mul_f64(f64::from(dice) / f64::from(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed() -> Verdict {
+        Verdict { retryable: true, ..Verdict::default() }
+    }
+
+    #[test]
+    fn pauses_double_and_end() {
+        let pause = |tried, dice| pause(&failed(), tried, 10, FIRST, dice).unwrap().as_millis();
+        assert_eq!([pause(1, 0), pause(2, 0), pause(3, 0)], [500, 1_000, 2_000]);
+        assert_eq!([pause(1, u32::MAX), pause(2, u32::MAX)], [1_000, 2_000]);
+        assert_eq!([pause(10, 0), pause(10, u32::MAX)], [15_000, 30_000]);
+    }
+
+    #[test]
+    fn what_is_in_vain_is_not_tried() {
+        let none = |verdict: Verdict, tried| {
+            assert_eq!(pause(&verdict, tried, 3, FIRST, 0), None, "{verdict:?}");
+        };
+        none(Verdict { retryable: false, ..failed() }, 1);
+        none(Verdict { is_ok: true, ..failed() }, 1);
+        none(Verdict { context_overflow: true, ..failed() }, 1);
+        none(failed(), 4);
+        none(Verdict { retry_after: Some(PATIENCE * 2), ..failed() }, 1);
+        assert!(pause(&failed(), 3, 3, FIRST, 0).is_some());
+        assert_eq!(pause(&failed(), 1, 0, FIRST, 0), None);
+    }
+
+    #[test]
+    fn a_hint_is_obeyed_and_never_undercut() {
+        let asked = Duration::from_secs(40);
+        let verdict = Verdict { retry_after: Some(asked), ..failed() };
+        assert_eq!(pause(&verdict, 1, 3, FIRST, 0), Some(asked));
+        let late = pause(&verdict, 1, 3, FIRST, u32::MAX).unwrap();
+        assert!(late >= asked && late <= asked + FIRST);
+    }
+}

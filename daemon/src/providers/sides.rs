@@ -1,0 +1,261 @@
+//! A prompt as a talk between two sides that take turns: what all wires share before they spell it.
+//!
+//! Several of them refuse two messages of one side in a row, so these are joined here. No wire's
+//! words stand here.
+
+use std::borrow::Cow;
+
+use serde_json::{Value as Json, json};
+
+use super::catalogue::Model;
+use crate::core::prompt::{Outcome, Prompt, Turn};
+
+/// A message of one side.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Side<'a> {
+    /// What the model is told: what came of its call, then words.
+    Person { told: Option<Told<'a>>, texts: Vec<Cow<'a, str>> },
+    /// What the model said: words, then a call.
+    Model { texts: Vec<&'a str>, call: Option<Made<'a>> },
+}
+
+/// A call that the model made.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Made<'a> {
+    /// Its id: the provider's, or one of ours.
+    pub(super) id: String,
+    /// The tool.
+    pub(super) tool: &'a str,
+    /// Its arguments.
+    pub(super) args: &'a Json,
+    /// What goes back as it came, where this model sent it.
+    pub(super) replay: Option<&'a Json>,
+}
+
+/// What came of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Told<'a> {
+    /// The call's id.
+    pub(super) id: String,
+    /// The tool.
+    pub(super) tool: &'a str,
+    /// What came of it.
+    pub(super) outcome: &'a Outcome,
+}
+
+impl Told<'_> {
+    /// The outcome as text, for wires that know nothing else.
+    pub(super) fn text(&self) -> String {
+        match self.outcome {
+            Outcome::Done(Json::String(text)) => text.clone(),
+            Outcome::Done(value) => value.to_string(),
+            Outcome::Refused(why) => format!("Refused: {why}"),
+        }
+    }
+
+    /// The outcome as text, for wires that say beside it that it is a refusal.
+    pub(super) fn plain(&self) -> String {
+        match self.outcome {
+            Outcome::Refused(why) => why.clone(),
+            Outcome::Done(_) => self.text(),
+        }
+    }
+
+    /// The outcome as an object, for wires that take no other shape.
+    pub(super) fn object(&self) -> Json {
+        match self.outcome {
+            Outcome::Done(value) => json!({ "result": value }),
+            Outcome::Refused(why) => json!({ "error": why }),
+        }
+    }
+
+    /// Whether it was refused.
+    pub(super) fn is_refused(&self) -> bool {
+        matches!(self.outcome, Outcome::Refused(_))
+    }
+}
+
+/// The conversation, beginning with the person, one side after the other.
+pub(super) fn sides<'a>(prompt: &'a Prompt, model: &Model) -> Vec<Side<'a>> {
+    let mut texts = Vec::new();
+    if !prompt.goal.is_empty() {
+        texts.push(Cow::from(prompt.goal.as_str()));
+    }
+    texts.extend(prompt.context().map(Cow::from));
+    let mut sides = vec![Side::Person { told: None, texts }];
+    for (index, turn) in prompt.turns.iter().enumerate() {
+        match turn {
+            Turn::Asked(text) => match sides.last_mut() {
+                Some(Side::Person { texts, .. }) => texts.push(Cow::from(text.as_str())),
+                _ => sides.push(Side::Person { told: None, texts: vec![Cow::from(text.as_str())] }),
+            },
+            Turn::Said(text) => match sides.last_mut() {
+                Some(Side::Model { texts, .. }) => texts.push(text),
+                _ => sides.push(Side::Model { texts: vec![text], call: None }),
+            },
+            Turn::Called { id, tool, args, outcome, replay } => {
+                let id = id.as_deref().map_or_else(|| format!("call_{index}"), clean);
+                let replay = replay
+                    .as_ref()
+                    .filter(|replay| replay.provider == model.provider && replay.model == model.id);
+                let content = replay.map(|replay| &replay.content);
+                let made = Made { id: id.clone(), tool, args, replay: content };
+                match sides.last_mut() {
+                    Some(Side::Model { call, .. }) => *call = Some(made),
+                    _ => sides.push(Side::Model { texts: vec![], call: Some(made) }),
+                }
+                sides.push(Side::Person { told: Some(Told { id, tool, outcome }), texts: vec![] });
+            }
+        }
+    }
+    sides
+}
+
+/// An id that each wire takes: one provider's may have characters that another refuses.
+fn clean(id: &str) -> String {
+    let keep = |c: char| if c.is_ascii_alphanumeric() || "_-".contains(c) { c } else { '_' };
+    id.chars().map(keep).collect()
+}
+
+/// What is replayed of a message that is a list of blocks, and what we know of it besides: the
+/// blocks in their order, with the call that was taken and no other.
+///
+/// `is_call` knows the wire's blocks of calls, `is_taken` the one among them that was taken;
+/// `is_text` its texts. What the replay lacks is added: texts in front of the call, the call last.
+pub(super) fn replayed(
+    replay: Option<&Json>,
+    texts: Vec<Json>,
+    call: Option<Json>,
+    is: &Blocks,
+) -> Vec<Json> {
+    let kept = match replay {
+        Some(Json::Array(blocks)) => blocks.as_slice(),
+        Some(Json::Object(map)) => ["content", "parts", "output"]
+            .iter()
+            .find_map(|key| map.get(*key)?.as_array())
+            .map_or(&[][..], Vec::as_slice),
+        _ => &[],
+    };
+    let has_text = kept.iter().any(|block| (is.text)(block));
+    let taken = kept.iter().position(|block| {
+        call.as_ref().is_some_and(|call| (is.call)(block) && (is.same)(block, call))
+    });
+    let mut blocks: Vec<Json> = Vec::with_capacity(kept.len() + texts.len() + 1);
+    for (index, block) in kept.iter().enumerate() {
+        if Some(index) == taken && !has_text {
+            blocks.extend(texts.iter().cloned());
+        }
+        if !(is.call)(block) || Some(index) == taken {
+            blocks.push(block.clone());
+        }
+    }
+    if taken.is_none() {
+        if !has_text {
+            blocks.extend(texts);
+        }
+        blocks.extend(call);
+    }
+    blocks
+}
+
+/// How a wire's blocks are told apart.
+pub(super) struct Blocks {
+    /// A call.
+    pub(super) call: fn(&Json) -> bool,
+    /// A text that is no thought.
+    pub(super) text: fn(&Json) -> bool,
+    /// Whether a block is this call.
+    pub(super) same: fn(&Json, &Json) -> bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::prompt::Replay;
+
+    fn called(id: Option<&str>, tool: &str, replay: Option<Replay>) -> Turn {
+        Turn::Called {
+            id: id.map(str::to_owned),
+            tool: tool.to_owned(),
+            args: json!({}),
+            outcome: Outcome::Done(json!(1)),
+            replay,
+        }
+    }
+
+    fn replay(provider: &str, model: &str) -> Replay {
+        let (provider, model) = (provider.to_owned(), model.to_owned());
+        Replay { provider, model, content: json!(["x"]) }
+    }
+
+    #[test]
+    fn two_messages_of_one_side_are_one() {
+        let prompt = Prompt {
+            goal: "g".to_owned(),
+            turns: vec![
+                Turn::Asked("h".to_owned()),
+                Turn::Said("s".to_owned()),
+                called(Some("id|1"), "a", None),
+                Turn::Asked("more".to_owned()),
+                called(None, "b", None),
+            ],
+            ..Prompt::default()
+        };
+        let model = Model::unknown("anthropic", "m");
+        let sides = sides(&prompt, &model);
+        let shapes: Vec<String> = sides
+            .iter()
+            .map(|side| match side {
+                Side::Person { told, texts } => {
+                    format!("person {:?} {texts:?}", told.as_ref().map(|told| &told.id))
+                }
+                Side::Model { texts, call } => {
+                    format!("model {texts:?} {:?}", call.as_ref().map(|call| &call.id))
+                }
+            })
+            .collect();
+        let expected = [
+            r#"person None ["g", "h"]"#,
+            r#"model ["s"] Some("id_1")"#,
+            r#"person Some("id_1") ["more"]"#,
+            r#"model [] Some("call_4")"#,
+            r#"person Some("call_4") []"#,
+        ];
+        assert_eq!(shapes, expected);
+    }
+
+    #[test]
+    fn what_a_model_sent_goes_back_to_it_alone() {
+        let model = Model::unknown("anthropic", "m");
+        for (provider, name, goes) in
+            [("anthropic", "m", true), ("bedrock", "m", false), ("anthropic", "n", false)]
+        {
+            let turns = vec![called(None, "a", Some(replay(provider, name)))];
+            let prompt = Prompt { turns, ..Prompt::default() };
+            let sides = sides(&prompt, &model);
+            let Side::Model { call: Some(call), .. } = &sides[1] else { panic!("{sides:?}") };
+            assert_eq!(call.replay.is_some(), goes, "{provider} {name}");
+        }
+    }
+
+    #[test]
+    fn a_replay_keeps_its_order_and_the_one_call() {
+        let is = Blocks {
+            call: |block| block.get("call").is_some(),
+            text: |block| block.get("text").is_some(),
+            same: |block, call| block["call"] == call["call"],
+        };
+        let call = || Some(json!({"call": 2}));
+        let text = || vec![json!({"text": "t"})];
+        let run = |replay: Option<Json>| Json::from(replayed(replay.as_ref(), text(), call(), &is));
+        assert_eq!(run(None), json!([{"text": "t"}, {"call": 2}]));
+        let thought = json!([{"thought": "a"}]);
+        assert_eq!(run(Some(thought)), json!([{"thought": "a"}, {"text": "t"}, {"call": 2}]));
+        let whole =
+            json!([{"thought": "a"}, {"text": "u"}, {"call": 2, "signature": "s"}, {"call": 3}]);
+        let kept = json!([{"thought": "a"}, {"text": "u"}, {"call": 2, "signature": "s"}]);
+        assert_eq!(run(Some(whole)), kept);
+        let parts = json!({"parts": [{"call": 2, "signature": "s"}]});
+        assert_eq!(run(Some(parts)), json!([{"text": "t"}, {"call": 2, "signature": "s"}]));
+    }
+}
