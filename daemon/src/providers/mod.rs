@@ -4,7 +4,23 @@
 //! is in the prompt. It must not know tools, scenes, targets or the ledger; whether what it asks for
 //! is allowed is decided elsewhere.
 
+pub mod answer;
+mod anthropic;
+mod bedrock;
+pub mod decode;
+mod draft;
+mod event_stream;
+pub mod failure;
+mod gemini;
+mod hint;
+mod lines;
 pub mod offline;
+mod ollama;
+mod openai_chat;
+mod openai_responses;
+mod sse;
+#[cfg(test)]
+mod tests;
 
 use crate::core::prompt::{Message, Prompt};
 

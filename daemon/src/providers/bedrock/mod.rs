@@ -1,0 +1,3 @@
+//! Converse of AWS Bedrock.
+
+pub(super) mod answer;

@@ -1,0 +1,3 @@
+//! Ollama's own chat.
+
+pub(super) mod answer;

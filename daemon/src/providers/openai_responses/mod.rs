@@ -1,0 +1,3 @@
+//! OpenAI's Responses.
+
+pub(super) mod answer;
