@@ -6,6 +6,7 @@ mod ask;
 mod card;
 mod checkpoint;
 mod convert;
+mod debug;
 mod diff;
 mod edit;
 mod editor;
@@ -92,6 +93,8 @@ enum Command {
     Revert(revert::Revert),
     /// List the tools that a model can call
     Tools(tools::Tools),
+    /// Look into Vector itself: decode recorded responses of model providers
+    Debug(debug::Debug),
     /// Explain a command, or the language of the offline planner (`vector help offline`)
     Help(help::Help),
 }
@@ -186,6 +189,7 @@ pub fn main() -> ExitCode {
         Command::Patch(args) => patch::run(&args),
         Command::Git(args) => git::run(&args),
         Command::Tools(args) => tools::run(&args),
+        Command::Debug(args) => debug::run(&args),
         Command::Help(args) => help::run(&args, <Cli as clap::CommandFactory>::command()),
     };
     match ended {

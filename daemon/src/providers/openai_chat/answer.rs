@@ -24,39 +24,14 @@ pub(in super::super) struct OpenaiChat {
 impl Spelling for OpenaiChat {
     fn whole(&mut self, body: &Json, draft: &mut Draft) {
         if body["choices"].is_array() {
-            self.event("", body, draft);
+            self.read(body, ["message", "delta"], draft);
         } else {
             draft.broken("the answer is no chat completion".to_owned());
         }
     }
 
-    fn event(&mut self, _name: &str, body: &Json, draft: &mut Draft) {
-        self.count(body, draft);
-        // Only one answer is asked for.
-        let first = list(body, "choices").iter().find(|it| it["index"].as_u64().unwrap_or(0) == 0);
-        let Some(choice) = first else {
-            // That there is none ends a whole answer, and not a stream: its last chunk counts tokens.
-            if body["object"] == "chat.completion" {
-                draft.finish("", Finish::Done);
-            }
-            return;
-        };
-        if !choice["error"].is_null() {
-            draft.fail(failure::of_object(
-                &json!({ "error": choice["error"] }),
-                &failure::Head::default(),
-            ));
-            return;
-        }
-        // Perplexity sends a fragment and all before it, side by side.
-        let message =
-            if choice["delta"].is_object() { &choice["delta"] } else { &choice["message"] };
-        if message.is_object() {
-            self.message(message, draft);
-        }
-        if let Some(stop) = choice["finish_reason"].as_str().filter(|stop| !stop.is_empty()) {
-            draft.finish(stop, finish(stop));
-        }
+    fn event(&mut self, _name: &str, data: &Json, draft: &mut Draft) {
+        self.read(data, ["delta", "message"], draft);
     }
 
     fn end(&mut self, draft: &mut Draft) {
@@ -83,6 +58,35 @@ fn finish(stop: &str) -> Finish {
 }
 
 impl OpenaiChat {
+    /// A chunk or a whole answer; the message is the first of these members that is there.
+    fn read(&mut self, body: &Json, members: [&str; 2], draft: &mut Draft) {
+        self.count(body, draft);
+        // Only one answer is asked for.
+        let first = list(body, "choices").iter().find(|it| it["index"].as_u64().unwrap_or(0) == 0);
+        let Some(choice) = first else {
+            // That there is none ends a whole answer, and not a stream: its last chunk counts tokens.
+            if body["object"] == "chat.completion" {
+                draft.finish("", Finish::Done);
+            }
+            return;
+        };
+        if !choice["error"].is_null() {
+            draft.fail(failure::of_object(
+                &json!({ "error": choice["error"] }),
+                &failure::Head::default(),
+            ));
+            return;
+        }
+        // Perplexity has both, in a stream and without one: one of them is not what it is elsewhere.
+        let message = members.map(|name| &choice[name]).into_iter().find(|it| it.is_object());
+        if let Some(message) = message {
+            self.message(message, draft);
+        }
+        if let Some(stop) = choice["finish_reason"].as_str().filter(|stop| !stop.is_empty()) {
+            draft.finish(stop, finish(stop));
+        }
+    }
+
     /// A message, or what is added to one.
     fn message(&mut self, message: &Json, draft: &mut Draft) {
         draft.has_message = true;
@@ -206,15 +210,15 @@ fn belongs(
     name: &str,
     has_args: bool,
 ) -> Option<usize> {
+    let known = |call: &Calling| !id.is_empty() && call.id == id && call.index == index;
+    if let Some(at) = calls.iter().rposition(known) {
+        return Some(at);
+    }
     let at = match index {
-        Some(_) => calls.iter().rposition(|call| call.index == index),
-        None if id.is_empty() => calls.len().checked_sub(1),
-        None => {
-            let known = calls.iter().rposition(|call| call.id == id);
-            // An id without a name: some make up a new one for each fragment.
-            known.or_else(|| calls.len().checked_sub(1).filter(|_| name.is_empty()))
-        }
-    }?;
+        Some(_) => calls.iter().rposition(|call| call.index == index)?,
+        // An id that is new, without a name: some make one up for each fragment.
+        None => calls.len().checked_sub(1).filter(|_| id.is_empty() || name.is_empty())?,
+    };
     let call = &calls[at];
     // Some repeat the name in each fragment, and some give all calls one index.
     let is_another = match () {
@@ -277,6 +281,13 @@ mod tests {
             json!({"index": 0, "function": {"arguments": ":1}"}}),
         ];
         check(&fragments, &[("a", "x", "{}"), ("b", "x", "{\"p\":1}")]);
+        let mixed = [
+            json!({"index": 0, "id": "a", "function": {"name": "x", "arguments": "{\"p\""}}),
+            json!({"index": 0, "id": "b", "function": {"name": "x", "arguments": "{\"p\""}}),
+            json!({"index": 0, "id": "a", "function": {"arguments": ":1}"}}),
+            json!({"index": 0, "id": "b", "function": {"arguments": ":2}"}}),
+        ];
+        check(&mixed, &[("a", "x", "{\"p\":1}"), ("b", "x", "{\"p\":2}")]);
         let without_id = [
             json!({"index": 0, "function": {"name": "x", "arguments": "{}"}}),
             json!({"index": 0, "function": {"name": "y", "arguments": "{}"}}),
@@ -412,6 +423,17 @@ mod tests {
             assert_eq!((usage.input, usage.output, usage.cache_read), (5, 7, 3));
         }
         assert_eq!(sse(Wire::OpenaiChat, &[end]).usage, None);
+    }
+
+    #[test]
+    fn a_message_beside_a_fragment_is_not_told_twice() {
+        let choice = |delta: &str, message: &str| {
+            json!({"object": "chat.completion", "choices": [{"index": 0, "finish_reason": "stop",
+                "delta": {"content": delta}, "message": {"content": message}}]})
+        };
+        assert_eq!(whole(Wire::OpenaiChat, &choice("", "Hi there")).text, "Hi there");
+        let chunks = [choice("Hi", "Hi"), choice(" there", "Hi there")];
+        assert_eq!(sse(Wire::OpenaiChat, &chunks).text, "Hi there");
     }
 
     #[test]
