@@ -61,13 +61,12 @@ impl Calling {
     /// Adds to its arguments: more text, or all of them as a value.
     pub(super) fn push(&mut self, more: &Json) {
         match (more, &mut self.args) {
-            (Json::Null, _) => {}
             (Json::String(more), Args::Text(text)) => text.push_str(more),
             // Text behind a value: what it is cannot be known.
             (Json::String(more), Args::Json(value)) if !more.is_empty() => {
                 self.args = Args::Text(format!("{value}{more}"));
             }
-            (Json::String(_), Args::Json(_)) => {}
+            (Json::Null, _) | (Json::String(_), Args::Json(_)) => {}
             (value, args) => *args = Args::Json(value.clone()),
         }
     }
@@ -162,12 +161,12 @@ impl Draft {
         &mut self.calls[last]
     }
 
-    /// Finishes the message. What makes it fail is not taken back by a better word that follows.
+    /// Finishes the message, for a reason where the wire names one. What makes it fail is not taken back by a better word that follows.
     pub(super) fn finish(&mut self, stop: &str, finish: Finish) {
         if matches!(self.finish, Some(Finish::Refused | Finish::ModelError)) {
             return;
         }
-        self.stop = Some(stop.to_owned());
+        self.stop = (!stop.is_empty()).then(|| stop.to_owned());
         self.finish = Some(finish);
     }
 

@@ -89,7 +89,8 @@ fn message(bytes: &[u8]) -> Result<Option<(Message, usize)>, Broken> {
         return Err(Broken::Checksum);
     }
     let (all, headers) = (all as usize, headers as usize);
-    if all > LONGEST || all < PRELUDE + CHECKSUM || headers > all - PRELUDE - CHECKSUM {
+    let around = PRELUDE + CHECKSUM;
+    if !(around..=LONGEST).contains(&all) || headers > all - around {
         return Err(Broken::Length);
     }
     let Some(message) = bytes.get(..all) else {

@@ -217,6 +217,12 @@ static OVERFLOW: Pattern = LazyLock::new(|| {
     Regex::new(&format!("(?is){}", said.join("|"))).ok()
 });
 
+/// How they say that it is longer than what they take in a minute: waiting does not help.
+static TOO_LARGE: Pattern = LazyLock::new(|| {
+    let said = r"request too large for .{0,120}tokens per min|must be reduced in order to run";
+    Regex::new(&format!("(?is){said}")).ok()
+});
+
 /// How providers say that somebody has to pay, or to wait for another day.
 static QUOTA: Pattern = LazyLock::new(|| {
     let said = [
@@ -287,11 +293,11 @@ fn is_overflow(status: Option<u16>, said: &Said, words: &str) -> bool {
         "modelmaxprompttokensexceeded",
     ];
     match status {
-        // Too many in a minute is another matter.
-        Some(429) => false,
+        _ if says(&TOO_LARGE, words) => true,
         // The request as a whole is too large: it, too, has to become shorter.
         Some(413) => true,
-        Some(401 | 403 | 404) => false,
+        // Too many tokens in a minute are another matter.
+        Some(401 | 403 | 404 | 429) => false,
         _ => said.is(&KINDS) || says(&OVERFLOW, words),
     }
 }
@@ -523,6 +529,10 @@ mod tests {
         let code = of(400, json!({"error": {"message": "m", "code": "context_length_exceeded"}}));
         assert!(code.context_overflow);
         assert!(of(413, json!({})).context_overflow);
+        let minute = "Request too large for m on tokens per min (TPM): Limit 9, Requested 12. \
+                      The input or output tokens must be reduced in order to run successfully.";
+        let minute = of(429, json!({"error": {"message": minute, "type": "tokens"}}));
+        assert!(minute.context_overflow && !minute.retryable);
         for message in ["Rate limit: too many tokens per minute", "max_tokens must be positive"] {
             let failure = of(400, json!({"error": {"message": message, "type": "e"}}));
             assert!(!failure.context_overflow, "{message}");

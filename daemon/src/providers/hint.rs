@@ -142,7 +142,7 @@ fn duration(value: &str) -> Option<f64> {
 fn leading(text: &str) -> Option<(f64, &str)> {
     let (mut total, mut rest, mut is_found) = (0.0, text, false);
     loop {
-        let trimmed = rest.trim_start_matches(|c: char| c == ' ' || c == ',');
+        let trimmed = rest.trim_start_matches([' ', ',']);
         let trimmed = trimmed.strip_prefix("and ").filter(|_| is_found).unwrap_or(trimmed);
         let digits =
             trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(trimmed.len());
@@ -177,7 +177,7 @@ fn date(value: &str) -> Option<f64> {
     {
         return rfc3339(day, time);
     }
-    let words = value.split(|c: char| c == ' ' || c == ',' || c == '-').filter(|it| !it.is_empty());
+    let words = value.split([' ', ',', '-']).filter(|it| !it.is_empty());
     let (mut day, mut month, mut year, mut time) = (None, None, None, None);
     for word in words {
         if word.contains(':') {

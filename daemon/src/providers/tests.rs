@@ -28,11 +28,15 @@ fn pieces<'a>(wire: Wire, content_type: &str, pieces: impl Iterator<Item = &'a [
     Answer::of(parts)
 }
 
+fn written_sse(events: &[Json]) -> Vec<u8> {
+    events.iter().flat_map(|it| format!("event: x\ndata: {it}\n\n").into_bytes()).collect()
+}
+
 /// Decodes a stream of events, whole and byte by byte.
 pub(super) fn sse(wire: Wire, events: &[Json]) -> Answer {
-    let text: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
-    let answer = decoded(wire, "text/event-stream; charset=utf-8", text.as_bytes());
-    let bytewise = pieces(wire, "text/event-stream", text.as_bytes().chunks(1));
+    let bytes = written_sse(events);
+    let answer = decoded(wire, "text/event-stream; charset=utf-8", &bytes);
+    let bytewise = pieces(wire, "text/event-stream", bytes.chunks(1));
     assert_eq!(answer, bytewise);
     answer
 }
@@ -42,97 +46,107 @@ pub(super) fn whole(wire: Wire, body: &Json) -> Answer {
     decoded(wire, "application/json", body.to_string().as_bytes())
 }
 
-/// A stream with a call on each wire, and its content type: without, then with its end.
-fn streams() -> Vec<(Wire, &'static str, Vec<u8>, Vec<u8>)> {
-    let sse = |events: &[Json]| -> Vec<u8> {
-        let text: String = events.iter().map(|it| format!("event: x\ndata: {it}\n\n")).collect();
-        text.into_bytes()
-    };
+/// A stream with a call: without, then with its end.
+struct Stream {
+    wire: Wire,
+    content_type: &'static str,
+    begun: Vec<u8>,
+    end: Vec<u8>,
+}
+
+impl Stream {
+    fn of_events(wire: Wire, begun: &[Json], end: &[Json]) -> Self {
+        let (begun, end) = (written_sse(begun), written_sse(end));
+        Self { wire, content_type: "text/event-stream", begun, end }
+    }
+
+    fn whole(&self) -> Vec<u8> {
+        [self.begun.as_slice(), &self.end].concat()
+    }
+}
+
+fn anthropic() -> Stream {
+    let tool = json!({"type": "tool_use", "id": "a", "name": "t", "input": {}});
+    let delta = json!({"type": "input_json_delta", "partial_json": "{\"ü\":1}"});
+    Stream::of_events(
+        Wire::Anthropic,
+        &[
+            json!({"type": "message_start", "message": {"content": []}}),
+            json!({"type": "content_block_start", "index": 0, "content_block": tool}),
+            json!({"type": "content_block_delta", "index": 0, "delta": delta}),
+            json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}}),
+        ],
+        &[json!({"type": "message_stop"})],
+    )
+}
+
+fn openai_chat() -> Stream {
     let choice = |delta: Json, stop: Json| json!({"id": "c", "choices": [{"delta": delta, "finish_reason": stop}]});
-    let fragment = json!({"index": 0, "id": "a", "function": {"name": "t", "arguments": "{}"}});
-    let item =
-        json!({"type": "function_call", "id": "f", "call_id": "a", "name": "t", "arguments": "{}"});
+    let call = json!({"index": 0, "id": "a", "function": {"name": "t", "arguments": "{}"}});
+    let begun = [json!({"content": "ü"}), json!({"tool_calls": [call]})];
+    let begun = begun.map(|delta| choice(delta, Json::Null));
+    let end = [choice(json!({}), json!("tool_calls"))];
+    let mut stream = Stream::of_events(Wire::OpenaiChat, &begun, &end);
+    stream.end.extend_from_slice(b"data: [DONE]\n\n");
+    stream
+}
+
+fn openai_responses() -> Stream {
+    let item = json!({"type": "function_call", "call_id": "a", "name": "t", "arguments": "{}"});
+    let event = |kind: &str| json!({"type": kind, "output_index": 0, "item": item});
+    let begun = ["response.output_item.added", "response.output_item.done"].map(event);
+    let response = json!({"status": "completed", "output": [item]});
+    let end = [json!({"type": "response.completed", "response": response})];
+    Stream::of_events(Wire::OpenaiResponses, &begun, &end)
+}
+
+fn gemini() -> Stream {
+    let call = json!({"parts": [{"functionCall": {"name": "t", "args": {}}}]});
+    let begun = [json!({"candidates": [{"content": call}]})];
+    let end = [json!({"candidates": [{"content": {"parts": []}, "finishReason": "STOP"}]})];
+    Stream::of_events(Wire::Gemini, &begun, &end)
+}
+
+fn bedrock() -> Stream {
     let event = |name: &str, data: Json| {
         written(&[(":event-type", name), (":message-type", "event")], data.to_string().as_bytes())
     };
-    let tool =
-        json!({"contentBlockIndex": 0, "start": {"toolUse": {"toolUseId": "a", "name": "t"}}});
-    let input = json!({"contentBlockIndex": 0, "delta": {"toolUse": {"input": "{\"ü\":1}"}}});
+    let tool = json!({"toolUse": {"toolUseId": "a", "name": "t"}});
+    let input = json!({"toolUse": {"input": "{\"ü\":1}"}});
+    let begun = [
+        event("messageStart", json!({})),
+        event("contentBlockStart", json!({"contentBlockIndex": 0, "start": tool})),
+        event("contentBlockDelta", json!({"contentBlockIndex": 0, "delta": input})),
+    ];
+    let end = [
+        event("messageStop", json!({"stopReason": "tool_use"})),
+        event("metadata", json!({"usage": {}})),
+    ];
+    Stream {
+        wire: Wire::Bedrock,
+        content_type: "application/vnd.amazon.eventstream",
+        begun: begun.concat(),
+        end: end.concat(),
+    }
+}
+
+fn ollama() -> Stream {
+    let call = json!({"function": {"name": "t", "arguments": {}}});
+    let begun = json!({"message": {"content": "ü", "tool_calls": [call]}, "done": false});
+    let end = json!({"message": {"content": ""}, "done": true, "done_reason": "stop"});
     let line = |line: Json| format!("{line}\n").into_bytes();
-    vec![
-        (
-            Wire::Anthropic,
-            "text/event-stream",
-            sse(&[
-                json!({"type": "message_start", "message": {"content": []}}),
-                json!({"type": "content_block_start", "index": 0, "content_block":
-                    {"type": "tool_use", "id": "a", "name": "t", "input": {}}}),
-                json!({"type": "content_block_delta", "index": 0, "delta":
-                    {"type": "input_json_delta", "partial_json": "{\"ü\":1}"}}),
-                json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}}),
-            ]),
-            sse(&[json!({"type": "message_stop"})]),
-        ),
-        (
-            Wire::OpenaiChat,
-            "text/event-stream",
-            sse(&[
-                choice(json!({"content": "ü"}), Json::Null),
-                choice(json!({"tool_calls": [fragment]}), Json::Null),
-            ]),
-            [sse(&[choice(json!({}), json!("tool_calls"))]), b"data: [DONE]\n\n".to_vec()].concat(),
-        ),
-        (
-            Wire::OpenaiResponses,
-            "text/event-stream",
-            sse(&[
-                json!({"type": "response.output_item.added", "output_index": 0, "item": item}),
-                json!({"type": "response.output_item.done", "output_index": 0, "item": item}),
-            ]),
-            sse(&[
-                json!({"type": "response.completed", "response": {"status": "completed", "output": [item]}}),
-            ]),
-        ),
-        (
-            Wire::Gemini,
-            "text/event-stream",
-            sse(&[
-                json!({"candidates": [{"content": {"parts": [{"functionCall": {"name": "t", "args": {}}}]}}]}),
-            ]),
-            sse(&[
-                json!({"candidates": [{"content": {"parts": [{"text": ""}]}, "finishReason": "STOP"}]}),
-            ]),
-        ),
-        (
-            Wire::Bedrock,
-            "application/vnd.amazon.eventstream",
-            [
-                event("messageStart", json!({})),
-                event("contentBlockStart", tool),
-                event("contentBlockDelta", input),
-            ]
-            .concat(),
-            [
-                event("messageStop", json!({"stopReason": "tool_use"})),
-                event("metadata", json!({"usage": {}})),
-            ]
-            .concat(),
-        ),
-        (
-            Wire::Ollama,
-            "application/x-ndjson",
-            line(
-                json!({"message": {"content": "ü", "tool_calls": [{"function": {"name": "t", "arguments": {}}}]}, "done": false}),
-            ),
-            line(json!({"message": {"content": ""}, "done": true, "done_reason": "stop"})),
-        ),
-    ]
+    let (begun, end) = (line(begun), line(end));
+    Stream { wire: Wire::Ollama, content_type: "application/x-ndjson", begun, end }
+}
+
+fn streams() -> [Stream; 6] {
+    [anthropic(), openai_chat(), openai_responses(), gemini(), bedrock(), ollama()]
 }
 
 #[test]
 fn a_stream_that_is_cut_anywhere_before_its_end_calls_nothing() {
-    for (wire, content_type, begun, end) in streams() {
-        let all = [begun.clone(), end].concat();
+    for stream in streams() {
+        let (all, Stream { wire, content_type, begun, .. }) = (stream.whole(), stream);
         for cut in 0..=begun.len() {
             for size in [1, 7, all.len()] {
                 let answer = pieces(wire, content_type, all[..cut].chunks(size));
@@ -169,11 +183,11 @@ fn no_bytes_make_it_panic_or_call_what_was_cut() {
         "application/vnd.amazon.eventstream",
     ];
     let streams = streams();
-    for seed in 0..3_000 {
+    for seed in 0..20_000 {
         let chance = &mut Chance(seed);
-        let (wire, content_type, begun, end) = &streams[chance.below(streams.len())];
+        let stream = &streams[chance.below(streams.len())];
         let cut = chance.below(3) > 0;
-        let mut bytes = if cut { begun.clone() } else { [begun.clone(), end.clone()].concat() };
+        let mut bytes = if cut { stream.begun.clone() } else { stream.whole() };
         for _ in 0..chance.below(4) {
             let at = chance.below(bytes.len());
             match chance.below(4) {
@@ -187,9 +201,9 @@ fn no_bytes_make_it_panic_or_call_what_was_cut() {
                 }
             }
         }
-        let wire = if chance.below(4) == 0 { Wire::ALL[chance.below(6)] } else { *wire };
+        let wire = if chance.below(4) == 0 { Wire::ALL[chance.below(6)] } else { stream.wire };
         let other = TYPES[chance.below(TYPES.len())];
-        let content_type = if chance.below(4) == 0 { other } else { *content_type };
+        let content_type = if chance.below(4) == 0 { other } else { stream.content_type };
         let size = 1 + chance.below(40);
         let answer = pieces(wire, content_type, bytes.chunks(size));
         // Nothing that is put in here can be an end by chance.
@@ -237,7 +251,7 @@ fn bodies_are_read_for_what_they_are_and_not_for_what_they_are_called() {
 
 #[test]
 fn an_error_in_mid_stream_is_told_and_ends_it() {
-    for (wire, content_type, begun, end) in streams() {
+    for Stream { wire, content_type, begun, end } in streams() {
         if wire == Wire::Bedrock {
             continue;
         }
@@ -258,7 +272,7 @@ fn an_error_in_mid_stream_is_told_and_ends_it() {
 
 #[test]
 fn it_is_over_as_soon_as_nothing_more_matters() {
-    for (wire, content_type, begun, end) in streams() {
+    for Stream { wire, content_type, begun, end } in streams() {
         let mut decoder = decoder(wire, content_type);
         decoder.feed(&begun);
         assert!(!decoder.is_over(), "{wire}");

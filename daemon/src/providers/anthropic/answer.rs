@@ -147,17 +147,16 @@ impl Anthropic {
                 append(json, "thinking", text(delta, "thinking"));
             }
             "signature_delta" => append(json, "signature", text(delta, "signature")),
-            "input_json_delta" => match call.and_then(|call| draft.calls.get_mut(call)) {
-                Some(calling) => {
+            // The blocks of the provider's own tools are filled like this, too.
+            "input_json_delta" => {
+                if let Some(calling) = call.and_then(|call| draft.calls.get_mut(call)) {
                     let more = text(delta, "partial_json");
                     if !more.is_empty() && matches!(calling.args, Args::Json(_)) {
                         calling.args = Args::Text(String::new());
                     }
                     calling.push(&Json::from(more));
                 }
-                // Also the blocks of the provider's own tools are filled like this.
-                None => {}
-            },
+            }
             _ => {}
         }
     }

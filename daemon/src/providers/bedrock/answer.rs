@@ -71,7 +71,7 @@ impl Spelling for Bedrock {
                 let start = &data["start"];
                 let mut call = None;
                 if start["toolUse"].is_object() {
-                    call = Some(self.call(&start["toolUse"], draft));
+                    call = Some(begin(&start["toolUse"], draft));
                 }
                 self.blocks.push(Block { index, json: start.clone(), call });
             }
@@ -98,7 +98,7 @@ impl Spelling for Bedrock {
             draft.text(text(block, "text"));
             draft.reason(text(&block["reasoningContent"]["reasoningText"], "text"));
             if block["toolUse"].is_object() {
-                let at = self.call(&block["toolUse"], draft);
+                let at = begin(&block["toolUse"], draft);
                 draft.calls[at].push(&block["toolUse"]["input"]);
                 call = Some(at);
             }
@@ -127,11 +127,6 @@ impl Spelling for Bedrock {
 }
 
 impl Bedrock {
-    fn call(&self, tool: &Json, draft: &mut Draft) -> usize {
-        draft.call(Calling::new(text(tool, "toolUseId"), text(tool, "name")));
-        draft.calls.len() - 1
-    }
-
     fn delta(&mut self, index: Option<u64>, delta: &Json, draft: &mut Draft) {
         let same = |block: &Block| index.is_none() || block.index == index;
         let at = self.blocks.iter().rposition(same).unwrap_or_else(|| {
@@ -166,6 +161,12 @@ impl Bedrock {
         }
         draft.reason(text(reasoning, "text"));
     }
+}
+
+/// Begins a call; its place among them.
+fn begin(tool: &Json, draft: &mut Draft) -> usize {
+    draft.call(Calling::new(text(tool, "toolUseId"), text(tool, "name")));
+    draft.calls.len() - 1
 }
 
 fn stop(stop: &str, draft: &mut Draft) {

@@ -38,10 +38,7 @@ impl Spelling for Ollama {
             draft.usage =
                 Some(Usage { input, output, prompt: input, generated: output, ..Usage::default() });
         }
-        let stop = match text(data, "done_reason") {
-            "" => "stop",
-            stop => stop,
-        };
+        let stop = text(data, "done_reason");
         draft.finish(stop, if stop == "length" { Finish::Limit } else { Finish::Done });
         draft.is_over = true;
     }
@@ -55,7 +52,7 @@ impl Spelling for Ollama {
     }
 
     fn end(&mut self, draft: &mut Draft) {
-        if !self.thinking.is_empty() {
+        if !self.thinking.is_empty() && !draft.calls.is_empty() {
             draft.set_replay(json!({ "thinking": self.thinking }));
         }
     }
@@ -68,8 +65,8 @@ mod tests {
     use crate::providers::tests::{decoded, whole};
 
     fn stream(lines: &[Json]) -> Answer {
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        decoded(Wire::Ollama, "application/x-ndjson", text.as_bytes())
+        let text: Vec<_> = lines.iter().map(Json::to_string).collect();
+        decoded(Wire::Ollama, "application/x-ndjson", (text.join("\n") + "\n").as_bytes())
     }
 
     fn said(message: Json) -> Json {
@@ -108,6 +105,8 @@ mod tests {
         assert_eq!(outcome(&[call.clone(), done("stop")]), Outcome::Ok);
         assert_eq!(outcome(&[call.clone(), done("length")]), Outcome::Ok);
         assert_eq!(outcome(&[done("load")]), Outcome::Empty);
+        let unnamed = json!({"message": {"content": "Hi"}, "done": true});
+        assert_eq!(stream(&[unnamed]).end.stop, None);
         let error = json!({"error": "an error was encountered while running the model"});
         let answer = stream(&[call, error]);
         assert_eq!(answer.end.outcome, Outcome::ErrorInBody);

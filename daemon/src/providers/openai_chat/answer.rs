@@ -15,7 +15,7 @@ use super::super::failure;
 /// The wire.
 #[derive(Debug, Default)]
 pub(in super::super) struct OpenaiChat {
-    /// Reasoning as DeepSeek and local servers tell it; some want it back beside the calls.
+    /// Reasoning as DeepSeek and local servers tell it, and the name under which it came.
     reasoning: Option<(&'static str, String)>,
     /// Reasoning as OpenRouter tells it, with signatures.
     details: Vec<Json>,
@@ -23,10 +23,10 @@ pub(in super::super) struct OpenaiChat {
 
 impl Spelling for OpenaiChat {
     fn whole(&mut self, body: &Json, draft: &mut Draft) {
-        if body["choices"].is_array() {
-            self.read(body, ["message", "delta"], draft);
-        } else {
-            draft.broken("the answer is no chat completion".to_owned());
+        match &body["choices"] {
+            Json::Array(choices) if choices.is_empty() => draft.finish("", Finish::Done),
+            Json::Array(_) => self.read(body, ["message", "delta"], draft),
+            _ => draft.broken("the answer is no chat completion".to_owned()),
         }
     }
 
@@ -37,8 +37,11 @@ impl Spelling for OpenaiChat {
     fn end(&mut self, draft: &mut Draft) {
         if !self.details.is_empty() {
             draft.set_replay(json!({ "reasoning_details": self.details }));
-        } else if let Some((name, reasoning)) = self.reasoning.take() {
-            draft.set_replay(json!({ name: reasoning }));
+        } else if let Some(("reasoning_content", reasoning)) = &self.reasoning {
+            // DeepSeek wants it back with its calls. Those that call it `reasoning` refuse it.
+            if !draft.calls.is_empty() {
+                draft.set_replay(json!({ "reasoning_content": reasoning }));
+            }
         }
     }
 }
@@ -60,14 +63,11 @@ fn finish(stop: &str) -> Finish {
 impl OpenaiChat {
     /// A chunk or a whole answer; the message is the first of these members that is there.
     fn read(&mut self, body: &Json, members: [&str; 2], draft: &mut Draft) {
-        self.count(body, draft);
+        count_tokens(body, draft);
         // Only one answer is asked for.
         let first = list(body, "choices").iter().find(|it| it["index"].as_u64().unwrap_or(0) == 0);
         let Some(choice) = first else {
-            // That there is none ends a whole answer, and not a stream: its last chunk counts tokens.
-            if body["object"] == "chat.completion" {
-                draft.finish("", Finish::Done);
-            }
+            // A stream's last chunk has none, and counts the tokens.
             return;
         };
         if !choice["error"].is_null() {
@@ -132,7 +132,7 @@ impl OpenaiChat {
             ["type", "index", "id"].iter().all(|name| it[*name] == detail[*name])
                 && !detail["index"].is_null()
         };
-        let Some(block) = self.details.last_mut().filter(|it| same(&it)) else {
+        let Some(block) = self.details.last_mut().filter(same) else {
             self.details.push(detail.clone());
             return;
         };
@@ -144,29 +144,28 @@ impl OpenaiChat {
             }
         }
     }
+}
 
-    fn count(&mut self, body: &Json, draft: &mut Draft) {
-        let usage =
-            if body["usage"].is_object() { &body["usage"] } else { &body["x_groq"]["usage"] };
-        let (Some(input), Some(output)) =
-            (count(usage, "prompt_tokens"), count(usage, "completion_tokens"))
-        else {
-            return;
-        };
-        let details = &usage["prompt_tokens_details"];
-        let cached =
-            count(details, "cached_tokens").or_else(|| count(usage, "prompt_cache_hit_tokens"));
-        let reasoning = count(&usage["completion_tokens_details"], "reasoning_tokens");
-        draft.usage = Some(Usage {
-            input,
-            output,
-            prompt: input,
-            generated: output,
-            cache_read: cached.unwrap_or(0),
-            cache_write: count(details, "cache_write_tokens").unwrap_or(0),
-            reasoning: reasoning.unwrap_or(0),
-        });
-    }
+fn count_tokens(body: &Json, draft: &mut Draft) {
+    let usage = if body["usage"].is_object() { &body["usage"] } else { &body["x_groq"]["usage"] };
+    let (Some(input), Some(output)) =
+        (count(usage, "prompt_tokens"), count(usage, "completion_tokens"))
+    else {
+        return;
+    };
+    let details = &usage["prompt_tokens_details"];
+    let cached =
+        count(details, "cached_tokens").or_else(|| count(usage, "prompt_cache_hit_tokens"));
+    let reasoning = count(&usage["completion_tokens_details"], "reasoning_tokens");
+    draft.usage = Some(Usage {
+        input,
+        output,
+        prompt: input,
+        generated: output,
+        cache_read: cached.unwrap_or(0),
+        cache_write: count(details, "cache_write_tokens").unwrap_or(0),
+        reasoning: reasoning.unwrap_or(0),
+    });
 }
 
 /// A part of a content that is a list, as Mistral has them.
@@ -386,9 +385,13 @@ mod tests {
     #[test]
     fn reasoning_is_told_once_and_replayed() {
         let both = json!({"reasoning_content": "Hm", "reasoning": "Hm", "content": "Hi"});
-        let answer = stream(&[both], "stop");
+        let answer = stream(std::slice::from_ref(&both), "stop");
         assert_eq!((answer.reasoning.as_str(), answer.text.as_str()), ("Hm", "Hi"));
+        assert_eq!(answer.end.replay, None);
+        let call = json!({"tool_calls": [{"id": "a", "function": {"name": "x"}}]});
+        let answer = stream(&[both, call.clone()], "tool_calls");
         assert_eq!(answer.end.replay.unwrap(), json!({"reasoning_content": "Hm"}));
+        assert_eq!(stream(&[json!({"reasoning": "Hm"}), call], "tool_calls").end.replay, None);
         let detail = |more: Json| json!({"reasoning_details": [more]});
         let details = [
             detail(json!({"type": "reasoning.text", "index": 0, "text": "H"})),
@@ -438,7 +441,7 @@ mod tests {
 
     #[test]
     fn no_choice_at_all_is_empty() {
-        let body = json!({"id": "c", "object": "chat.completion", "choices": []});
+        let body = json!({"id": "c", "choices": []});
         assert_eq!(whole(Wire::OpenaiChat, &body).end.outcome, Outcome::Empty);
         assert_eq!(whole(Wire::OpenaiChat, &json!({"a": 1})).end.outcome, Outcome::Error);
     }
