@@ -17,4 +17,5 @@ mod printed;
 mod samples;
 mod studio;
 mod tidy;
+mod wire;
 mod workbench;

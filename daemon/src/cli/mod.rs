@@ -6,6 +6,7 @@ mod ask;
 mod card;
 mod checkpoint;
 mod convert;
+mod debug;
 mod diff;
 mod edit;
 mod editor;
@@ -98,6 +99,8 @@ enum Command {
     Key(key::Key),
     /// List the tools that a model can call
     Tools(tools::Tools),
+    /// Look into Vector itself: decode recorded responses of model providers
+    Debug(debug::Debug),
     /// Explain a command, or the language of the offline planner (`vector help offline`)
     Help(help::Help),
 }
@@ -194,6 +197,7 @@ pub fn main() -> ExitCode {
         Command::Models(args) => home().and_then(|home| models::run(&args, &home)),
         Command::Key(args) => home().and_then(|home| key::run(&args, &home)),
         Command::Tools(args) => tools::run(&args),
+        Command::Debug(args) => debug::run(&args),
         Command::Help(args) => help::run(&args, <Cli as clap::CommandFactory>::command()),
     };
     match ended {

@@ -3,6 +3,7 @@
 //! Everything that is printed in passing goes through here, so that a closed pipe ends quietly and
 //! nothing from a place reaches the terminal raw. What is shown is made elsewhere.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::mpsc;
@@ -23,6 +24,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Steps of a plan that are shown.
 const STEPS: usize = 20;
+
+/// JSON in which some readers would see a line end has it escaped.
+pub(super) fn one_line(json: &str) -> Cow<'_, str> {
+    let ends = [('\u{85}', "\\u0085"), ('\u{2028}', "\\u2028"), ('\u{2029}', "\\u2029")];
+    let present = ends.into_iter().filter(|(end, _)| json.contains(*end));
+    present.fold(Cow::Borrowed(json), |json, (end, escaped)| Cow::Owned(json.replace(end, escaped)))
+}
 
 /// Where a command talks to a person.
 #[derive(Debug)]

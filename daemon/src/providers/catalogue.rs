@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::{Table, Value};
 
+use super::answer::Wire;
 use crate::core::prompt::Effort;
 
 /// What Vector brings along.
@@ -19,24 +20,6 @@ pub const UNKNOWN_WINDOW: u32 = 32_768;
 
 /// The longest answer of a model that nobody has described, in tokens.
 pub const UNKNOWN_OUTPUT: u32 = 4_096;
-
-/// How a provider is spoken to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Wire {
-    /// Anthropic's Messages.
-    AnthropicMessages,
-    /// OpenAI's Chat Completions.
-    OpenaiChat,
-    /// OpenAI's Responses.
-    OpenaiResponses,
-    /// Gemini's `streamGenerateContent`.
-    Gemini,
-    /// Bedrock's `ConverseStream`.
-    BedrockConverse,
-    /// Ollama's `/api/chat`.
-    OllamaChat,
-}
 
 /// What is said otherwise by some who speak OpenAI's Chat Completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]

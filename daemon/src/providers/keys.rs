@@ -7,7 +7,8 @@
 
 use std::fmt;
 
-use super::catalogue::{Service, Wire};
+use super::answer::Wire;
+use super::catalogue::Service;
 use super::config::Env;
 
 /// A key. It has no way out but [`Secret::expose`].
@@ -136,7 +137,7 @@ impl<'a> Keys<'a> {
                 return Ok((Credential::Key(key), Found::Variable(name.clone())));
             }
         }
-        if service.wire == Wire::BedrockConverse
+        if service.wire == Wire::Bedrock
             && let Some(found) = self.aws(service)?
         {
             return Ok(found);

@@ -4,14 +4,21 @@
 //! is in the prompt. It must not know tools, scenes, targets or the ledger; whether what it asks for
 //! is allowed is decided elsewhere.
 
+pub mod answer;
 mod anthropic;
 mod bedrock;
 pub mod catalogue;
 pub mod choose;
 pub mod config;
+pub mod decode;
+mod draft;
+mod event_stream;
+pub mod failure;
 mod gemini;
+mod hint;
 pub mod http;
 pub mod keys;
+mod lines;
 pub mod offline;
 mod ollama;
 mod openai_chat;
@@ -23,6 +30,9 @@ pub mod retry;
 mod schema;
 mod sides;
 mod sigv4;
+mod sse;
+#[cfg(test)]
+mod tests;
 
 use crate::core::prompt::{Message, Prompt};
 

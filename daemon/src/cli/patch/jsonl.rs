@@ -1,12 +1,12 @@
 //! `vector patch --jsonl`: one case a line on stdin, one answer a line on stdout, in order.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
 
 use scene_schemas::text::TextEdit;
 use serde::{Deserialize, Serialize};
 
+use super::super::terminal::one_line;
 use super::edits::Searched;
 use crate::core::edit::{self, Conflict, Merged};
 use crate::core::luau;
@@ -103,13 +103,6 @@ pub(super) fn run(holds_luau: bool) -> anyhow::Result<()> {
         out.flush()?;
     }
     Ok(())
-}
-
-/// JSON in which some readers would see a line end has it escaped.
-fn one_line(json: &str) -> Cow<'_, str> {
-    let ends = [('\u{85}', "\\u0085"), ('\u{2028}', "\\u2028"), ('\u{2029}', "\\u2029")];
-    let present = ends.into_iter().filter(|(end, _)| json.contains(*end));
-    present.fold(Cow::Borrowed(json), |json, (end, escaped)| Cow::Owned(json.replace(end, escaped)))
 }
 
 /// Refuses what would no longer compile.

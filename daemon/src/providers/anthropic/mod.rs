@@ -1,3 +1,4 @@
 //! Anthropic's Messages.
 
+pub(super) mod answer;
 pub(super) mod request;

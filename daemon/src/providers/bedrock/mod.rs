@@ -1,3 +1,4 @@
-//! AWS Bedrock's Converse.
+//! Converse of AWS Bedrock.
 
+pub(super) mod answer;
 pub(super) mod request;

@@ -1,3 +1,4 @@
 //! Google's Gemini.
 
+pub(super) mod answer;
 pub(super) mod request;

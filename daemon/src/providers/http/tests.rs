@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
 use super::*;
-use crate::providers::catalogue::Wire;
+use crate::providers::answer::Wire;
 use crate::providers::keys::{Credential, Secret};
 
 const KEY: &str = "sk-never-shown";
@@ -125,7 +125,7 @@ impl Ran {
 fn run(url: &str, waits: &Waits, cancel: &Cancel, fed: Option<mpsc::Sender<()>>) -> Ran {
     let request = Request {
         url: format!("{url}/v1/messages"),
-        wire: Wire::AnthropicMessages,
+        wire: Wire::Anthropic,
         credential: Credential::Key(Secret::new(KEY)),
         body: b"{\"a\":1}".to_vec(),
     };

@@ -1,3 +1,4 @@
 //! Ollama's own chat.
 
+pub(super) mod answer;
 pub(super) mod request;

@@ -1,3 +1,4 @@
-//! OpenAI's Chat Completions, which many others speak.
+//! OpenAI's Chat Completions, which many other providers and local servers speak too.
 
+pub(super) mod answer;
 pub(super) mod request;

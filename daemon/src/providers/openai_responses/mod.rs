@@ -1,3 +1,4 @@
 //! OpenAI's Responses.
 
+pub(super) mod answer;
 pub(super) mod request;

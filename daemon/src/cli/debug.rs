@@ -1,0 +1,268 @@
+//! `vector debug`: looks into Vector itself, without a place and without a model.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use base64::Engine as _;
+use clap::{Args, Subcommand};
+use serde::Deserialize;
+use serde_json::{Map, Value as Json, json};
+
+use super::Exit;
+use super::terminal::one_line;
+use crate::providers::answer::{Answer, Called, Outcome, Usage, Wire};
+use crate::providers::decode::Decoder;
+use crate::providers::failure::Head;
+
+/// Look into Vector itself.
+#[derive(Debug, Args)]
+pub(super) struct Debug {
+    #[command(subcommand)]
+    command: DebugCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum DebugCommand {
+    /// Decode recorded responses of model providers
+    Wire(WireArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A line is an object: id, wire (anthropic_messages, openai_chat, openai_responses, gemini,
+bedrock_converse, ollama_chat), status, headers, content_type, body_encoding (utf8, base64), body,
+and chunk_offsets, the bytes at which it came in pieces. docs/wire.md says what comes out.
+
+Examples:
+  vector debug wire --jsonl < recorded.jsonl
+  vector debug wire --jsonl recorded.jsonl")]
+struct WireArgs {
+    /// A file with one response a line [default: stdin]
+    file: Option<PathBuf>,
+    /// One response a line in, one answer a line out, in order
+    #[arg(long, required = true)]
+    jsonl: bool,
+}
+
+/// A recorded response. Members that it does not know are passed over.
+#[derive(Debug, Deserialize)]
+struct Recorded {
+    #[serde(default)]
+    id: Json,
+    wire: String,
+    status: Option<u16>,
+    headers: Option<Map<String, Json>>,
+    content_type: Option<String>,
+    body_encoding: Option<String>,
+    #[serde(default)]
+    body: String,
+    chunk_offsets: Option<Vec<usize>>,
+}
+
+pub(super) fn run(args: &Debug) -> anyhow::Result<Exit> {
+    let DebugCommand::Wire(args) = &args.command;
+    match args.file.as_deref().filter(|file| *file != Path::new("-")) {
+        Some(file) => {
+            let opened = fs::File::open(file);
+            let opened = opened.with_context(|| format!("{} cannot be read", file.display()))?;
+            lines(BufReader::new(opened))?;
+        }
+        None => lines(io::stdin().lock())?,
+    }
+    Ok(Exit::Done)
+}
+
+fn lines(input: impl BufRead) -> anyhow::Result<()> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    for line in input.lines() {
+        let line = line.context("the responses cannot be read as text")?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        writeln!(out, "{}", one_line(&decoded(&line).to_string()))?;
+        // Whoever sends one response and waits for its answer gets it.
+        out.flush()?;
+    }
+    Ok(())
+}
+
+/// The answer to a line.
+fn decoded(line: &str) -> Json {
+    let refused = |id: Json, why: String| {
+        let outcome = Outcome::Error.name();
+        json!({ "id": id, "outcome": outcome, "message": why, "tool_calls": [], "retryable": false })
+    };
+    match serde_json::from_str::<Recorded>(line) {
+        Ok(recorded) => {
+            let id = recorded.id.clone();
+            match decode(&recorded) {
+                Ok((wire, answer)) => shown(id, wire, &answer),
+                Err(error) => refused(id, error.to_string()),
+            }
+        }
+        Err(error) => refused(Json::Null, format!("The line is no recorded response: {error}.")),
+    }
+}
+
+fn decode(recorded: &Recorded) -> anyhow::Result<(Wire, Answer)> {
+    let wire: Wire = recorded.wire.parse()?;
+    let body = match recorded.body_encoding.as_deref() {
+        Some("base64") => base64::engine::general_purpose::STANDARD
+            .decode(recorded.body.trim())
+            .context("the body is no base64")?,
+        None | Some("utf8" | "utf-8") => recorded.body.as_bytes().to_vec(),
+        Some(other) => bail!("body_encoding is utf8 or base64, not {other}"),
+    };
+    let mut decoder = Decoder::new(wire, head(recorded));
+    let mut parts = Vec::new();
+    let mut offsets = recorded.chunk_offsets.clone().unwrap_or_default();
+    offsets.retain(|offset| *offset < body.len());
+    offsets.push(body.len());
+    offsets.sort_unstable();
+    let mut from = 0;
+    for to in offsets {
+        parts.extend(decoder.feed(&body[from..to]));
+        from = to;
+    }
+    parts.extend(decoder.finish());
+    Ok((wire, Answer::of(parts)))
+}
+
+fn head(recorded: &Recorded) -> Head {
+    let mut headers = Vec::new();
+    if let Some(content_type) = &recorded.content_type {
+        headers.push(("content-type".to_owned(), content_type.clone()));
+    }
+    for (name, value) in recorded.headers.iter().flatten() {
+        let values = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+        for value in values {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            headers.push((name.clone(), value));
+        }
+    }
+    // Without a clock: the same line gives the same answer on every day.
+    Head { status: recorded.status.unwrap_or(200), headers, now: None }
+}
+
+fn shown(id: Json, wire: Wire, answer: &Answer) -> Json {
+    let end = &answer.end;
+    let failure = end.failure.clone().unwrap_or_default();
+    let mut shown = json!({
+        "id": id,
+        "outcome": end.outcome.name(),
+        "text": answer.text,
+        "tool_calls": answer.calls.iter().map(call).collect::<Vec<_>>(),
+        "stop": end.stop,
+        "usage": answer.usage.map(|usage| tokens(wire, usage)),
+        "error_type": failure.kind.map(|kind| match kind.parse::<u16>() {
+            Ok(code) => json!(code),
+            Err(_) => json!(kind),
+        }),
+        "retryable": failure.retryable,
+        "retry_after_ms": failure.retry_after.map(|it| it.as_millis() as u64),
+        "context_overflow": failure.context_overflow,
+    });
+    let besides = [
+        ("message", (!failure.message.is_empty()).then(|| json!(failure.message))),
+        ("refusal", end.refusal.as_ref().map(|it| json!(it))),
+        ("reasoning", (!answer.reasoning.is_empty()).then(|| json!(answer.reasoning))),
+        ("usage_details", answer.usage.and_then(details)),
+    ];
+    for (name, value) in besides {
+        if let Some(value) = value {
+            shown[name] = value;
+        }
+    }
+    shown
+}
+
+fn call(call: &Called) -> Json {
+    let mut shown = json!({ "id": call.id, "name": call.name });
+    match &call.args {
+        Ok(args) => shown["args"] = args.clone(),
+        Err(malformed) => shown["args_invalid"] = json!(malformed.text),
+    }
+    if call.is_signed {
+        shown["thought_signature"] = json!(true);
+    }
+    shown
+}
+
+/// The tokens as the wire counts them; Anthropic counts what a cache held beside the input.
+fn tokens(wire: Wire, usage: Usage) -> Json {
+    let mut tokens = json!({ "input": usage.input, "output": usage.output });
+    if wire == Wire::Anthropic {
+        tokens["cache_read"] = json!(usage.cache_read);
+        tokens["cache_write"] = json!(usage.cache_write);
+    }
+    tokens
+}
+
+/// What else is known of the tokens.
+fn details(usage: Usage) -> Option<Json> {
+    let counts = [
+        ("cache_read", usage.cache_read),
+        ("cache_write", usage.cache_write),
+        ("reasoning", usage.reasoning),
+    ];
+    let known = counts.into_iter().filter(|(_, count)| *count > 0);
+    let known: Map<_, _> = known.map(|(name, count)| (name.to_owned(), json!(count))).collect();
+    (!known.is_empty()).then_some(Json::Object(known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BODY: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"grüße\"},\
+                        \"finish_reason\":\"stop\"}]}\n\n";
+
+    fn line(more: Json) -> Json {
+        let mut line = json!({"id": 7, "wire": "openai_chat", "status": 200,
+            "content_type": "text/event-stream", "body": BODY, "somebody_else": true});
+        for (name, value) in more.as_object().unwrap() {
+            line[name] = value.clone();
+        }
+        decoded(&line.to_string())
+    }
+
+    #[test]
+    fn a_response_is_decoded_in_whatever_pieces() {
+        let whole = line(json!({}));
+        assert_eq!((&whole["id"], &whole["outcome"]), (&json!(7), &json!("ok")));
+        assert_eq!((&whole["text"], &whole["stop"]), (&json!("grüße"), &json!("stop")));
+        let all: Vec<_> = (0..=BODY.len() + 9).collect();
+        for offsets in [json!([3, 47, 47, 2]), json!([]), json!(null), json!(all)] {
+            assert_eq!(line(json!({ "chunk_offsets": offsets })), whole);
+        }
+        let encoded = base64::engine::general_purpose::STANDARD.encode(BODY);
+        assert_eq!(line(json!({"body_encoding": "base64", "body": encoded})), whole);
+        assert_eq!(line(json!({"status": null, "headers": {"x": 1}})), whole);
+    }
+
+    #[test]
+    fn errors_are_shown_with_what_to_do() {
+        let body = "{\"error\":{\"code\":429,\"message\":\"slow\"}}";
+        let answer = line(json!({"status": 429, "content_type": null, "body": body,
+            "headers": {"Retry-After": ["3"]}}));
+        assert_eq!(answer["outcome"], "http_error");
+        assert_eq!((&answer["error_type"], &answer["message"]), (&json!(429), &json!("slow")));
+        assert_eq!((&answer["retryable"], &answer["retry_after_ms"]), (&json!(true), &json!(3000)));
+    }
+
+    #[test]
+    fn a_line_that_is_none_is_answered_too() {
+        for (more, why) in [
+            (json!({"wire": "telex"}), "there is no wire \"telex\""),
+            (json!({"body_encoding": "base64", "body": "?"}), "the body is no base64"),
+            (json!({"body_encoding": "rot13"}), "body_encoding is utf8 or base64, not rot13"),
+        ] {
+            let answer = line(more);
+            assert_eq!((&answer["id"], &answer["outcome"]), (&json!(7), &json!("error")));
+            assert!(answer["message"].as_str().unwrap().starts_with(why), "{answer}");
+        }
+        assert_eq!(decoded("{")["outcome"], "error");
+    }
+}

@@ -1,0 +1,276 @@
+//! What a model answers, in no wire's words: the contract between the wires and the loop.
+//!
+//! An answer comes as parts while it is read, and ends with how it ended. Calls are the last parts
+//! before the end: until the terminal event was read nobody is given one, so a stream that breaks
+//! off runs nothing. What may run of a whole answer says `Answer::runnable`.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+/// A wire: how requests and answers are spelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wire {
+    /// Anthropic's Messages.
+    #[serde(rename = "anthropic_messages")]
+    Anthropic,
+    /// OpenAI's Chat Completions, which many others speak too.
+    OpenaiChat,
+    /// OpenAI's Responses.
+    OpenaiResponses,
+    /// Google's Gemini.
+    Gemini,
+    /// Converse of AWS Bedrock.
+    #[serde(rename = "bedrock_converse")]
+    Bedrock,
+    /// Ollama's own chat.
+    #[serde(rename = "ollama_chat")]
+    Ollama,
+}
+
+impl Wire {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Anthropic,
+        Self::OpenaiChat,
+        Self::OpenaiResponses,
+        Self::Gemini,
+        Self::Bedrock,
+        Self::Ollama,
+    ];
+
+    /// Its name, as recorded responses have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic_messages",
+            Self::OpenaiChat => "openai_chat",
+            Self::OpenaiResponses => "openai_responses",
+            Self::Gemini => "gemini",
+            Self::Bedrock => "bedrock_converse",
+            Self::Ollama => "ollama_chat",
+        }
+    }
+}
+
+impl fmt::Display for Wire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Wire {
+    type Err = UnknownWire;
+
+    fn from_str(name: &str) -> Result<Self, UnknownWire> {
+        Self::ALL
+            .into_iter()
+            .find(|wire| wire.name() == name)
+            .ok_or_else(|| UnknownWire(name.to_owned()))
+    }
+}
+
+/// A wire that there is not.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no wire {0:?}: it is one of {list}", list = Wire::ALL.map(Wire::name).join(", "))]
+pub struct UnknownWire(pub String);
+
+/// A part of an answer, in the order in which it is told.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Part {
+    /// More of the text.
+    Text(String),
+    /// More of the reasoning, for a person to see.
+    Reasoning(String),
+    /// A call. All come after the terminal event was read, just before `End`; those of a truncated
+    /// answer are told too, and may not run.
+    Call(Called),
+    /// What it cost; once, just before the calls.
+    Usage(Usage),
+    /// How it ended. Always the last part, and always there.
+    End(End),
+}
+
+/// A call that the model made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Called {
+    /// Its id as the wire gave it. Not all do, and some give two calls the same.
+    pub id: Option<String>,
+    /// The tool; empty where the wire left it out.
+    pub name: String,
+    /// Its arguments. No arguments at all are an empty object, broken ones never are.
+    pub args: Result<Json, Malformed>,
+    /// Whether it carries a signature that has to be replayed.
+    pub is_signed: bool,
+}
+
+/// Arguments that are no JSON.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the arguments are not JSON: {why}")]
+pub struct Malformed {
+    /// What the model wrote.
+    pub text: String,
+    /// What is wrong with it, and where.
+    pub why: String,
+}
+
+/// What an answer cost, in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// The input, as the wire counts it: without or with what a cache held.
+    pub input: u64,
+    /// The output, as the wire counts it: without or with the reasoning.
+    pub output: u64,
+    /// The whole prompt, with all that a cache held or took.
+    pub prompt: u64,
+    /// All that was generated, with the reasoning.
+    pub generated: u64,
+    /// Of the prompt: what was read from a cache.
+    pub cache_read: u64,
+    /// Of the prompt: what was written to a cache.
+    pub cache_write: u64,
+    /// Of what was generated: the reasoning.
+    pub reasoning: u64,
+}
+
+/// How an answer ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// It is whole.
+    Ok,
+    /// It broke off before its terminal event.
+    Incomplete,
+    /// The token limit cut a call. Asking the same again would give the same.
+    Truncated,
+    /// The provider's safety or the model refused, by the way in which the answer ended.
+    Refused,
+    /// It is whole and there is no message in it.
+    Empty,
+    /// The model made something that its own provider could not read.
+    ModelError,
+    /// The provider reported an error after it had begun to answer.
+    ErrorInBody,
+    /// The provider refused the request, or could not serve it.
+    HttpError,
+    /// What came cannot be read as this wire.
+    Error,
+}
+
+impl Outcome {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Incomplete => "incomplete",
+            Self::Truncated => "truncated",
+            Self::Refused => "refused",
+            Self::Empty => "empty",
+            Self::ModelError => "model_error",
+            Self::ErrorInBody => "error_in_body",
+            Self::HttpError => "http_error",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// What went wrong, and what can be done about it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Failure {
+    /// The HTTP status, where it is an error.
+    pub status: Option<u16>,
+    /// The provider's own word for the kind of error: `overloaded_error`.
+    pub kind: Option<String>,
+    /// A sentence, the provider's own where there is one.
+    pub message: String,
+    /// Whether the same request may well succeed later.
+    pub retryable: bool,
+    /// How long the provider asks to wait.
+    pub retry_after: Option<Duration>,
+    /// Whether the request has to become shorter.
+    pub context_overflow: bool,
+    /// Whether what was paid for, or is given freely, is used up.
+    pub quota_exhausted: bool,
+}
+
+/// The end of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct End {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The reason in the wire's own word: `end_turn`, `tool_calls`, `STOP`.
+    pub stop: Option<String>,
+    /// Whether the token limit ended it.
+    pub is_limited: bool,
+    /// What the model says instead of doing it, where the wire tells that apart from text.
+    pub refusal: Option<String>,
+    /// What went wrong; none for `Outcome::Ok`.
+    pub failure: Option<Failure>,
+    /// What has to go back as it came with the next request, if anything does: for wires with
+    /// blocks, parts or items a list of all of them in their order, calls included; for Chat
+    /// Completions an object with the members that the assistant's message has to have. Opaque to
+    /// everybody but its own wire.
+    pub replay: Option<Json>,
+}
+
+/// A whole answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// The text.
+    pub text: String,
+    /// The reasoning.
+    pub reasoning: String,
+    /// The calls.
+    pub calls: Vec<Called>,
+    /// What it cost, where that was said.
+    pub usage: Option<Usage>,
+    /// How it ended.
+    pub end: End,
+}
+
+impl Answer {
+    /// Puts the parts together. Parts without an end are an answer that broke off.
+    pub fn of(parts: impl IntoIterator<Item = Part>) -> Self {
+        let mut answer = Self {
+            text: String::new(),
+            reasoning: String::new(),
+            calls: Vec::new(),
+            usage: None,
+            end: End {
+                outcome: Outcome::Incomplete,
+                stop: None,
+                is_limited: false,
+                refusal: None,
+                failure: None,
+                replay: None,
+            },
+        };
+        for part in parts {
+            match part {
+                Part::Text(text) => answer.text.push_str(&text),
+                Part::Reasoning(text) => answer.reasoning.push_str(&text),
+                Part::Call(call) => answer.calls.push(call),
+                Part::Usage(usage) => answer.usage = Some(usage),
+                Part::End(end) => answer.end = end,
+            }
+        }
+        answer
+    }
+
+    /// The calls that may run: those of an answer that is whole.
+    pub fn runnable(&self) -> &[Called] {
+        if self.end.outcome == Outcome::Ok { &self.calls } else { &[] }
+    }
+
+    /// Whether the model or its provider declined.
+    pub fn is_declined(&self) -> bool {
+        self.end.outcome == Outcome::Refused || self.end.refusal.is_some()
+    }
+
+    /// Whether it is whole and says nothing.
+    pub fn is_silent(&self) -> bool {
+        self.text.trim().is_empty() && self.calls.is_empty() && self.end.refusal.is_none()
+    }
+}

@@ -1,0 +1,266 @@
+//! A reader of AWS's binary event stream.
+//!
+//! A message: the length of all, the length of the headers and their checksum (4 bytes each, big
+//! endian), headers, payload, and the checksum of all before it. Both checksums are CRC-32 as in
+//! gzip, and both are verified before anything is given out. Source:
+//! <https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html>.
+
+/// The prelude: two lengths and their checksum.
+const PRELUDE: usize = 12;
+const CHECKSUM: usize = 4;
+/// AWS itself allows 24 MB.
+const LONGEST: usize = 24 << 20;
+
+/// A message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Message {
+    headers: Vec<(String, String)>,
+    /// The payload.
+    pub(super) payload: Vec<u8>,
+}
+
+impl Message {
+    /// The value of a header that is a string.
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// Why the bytes are no event stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Broken {
+    /// A checksum does not fit.
+    #[error("a checksum of the event stream does not fit: it was damaged on its way")]
+    Checksum,
+    /// The lengths make no sense.
+    #[error("a message of the event stream has lengths that cannot be")]
+    Length,
+    /// The headers make no sense.
+    #[error("a message of the event stream has headers that cannot be read")]
+    Headers,
+}
+
+/// Reads messages from bytes that are split anywhere. After an error it gives nothing more.
+#[derive(Debug, Default)]
+pub(super) struct EventStream {
+    bytes: Vec<u8>,
+    broken: Option<Broken>,
+}
+
+impl EventStream {
+    /// The messages that end within these bytes, and what is wrong with what comes after them.
+    pub(super) fn feed(&mut self, bytes: &[u8]) -> (Vec<Message>, Option<Broken>) {
+        let mut messages = Vec::new();
+        if self.broken.is_some() {
+            return (messages, self.broken);
+        }
+        self.bytes.extend_from_slice(bytes);
+        let mut at = 0;
+        loop {
+            match message(&self.bytes[at..]) {
+                Ok(Some((message, length))) => {
+                    messages.push(message);
+                    at += length;
+                }
+                Ok(None) => break,
+                Err(broken) => {
+                    self.broken = Some(broken);
+                    break;
+                }
+            }
+        }
+        self.bytes.drain(..at);
+        (messages, self.broken)
+    }
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+/// The first message and its length; none while it is not all there.
+fn message(bytes: &[u8]) -> Result<Option<(Message, usize)>, Broken> {
+    let (Some(all), Some(headers), Some(sum)) =
+        (number(bytes, 0), number(bytes, 4), number(bytes, 8))
+    else {
+        return Ok(None);
+    };
+    if crc32(&bytes[..8]) != sum {
+        return Err(Broken::Checksum);
+    }
+    let (all, headers) = (all as usize, headers as usize);
+    let around = PRELUDE + CHECKSUM;
+    if !(around..=LONGEST).contains(&all) || headers > all - around {
+        return Err(Broken::Length);
+    }
+    let Some(message) = bytes.get(..all) else {
+        return Ok(None);
+    };
+    let (checked, sum) = message.split_at(all - CHECKSUM);
+    if number(sum, 0) != Some(crc32(checked)) {
+        return Err(Broken::Checksum);
+    }
+    let (headers, payload) = checked[PRELUDE..].split_at(headers);
+    let headers = strings(headers).ok_or(Broken::Headers)?;
+    Ok(Some((Message { headers, payload: payload.to_vec() }, all)))
+}
+
+/// The headers that are strings.
+fn strings(mut bytes: &[u8]) -> Option<Vec<(String, String)>> {
+    let mut found = Vec::new();
+    while !bytes.is_empty() {
+        let name = take(&mut bytes, 1)?[0];
+        let name = take(&mut bytes, usize::from(name))?;
+        let kind = take(&mut bytes, 1)?[0];
+        let length = match kind {
+            // True, false.
+            0 | 1 => 0,
+            // A byte, a short, an integer, a long, a moment, a UUID.
+            2 => 1,
+            3 => 2,
+            4 => 4,
+            5 | 8 => 8,
+            9 => 16,
+            // Bytes, a string.
+            6 | 7 => {
+                let length = take(&mut bytes, 2)?;
+                usize::from(u16::from_be_bytes(length.try_into().ok()?))
+            }
+            _ => return None,
+        };
+        let value = take(&mut bytes, length)?;
+        if kind == 7 {
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            found.push((text(name), text(value)));
+        }
+    }
+    Some(found)
+}
+
+fn take<'a>(bytes: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
+    let (taken, rest) = bytes.split_at_checked(length)?;
+    *bytes = rest;
+    Some(taken)
+}
+
+const TABLE: [u32; 256] = {
+    let mut table = [0; 256];
+    let mut at = 0;
+    while at < 256 {
+        let mut value = at as u32;
+        let mut bit = 0;
+        while bit < 8 {
+            value = if value & 1 == 1 { 0xedb8_8320 ^ (value >> 1) } else { value >> 1 };
+            bit += 1;
+        }
+        table[at] = value;
+        at += 1;
+    }
+    table
+};
+
+/// CRC-32 as in gzip.
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0, |sum, byte| TABLE[(sum as u8 ^ byte) as usize] ^ (sum >> 8))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A message with these string headers.
+    pub(in super::super) fn written(headers: &[(&str, &str)], payload: &[u8]) -> Vec<u8> {
+        let mut all_headers = Vec::new();
+        for (name, value) in headers {
+            all_headers.push(name.len() as u8);
+            all_headers.extend_from_slice(name.as_bytes());
+            all_headers.push(7);
+            all_headers.extend_from_slice(&(value.len() as u16).to_be_bytes());
+            all_headers.extend_from_slice(value.as_bytes());
+        }
+        framed(&all_headers, payload)
+    }
+
+    fn framed(headers: &[u8], payload: &[u8]) -> Vec<u8> {
+        let all = PRELUDE + headers.len() + payload.len() + CHECKSUM;
+        let mut bytes = (all as u32).to_be_bytes().to_vec();
+        bytes.extend_from_slice(&(headers.len() as u32).to_be_bytes());
+        bytes.extend_from_slice(&crc32(&bytes).to_be_bytes());
+        bytes.extend_from_slice(headers);
+        bytes.extend_from_slice(payload);
+        bytes.extend_from_slice(&crc32(&bytes).to_be_bytes());
+        bytes
+    }
+
+    #[test]
+    fn the_checksum_is_the_known_one() {
+        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
+        assert_eq!(crc32(b""), 0);
+    }
+
+    #[test]
+    fn messages_are_read_however_they_are_split() {
+        let mut bytes = written(&[(":event-type", "a"), (":message-type", "event")], b"{}");
+        bytes.extend(written(&[], b""));
+        bytes.extend(written(&[(":event-type", "b")], "ü".as_bytes()));
+        for size in 1..=bytes.len() {
+            let mut reader = EventStream::default();
+            let mut found = Vec::new();
+            for chunk in bytes.chunks(size) {
+                let (messages, broken) = reader.feed(chunk);
+                assert_eq!(broken, None);
+                found.extend(messages);
+            }
+            let types: Vec<_> = found.iter().map(|it| it.header(":event-type")).collect();
+            assert_eq!(types, [Some("a"), None, Some("b")]);
+            assert_eq!(found[2].payload, "ü".as_bytes());
+        }
+    }
+
+    #[test]
+    fn each_byte_that_is_changed_is_noticed() {
+        let whole = written(&[(":event-type", "a")], b"{\"x\":1}");
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x10;
+            let (messages, broken) = EventStream::default().feed(&bytes);
+            assert_eq!(messages, [], "{at}");
+            assert!(broken.is_some(), "{at}");
+        }
+    }
+
+    #[test]
+    fn what_came_before_the_damage_is_still_given_and_nothing_after_it() {
+        let good = written(&[(":event-type", "a")], b"{}");
+        let mut bytes = good.clone();
+        bytes.extend(&good);
+        let last = bytes.len() - 1;
+        bytes[last] ^= 1;
+        let mut reader = EventStream::default();
+        let (messages, broken) = reader.feed(&bytes);
+        assert_eq!((messages.len(), broken), (1, Some(Broken::Checksum)));
+        assert_eq!(reader.feed(&good), (vec![], Some(Broken::Checksum)));
+    }
+
+    #[test]
+    fn headers_of_all_types_are_passed_over() {
+        let mut headers = Vec::new();
+        for (kind, length) in [(0, 0), (1, 0), (2, 1), (3, 2), (4, 4), (5, 8), (8, 8), (9, 16)] {
+            headers.extend([1, b'x', kind]);
+            headers.extend(vec![0; length]);
+        }
+        headers.extend([1, b'y', 6, 0, 2, 1, 1, 1, b'z', 7, 0, 1, b'!']);
+        let (messages, broken) = EventStream::default().feed(&framed(&headers, b""));
+        assert_eq!(broken, None);
+        assert_eq!(messages[0].headers, [("z".to_owned(), "!".to_owned())]);
+    }
+
+    #[test]
+    fn lengths_and_headers_that_cannot_be_are_refused() {
+        let mut long = [0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0].to_vec();
+        long.extend_from_slice(&crc32(&long).to_be_bytes());
+        assert_eq!(EventStream::default().feed(&long).1, Some(Broken::Length));
+        let headers = [200, b'x'];
+        assert_eq!(EventStream::default().feed(&framed(&headers, b"")).1, Some(Broken::Headers));
+    }
+}

@@ -1,0 +1,544 @@
+//! Errors as providers tell them: before an answer with an HTTP status, in its place, or within it.
+//!
+//! The words that they use are many, and are gathered here. What is not recognised is taken for what
+//! its status says. Nothing is retried here.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::Value as Json;
+
+use super::answer::Failure;
+use super::draft::{list, text};
+use super::hint;
+
+/// What is known of a response before its body.
+#[derive(Debug, Clone, Default)]
+pub struct Head {
+    /// The HTTP status.
+    pub status: u16,
+    /// The headers, each with its value; names in any case.
+    pub headers: Vec<(String, String)>,
+    /// When it came, in milliseconds since 1970: for hints that are dates, where the response does
+    /// not say itself when it was sent.
+    pub now: Option<u64>,
+}
+
+impl Head {
+    /// The value of a header; empty where it is absent.
+    pub fn header(&self, name: &str) -> &str {
+        let found = self.headers.iter().find(|(it, _)| it.eq_ignore_ascii_case(name));
+        found.map_or("", |(_, value)| value.trim())
+    }
+
+    /// The content type; empty where it is absent.
+    pub fn content_type(&self) -> &str {
+        self.header("content-type")
+    }
+}
+
+/// The error that stands in the place of an answer or of an event: the whole of it.
+pub(super) fn in_body<'a>(name: &str, data: &'a Json) -> Option<&'a Json> {
+    let error = match &data["error"] {
+        Json::Null => false,
+        Json::String(text) => !text.is_empty(),
+        Json::Object(members) => !members.is_empty(),
+        _ => true,
+    };
+    let is_error = error || name == "error" || data["type"] == "error" || data["object"] == "error";
+    is_error.then_some(data)
+}
+
+/// A response whose status is an error.
+pub(super) fn of_response(head: &Head, body: &[u8]) -> Failure {
+    let body: Json = serde_json::from_slice(body)
+        .unwrap_or_else(|_| Json::from(String::from_utf8_lossy(body).into_owned()));
+    told(&body, head, Some(head.status))
+}
+
+/// An error that came although the status was none.
+pub(super) fn of_object(body: &Json, head: &Head) -> Failure {
+    told(body, head, None)
+}
+
+/// What an error says of itself.
+#[derive(Debug, Default)]
+struct Said {
+    kind: Option<String>,
+    code: Option<String>,
+    message: String,
+    /// What an upstream provider said.
+    beneath: String,
+}
+
+fn told(body: &Json, head: &Head, status: Option<u16>) -> Failure {
+    let body = body.get(0).filter(|_| body.is_array()).unwrap_or(body);
+    let mut said = said(body);
+    if let Some(kind) = aws_kind(head, body) {
+        said.kind = Some(kind);
+    }
+    let words = format!("{}\n{}", said.message, said.beneath);
+    let by_code = said.code.as_deref().or(said.kind.as_deref()).and_then(status_of);
+    let status_told = status.or(by_code);
+    let retry_after = hint::after(head, body, &words, status_told);
+    let quota_exhausted =
+        status_told == Some(402) || is_quota(body, &said, &words, retry_after.is_some());
+    let context_overflow = is_overflow(status_told, &said, &words);
+    let retryable = match head.header("x-should-retry") {
+        _ if quota_exhausted || context_overflow => false,
+        "true" => true,
+        "false" => false,
+        _ => is_transient(status, by_code, &said, &words),
+    };
+    let message = if said.message.is_empty() {
+        status.map_or_else(
+            || "The provider reported an error and did not say which.".to_owned(),
+            |status| format!("HTTP status {status} without a reason."),
+        )
+    } else {
+        said.message
+    };
+    Failure {
+        status,
+        kind: said.kind,
+        message,
+        retryable,
+        retry_after,
+        context_overflow,
+        quota_exhausted,
+    }
+}
+
+fn word(value: &Json) -> Option<String> {
+    match value {
+        Json::String(text) => (!text.is_empty()).then(|| text.clone()),
+        Json::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+fn status_of(code: &str) -> Option<u16> {
+    code.parse().ok().filter(|code| (400..600).contains(code))
+}
+
+/// Finds the words in the envelopes that are in use.
+fn said(body: &Json) -> Said {
+    let first = |values: &[&Json]| values.iter().find_map(|value| word(value));
+    match (body, &body["error"]) {
+        (Json::String(text), _) => Said { message: short(text), ..Said::default() },
+        (_, Json::Object(_)) => {
+            let error = &body["error"];
+            let metadata = &error["metadata"];
+            let beneath = [&metadata["raw"], &metadata["reasons"], &error["details"]];
+            Said {
+                kind: first(&[&error["type"], &error["status"], &error["code"]]),
+                code: first(&[&error["code"], &error["status"]]),
+                message: first(&[&error["message"], &body["message"]]).unwrap_or_default(),
+                beneath: beneath.iter().filter_map(|it| word(it)).collect::<Vec<_>>().join("\n"),
+            }
+        }
+        (_, Json::String(text)) => Said {
+            kind: None,
+            code: first(&[&body["code"]]),
+            message: first(&[&body["message"]]).unwrap_or_else(|| text.clone()),
+            beneath: text.clone(),
+        },
+        _ => {
+            let kind = first(&[&body["type"], &body["code"]]).filter(|kind| kind != "error");
+            let detail = &body["detail"];
+            let message = first(&[
+                &body["message"],
+                &body["Message"],
+                detail,
+                &detail[0]["msg"],
+                &body["errors"][0]["message"],
+                &body["error_description"],
+            ]);
+            Said {
+                kind: kind.or_else(|| first(&[&body["code"]])),
+                code: first(&[&body["code"]]),
+                message: message.unwrap_or_default(),
+                beneath: String::new(),
+            }
+        }
+    }
+}
+
+/// The beginning of a body that is no JSON, on one line, without the markup of a page.
+fn short(text: &str) -> String {
+    let text = TAGS.as_ref().map_or(text.into(), |tags| tags.replace_all(text, " "));
+    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(300).collect()
+}
+
+/// AWS names the kind in a header or beside the message, with an address behind or in front of it.
+fn aws_kind(head: &Head, body: &Json) -> Option<String> {
+    let named = match head.header("x-amzn-errortype") {
+        "" => text(body, "__type"),
+        kind => kind,
+    };
+    let kind = named.split(':').next().unwrap_or_default();
+    let kind = kind.rsplit('#').next().unwrap_or_default();
+    (!kind.is_empty()).then(|| kind.to_owned())
+}
+
+type Pattern = LazyLock<Option<Regex>>;
+
+static TAGS: Pattern =
+    LazyLock::new(|| Regex::new(r"(?s)<(?:style|script).*?</(?:style|script)>|<[^>]*>").ok());
+
+/// How providers say that a request is too long for the model.
+static OVERFLOW: Pattern = LazyLock::new(|| {
+    let said = [
+        // Anthropic, also through Bedrock.
+        r"prompt is too long",
+        r"exceeds? context limit",
+        // OpenAI and those that copy it; vLLM; OpenRouter; Mistral.
+        r"(?:maximum|max) context length",
+        r"context[ _]?(?:window|length|size|limit)s? (?:has been |was )?exceeded",
+        r"exceed(?:s|ed|ing)? (?:the |this |its )?(?:model'?s )?(?:available |maximum |max )?context",
+        r"(?:longer|larger|greater|bigger) than (?:the )?(?:model'?s )?(?:maximum )?(?:context|model) (?:length|window|size)",
+        r"too large for model with",
+        r"reduce the length of (?:the|your) (?:messages|prompt|input)",
+        // Gemini.
+        r"input token count.{0,40}exceeds the maximum",
+        r"exceeds the maximum number of (?:input )?tokens",
+        // Bedrock.
+        r"input is too long",
+        r"too many input tokens",
+        r"input length .{0,60}exceed",
+        // xAI; Copilot.
+        r"maximum prompt length",
+        r"prompt token count .{0,40}exceeds",
+        // LM Studio; Ollama.
+        r"context the overflows|context overflow",
+        r"loaded with context length of only",
+        r"prompt too long",
+    ];
+    Regex::new(&format!("(?is){}", said.join("|"))).ok()
+});
+
+/// How they say that it is longer than what they take in a minute: waiting does not help.
+static TOO_LARGE: Pattern = LazyLock::new(|| {
+    let said = r"request too large for .{0,120}tokens per min|must be reduced in order to run";
+    Regex::new(&format!("(?is){said}")).ok()
+});
+
+/// How providers say that somebody has to pay, or to wait for another day.
+static QUOTA: Pattern = LazyLock::new(|| {
+    let said = [
+        r"insufficient (?:credit|balance|fund|quota)",
+        r"(?:credit|account) balance is too low",
+        r"(?:billing|spend(?:ing)?|monthly|usage) (?:hard )?(?:limit|cap)s?\b",
+        r"(?:out of|run out of|no remaining|requires more) credits",
+        r"quota (?:has been |is )?exhausted",
+    ];
+    Regex::new(&format!("(?is){}", said.join("|"))).ok()
+});
+
+/// Quotas that come back by themselves, and not soon.
+static DAILY: Pattern =
+    LazyLock::new(|| Regex::new(r"(?i)per[ _-]?(?:day|week|month)|\bdaily\b").ok());
+
+/// How errors without a kind say that they pass.
+static PASSING: Pattern = LazyLock::new(|| {
+    let said = [
+        "overload",
+        "timed? ?out",
+        "temporar",
+        "unavailable",
+        "try again",
+        "disconnect",
+        "connection",
+        "internal (?:server )?error",
+        "unexpected(?:ly)?",
+        "too many requests",
+        "rate limit",
+        "at capacity",
+        "busy",
+        "while running the model",
+    ];
+    Regex::new(&format!("(?i){}", said.join("|"))).ok()
+});
+
+fn says(pattern: &Pattern, words: &str) -> bool {
+    pattern.as_ref().is_some_and(|pattern| pattern.is_match(words))
+}
+
+/// A word without what differs from wire to wire: `throttlingException` and `THROTTLING`.
+fn plain(kind: &str) -> String {
+    let mut kind: String = kind.chars().filter(char::is_ascii_alphanumeric).collect();
+    kind.make_ascii_lowercase();
+    for end in ["exception", "error"] {
+        if let Some(short) = kind.strip_suffix(end).filter(|it| !it.is_empty()) {
+            kind.truncate(short.len());
+        }
+    }
+    kind
+}
+
+impl Said {
+    /// Whether its kind or its code is one of these.
+    fn is(&self, kinds: &[&str]) -> bool {
+        let given = [&self.kind, &self.code];
+        given.into_iter().flatten().any(|kind| kinds.contains(&plain(kind).as_str()))
+    }
+}
+
+fn is_overflow(status: Option<u16>, said: &Said, words: &str) -> bool {
+    const KINDS: [&str; 5] = [
+        "contextlengthexceeded",
+        "exceedcontextsize",
+        "contextwindowexceeded",
+        "modelcontextwindowexceeded",
+        "modelmaxprompttokensexceeded",
+    ];
+    match status {
+        _ if says(&TOO_LARGE, words) => true,
+        // The request as a whole is too large: it, too, has to become shorter.
+        Some(413) => true,
+        // Too many tokens in a minute are another matter.
+        Some(401 | 403 | 404 | 429) => false,
+        _ => said.is(&KINDS) || says(&OVERFLOW, words),
+    }
+}
+
+fn is_quota(body: &Json, said: &Said, words: &str, has_hint: bool) -> bool {
+    const KINDS: [&str; 9] = [
+        "insufficientquota",
+        "billing",
+        "billinghardlimitreached",
+        "quotaexceeded",
+        "servicequotaexceeded",
+        "insufficientbalance",
+        "insufficientcredits",
+        "usagelimitreached",
+        "creditsexhausted",
+    ];
+    if said.is(&KINDS) || says(&QUOTA, words) {
+        return true;
+    }
+    // Google says "current quota" of what comes back within the minute, too: its details tell.
+    let details = list(&body["error"], "details");
+    let violations = details.iter().flat_map(|detail| list(detail, "violations"));
+    let is_daily = violations.into_iter().any(|violation| {
+        says(&DAILY, text(violation, "quotaId")) || says(&DAILY, text(violation, "quotaMetric"))
+    });
+    is_daily || !has_hint && (words.contains("exceeded your current quota") || says(&DAILY, words))
+}
+
+fn is_transient(status: Option<u16>, by_code: Option<u16>, said: &Said, words: &str) -> bool {
+    const KINDS: [&str; 27] = [
+        "aborted",
+        "api",
+        "badgateway",
+        "deadlineexceeded",
+        "engineoverloaded",
+        "gatewaytimeout",
+        "internal",
+        "internalserver",
+        "model",
+        "modelnotready",
+        "modelstream",
+        "modeltimeout",
+        "overloaded",
+        "ratelimit",
+        "ratelimitexceeded",
+        "requesttimeout",
+        "resourceexhausted",
+        "server",
+        "serverisoverloaded",
+        "serviceunavailable",
+        "slowdown",
+        "throttling",
+        "timeout",
+        "tokens",
+        "toomanyrequests",
+        "unavailable",
+        "upstream",
+    ];
+    match status.or(by_code) {
+        Some(status) => {
+            matches!(status, 408 | 409 | 424 | 425 | 429 | 498)
+                || status >= 500 && !matches!(status, 501 | 505)
+        }
+        None if said.kind.is_some() => said.is(&KINDS),
+        None => said.is(&KINDS) || says(&PASSING, words),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn head(status: u16, headers: &[(&str, &str)]) -> Head {
+        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        Head { status, headers: headers.iter().map(own).collect(), now: None }
+    }
+
+    fn of(status: u16, body: Json) -> Failure {
+        let head = head(status, &[]);
+        if status == 200 {
+            of_object(&body, &head)
+        } else {
+            of_response(&head, body.to_string().as_bytes())
+        }
+    }
+
+    #[track_caller]
+    fn check(status: u16, body: Json, kind: Option<&str>, message: &str, retryable: bool) {
+        let failure = of(status, body);
+        let found = (failure.kind.as_deref(), failure.message.as_str(), failure.retryable);
+        assert_eq!(found, (kind, message, retryable));
+    }
+
+    #[test]
+    fn the_envelopes_of_all_are_read() {
+        let anthropic =
+            json!({"type": "error", "error": {"type": "rate_limit_error", "message": "m"}});
+        check(429, anthropic, Some("rate_limit_error"), "m", true);
+        let openai = json!({"error": {"message": "m", "type": "tokens", "code": "x"}});
+        check(429, openai, Some("tokens"), "m", true);
+        let google = json!([{"error": {"code": 503, "message": "m", "status": "UNAVAILABLE"}}]);
+        check(503, google, Some("UNAVAILABLE"), "m", true);
+        check(400, json!({"error": {"code": 400, "message": "m"}}), Some("400"), "m", false);
+        check(404, json!({"error": "m"}), None, "m", false);
+        check(400, json!({"code": "c", "error": "m"}), None, "m", false);
+        let vllm =
+            json!({"object": "error", "message": "m", "type": "BadRequestError", "code": 400});
+        check(400, vllm, Some("BadRequestError"), "m", false);
+        check(422, json!({"detail": [{"loc": ["body"], "msg": "m"}]}), None, "m", false);
+        check(500, json!({"detail": "m"}), None, "m", true);
+        check(404, json!({"message": "m"}), None, "m", false);
+        let typed =
+            json!({"__type": "com.amazon.coral.service#ValidationException", "Message": "m"});
+        check(400, typed, Some("ValidationException"), "m", false);
+    }
+
+    #[test]
+    fn errors_in_a_body_go_by_their_kind() {
+        let openai = |kind: &str| json!({"error": {"type": kind, "message": "m"}});
+        for kind in ["overloaded_error", "api_error", "server_error", "rate_limit_error"] {
+            check(200, openai(kind), Some(kind), "m", true);
+        }
+        for kind in ["invalid_request_error", "authentication_error", "permission_error"] {
+            check(200, openai(kind), Some(kind), "m", false);
+        }
+        let flat = json!({"type": "error", "code": "server_error", "message": "m"});
+        check(200, flat, Some("server_error"), "m", true);
+        check(200, json!({"error": {"code": 502, "message": "m"}}), Some("502"), "m", true);
+        check(200, json!({"error": {"code": 400, "message": "m"}}), Some("400"), "m", false);
+        check(
+            200,
+            json!({"error": "model runner has unexpectedly stopped"}),
+            None,
+            "model runner has unexpectedly stopped",
+            true,
+        );
+        check(200, json!({"error": "no such model"}), None, "no such model", false);
+    }
+
+    #[test]
+    fn what_is_no_json_is_told_shortly() {
+        let page = b"<html><head><style>p{}</style><title>502  Bad\nGateway</title></head></html>";
+        let failure = of_response(&head(502, &[]), page);
+        assert_eq!((failure.message.as_str(), failure.retryable), ("502 Bad Gateway", true));
+        let failure = of_response(&head(500, &[]), b"");
+        assert_eq!(failure.message, "HTTP status 500 without a reason.");
+    }
+
+    #[test]
+    fn a_server_may_say_itself_whether_to_retry() {
+        for (status, said, retryable) in [(500, "false", false), (400, "true", true)] {
+            let head = head(status, &[("X-Should-Retry", said)]);
+            assert_eq!(of_response(&head, b"{}").retryable, retryable);
+        }
+    }
+
+    #[test]
+    fn aws_names_the_kind_in_a_header() {
+        let header = ("x-amzn-ErrorType", "ThrottlingException:http://internal.amazon.com/coral/");
+        let failure = of_response(&head(429, &[header]), b"{\"message\":\"slow\"}");
+        assert_eq!(failure.kind.as_deref(), Some("ThrottlingException"));
+    }
+
+    #[test]
+    fn a_used_up_quota_is_not_retried() {
+        let message = |message: &str| json!({"error": {"message": message, "type": "x"}});
+        let code = json!({"error": {"message": "m", "code": "insufficient_quota"}});
+        for (status, body) in [
+            (429, code),
+            (402, message("pay")),
+            (429, message("You exceeded your current quota, please check your plan.")),
+            (429, message("Rate limit exceeded: free-models-per-day. Add 10 credits.")),
+            (429, message("Too many tokens per day, please wait.")),
+            (400, message("Your credit balance is too low to access the API.")),
+            (403, message("You have reached your specified API usage limits.")),
+        ] {
+            let failure = of(status, body.clone());
+            assert!(failure.quota_exhausted && !failure.retryable, "{body} {failure:?}");
+        }
+        let minute = of(429, message("Rate limit reached for tokens per min. Try again in 6s."));
+        assert!(!minute.quota_exhausted && minute.retryable);
+        let rolling = of(429, message("Limit reached for tokens per day: Try again in 7m12s."));
+        assert!(!rolling.quota_exhausted && rolling.retryable);
+    }
+
+    #[test]
+    fn googles_quotas_come_back_in_a_minute_or_on_another_day() {
+        let body = |quota: &str| {
+            json!({"error": {
+                "code": 429,
+                "message": "You exceeded your current quota, please check your plan and billing details.",
+                "status": "RESOURCE_EXHAUSTED",
+                "details": [
+                    {"@type": "type.googleapis.com/google.rpc.QuotaFailure",
+                     "violations": [{"quotaId": quota}]},
+                    {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "7s"},
+                ],
+            }})
+        };
+        let failure = of(429, body("GenerateRequestsPerMinutePerProjectPerModel-FreeTier"));
+        assert!(failure.retryable && !failure.quota_exhausted, "{failure:?}");
+        assert_eq!(failure.retry_after.unwrap().as_millis(), 7_000);
+        let failure = of(429, body("GenerateRequestsPerDayPerProjectPerModel-FreeTier"));
+        assert!(!failure.retryable && failure.quota_exhausted, "{failure:?}");
+    }
+
+    #[test]
+    fn a_prompt_that_is_too_long_is_recognised() {
+        for message in [
+            "prompt is too long: 210000 tokens > 200000 maximum",
+            "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000",
+            "This model's maximum context length is 128000 tokens. However, you requested 130000.",
+            "Your input exceeds the context window of this model. Please adjust your input.",
+            "The input token count (1048577) exceeds the maximum number of tokens allowed (1048576).",
+            "Input is too long for requested model.",
+            "Please reduce the length of the messages or completion.",
+            "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+            "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+            "Trying to keep the first 9000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens",
+            "The input (70000 tokens) is longer than the model's context length (65536 tokens).",
+            "the request exceeds the available context size, try increasing it",
+            "prompt token count of 70000 exceeds the limit of 64000",
+        ] {
+            let failure = of(400, json!({"error": {"message": message, "type": "e"}}));
+            assert!(failure.context_overflow && !failure.retryable, "{message}");
+        }
+        let code = of(400, json!({"error": {"message": "m", "code": "context_length_exceeded"}}));
+        assert!(code.context_overflow);
+        assert!(of(413, json!({})).context_overflow);
+        let minute = "Request too large for m on tokens per min (TPM): Limit 9, Requested 12. \
+                      The input or output tokens must be reduced in order to run successfully.";
+        let minute = of(429, json!({"error": {"message": minute, "type": "tokens"}}));
+        assert!(minute.context_overflow && !minute.retryable);
+        for message in ["Rate limit: too many tokens per minute", "max_tokens must be positive"] {
+            let failure = of(400, json!({"error": {"message": message, "type": "e"}}));
+            assert!(!failure.context_overflow, "{message}");
+        }
+        let beneath = json!({"error": {"message": "Provider returned error", "code": 400,
+            "metadata": {"raw": "{\"message\":\"prompt is too long: 9 tokens > 8 maximum\"}"}}});
+        assert!(of(400, beneath).context_overflow);
+    }
+}

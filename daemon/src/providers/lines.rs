@@ -1,0 +1,97 @@
+//! A reader of lines: JSON values one below the other, as Ollama streams them.
+
+/// The longest line in bytes. Longer ones are no answer of a model.
+pub(super) const LONGEST: usize = 32 << 20;
+
+/// A line that is too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a line of the answer is longer than {} MB", LONGEST >> 20)]
+pub(super) struct TooLong;
+
+/// Cuts bytes into lines that end in LF, CR or CRLF, however the bytes are split.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    line: Vec<u8>,
+    after_cr: bool,
+    is_begun: bool,
+}
+
+impl Lines {
+    /// The lines that end within these bytes, without their ends. Bytes that are no UTF-8 become
+    /// U+FFFD; a byte order mark in front of the first line is dropped.
+    pub(super) fn feed(&mut self, mut bytes: &[u8]) -> Result<Vec<String>, TooLong> {
+        let mut lines = Vec::new();
+        while let Some(at) = memchr::memchr2(b'\n', b'\r', bytes) {
+            let (before, end, after) = (&bytes[..at], bytes[at], &bytes[at + 1..]);
+            bytes = after;
+            let is_second_half = self.after_cr && at == 0 && end == b'\n';
+            self.after_cr = end == b'\r';
+            if is_second_half {
+                continue;
+            }
+            self.take(before)?;
+            lines.push(self.line());
+        }
+        if !bytes.is_empty() {
+            self.after_cr = false;
+            self.take(bytes)?;
+        }
+        Ok(lines)
+    }
+
+    /// What stands behind the last end, if anything does.
+    pub(super) fn finish(&mut self) -> Option<String> {
+        (!self.line.is_empty()).then(|| self.line())
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
+        if self.line.len() + bytes.len() > LONGEST {
+            return Err(TooLong);
+        }
+        self.line.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn line(&mut self) -> String {
+        let bytes = std::mem::take(&mut self.line);
+        let text = String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        if std::mem::replace(&mut self.is_begun, true) {
+            return text;
+        }
+        text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_end_in_three_ways_and_are_split_anywhere() {
+        let text = "\u{feff}first\nzwei ü\r\n\rvier \u{1f33e}\r\r\nlast";
+        let expected = ["first", "zwei ü", "", "vier \u{1f33e}", "", "last"];
+        for size in 1..text.len() {
+            let mut lines = Lines::default();
+            let mut found: Vec<_> =
+                text.as_bytes().chunks(size).flat_map(|bytes| lines.feed(bytes).unwrap()).collect();
+            found.extend(lines.finish());
+            assert_eq!(found, expected, "{size}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_do_not_stop_it() {
+        let mut lines = Lines::default();
+        assert_eq!(lines.feed(b"a\xff\xfeb\n").unwrap(), ["a\u{fffd}\u{fffd}b"]);
+        assert_eq!(lines.finish(), None);
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_refused_in_time() {
+        let mut lines = Lines::default();
+        let megabyte = vec![b'x'; 1 << 20];
+        let fed = (0..40).map(|_| lines.feed(&megabyte)).find(Result::is_err);
+        assert_eq!(fed, Some(Err(TooLong)));
+    }
+}

@@ -1,0 +1,124 @@
+//! A reader of server-sent events.
+//!
+//! As <https://html.spec.whatwg.org/multipage/server-sent-events.html> has it, but for two things:
+//! what stands after the last blank line is given out at the end, for some servers leave that line
+//! out; and a field `error` is an event of that name, for so llama.cpp told its errors. Reconnection
+//! is absent: an answer that broke off is asked for anew.
+
+use super::lines::{LONGEST, Lines, TooLong};
+
+/// An event.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Event {
+    /// Its name; empty where it has none.
+    pub(super) name: String,
+    /// Its data; several lines are joined with LF.
+    pub(super) data: String,
+}
+
+/// Reads events from bytes that are split anywhere.
+#[derive(Debug, Default)]
+pub(super) struct Sse {
+    lines: Lines,
+    event: Event,
+    has_data: bool,
+}
+
+impl Sse {
+    /// The events that end within these bytes.
+    pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<Vec<Event>, TooLong> {
+        let mut events = Vec::new();
+        for line in self.lines.feed(bytes)? {
+            if line.is_empty() {
+                events.extend(self.dispatch());
+            } else {
+                self.field(&line)?;
+            }
+        }
+        Ok(events)
+    }
+
+    /// The event that was begun and not ended, with half a line where the bytes broke off in one.
+    pub(super) fn finish(&mut self) -> Option<Event> {
+        if let Some(line) = self.lines.finish() {
+            self.field(&line).ok()?;
+        }
+        self.dispatch()
+    }
+
+    fn field(&mut self, line: &str) -> Result<(), TooLong> {
+        let (name, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match name {
+            "data" | "error" => {
+                if self.event.data.len() + value.len() > LONGEST {
+                    return Err(TooLong);
+                }
+                if self.has_data {
+                    self.event.data.push('\n');
+                }
+                self.has_data = true;
+                self.event.data.push_str(value);
+                if name == "error" {
+                    name.clone_into(&mut self.event.name);
+                }
+            }
+            "event" => value.clone_into(&mut self.event.name),
+            // Comments have no name; `id` and `retry` are for reconnecting.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn dispatch(&mut self) -> Option<Event> {
+        let event = std::mem::take(&mut self.event);
+        std::mem::take(&mut self.has_data).then_some(event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[(&str, &str)]) {
+        for size in 1..=text.len() {
+            let mut reader = Sse::default();
+            let mut found: Vec<_> = text
+                .as_bytes()
+                .chunks(size)
+                .flat_map(|bytes| reader.feed(bytes).unwrap())
+                .collect();
+            found.extend(reader.finish());
+            let found: Vec<_> =
+                found.iter().map(|it| (it.name.as_str(), it.data.as_str())).collect();
+            assert_eq!(found, expected, "{text:?} in pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn events_are_read_as_the_standard_has_them() {
+        check("data: a\n\ndata: b\n\n", &[("", "a"), ("", "b")]);
+        check("event: ping\r\ndata: {}\r\n\r\n", &[("ping", "{}")]);
+        check("data: one\rdata: two\r\r", &[("", "one\ntwo")]);
+        check("data:tight\n\ndata:  loose\n\n", &[("", "tight"), ("", " loose")]);
+        check("data\n\ndata: \n\n", &[("", ""), ("", "")]);
+        check("\u{feff}data: märz \u{1f33e}\n\n", &[("", "märz \u{1f33e}")]);
+        check(": OPENROUTER PROCESSING\n\nid: 7\nretry: 10\ndata: x\n\n", &[("", "x")]);
+        check("event: lonely\n\ndata: x\n\n", &[("", "x")]);
+        check("data: {\ndata:  \"a\": 1\ndata: }\n\n", &[("", "{\n \"a\": 1\n}")]);
+    }
+
+    #[test]
+    fn what_has_no_blank_line_behind_it_comes_at_the_end() {
+        check("data: [DONE]\n", &[("", "[DONE]")]);
+        check("data: a\n\ndata: [DO", &[("", "a"), ("", "[DO")]);
+        check("data: a\n\nevent: err", &[("", "a")]);
+        check("", &[]);
+    }
+
+    #[test]
+    fn an_error_field_is_an_event() {
+        check("error: {\"code\":500}\n\n", &[("error", "{\"code\":500}")]);
+    }
+}

@@ -1,0 +1,296 @@
+//! What the tests of the wires share, and what holds for all of them: nothing is called by a
+//! stream that broke off, whatever its bytes are.
+
+use serde_json::{Value as Json, json};
+
+use super::answer::{Answer, Outcome, Part, Wire};
+use super::decode::Decoder;
+use super::event_stream::tests::written;
+use super::failure::Head;
+
+fn decoder(wire: Wire, content_type: &str) -> Decoder {
+    let headers = vec![("Content-Type".to_owned(), content_type.to_owned())];
+    Decoder::new(wire, Head { status: 200, headers, now: None })
+}
+
+/// Decodes bytes that come in one piece.
+pub(super) fn decoded(wire: Wire, content_type: &str, bytes: &[u8]) -> Answer {
+    pieces(wire, content_type, std::iter::once(bytes))
+}
+
+fn pieces<'a>(wire: Wire, content_type: &str, pieces: impl Iterator<Item = &'a [u8]>) -> Answer {
+    let mut decoder = decoder(wire, content_type);
+    let mut parts: Vec<_> = pieces.flat_map(|bytes| decoder.feed(bytes)).collect();
+    assert!(!parts.iter().any(|part| matches!(part, Part::Call(_) | Part::End(_))));
+    parts.extend(decoder.finish());
+    let ends = parts.iter().filter(|part| matches!(part, Part::End(_))).count();
+    assert!(ends == 1 && matches!(parts.last(), Some(Part::End(_))));
+    Answer::of(parts)
+}
+
+fn written_sse(events: &[Json]) -> Vec<u8> {
+    events.iter().flat_map(|it| format!("event: x\ndata: {it}\n\n").into_bytes()).collect()
+}
+
+/// Decodes a stream of events, whole and byte by byte.
+pub(super) fn sse(wire: Wire, events: &[Json]) -> Answer {
+    let bytes = written_sse(events);
+    let answer = decoded(wire, "text/event-stream; charset=utf-8", &bytes);
+    let bytewise = pieces(wire, "text/event-stream", bytes.chunks(1));
+    assert_eq!(answer, bytewise);
+    answer
+}
+
+/// Decodes an answer that is no stream.
+pub(super) fn whole(wire: Wire, body: &Json) -> Answer {
+    decoded(wire, "application/json", body.to_string().as_bytes())
+}
+
+/// A stream with a call: without, then with its end.
+struct Stream {
+    wire: Wire,
+    content_type: &'static str,
+    begun: Vec<u8>,
+    end: Vec<u8>,
+}
+
+impl Stream {
+    fn of_events(wire: Wire, begun: &[Json], end: &[Json]) -> Self {
+        let (begun, end) = (written_sse(begun), written_sse(end));
+        Self { wire, content_type: "text/event-stream", begun, end }
+    }
+
+    fn whole(&self) -> Vec<u8> {
+        [self.begun.as_slice(), &self.end].concat()
+    }
+}
+
+fn anthropic() -> Stream {
+    let tool = json!({"type": "tool_use", "id": "a", "name": "t", "input": {}});
+    let delta = json!({"type": "input_json_delta", "partial_json": "{\"ü\":1}"});
+    Stream::of_events(
+        Wire::Anthropic,
+        &[
+            json!({"type": "message_start", "message": {"content": []}}),
+            json!({"type": "content_block_start", "index": 0, "content_block": tool}),
+            json!({"type": "content_block_delta", "index": 0, "delta": delta}),
+            json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}}),
+        ],
+        &[json!({"type": "message_stop"})],
+    )
+}
+
+fn openai_chat() -> Stream {
+    let choice = |delta: Json, stop: Json| json!({"id": "c", "choices": [{"delta": delta, "finish_reason": stop}]});
+    let call = json!({"index": 0, "id": "a", "function": {"name": "t", "arguments": "{}"}});
+    let begun = [json!({"content": "ü"}), json!({"tool_calls": [call]})];
+    let begun = begun.map(|delta| choice(delta, Json::Null));
+    let end = [choice(json!({}), json!("tool_calls"))];
+    let mut stream = Stream::of_events(Wire::OpenaiChat, &begun, &end);
+    stream.end.extend_from_slice(b"data: [DONE]\n\n");
+    stream
+}
+
+fn openai_responses() -> Stream {
+    let item = json!({"type": "function_call", "call_id": "a", "name": "t", "arguments": "{}"});
+    let event = |kind: &str| json!({"type": kind, "output_index": 0, "item": item});
+    let begun = ["response.output_item.added", "response.output_item.done"].map(event);
+    let response = json!({"status": "completed", "output": [item]});
+    let end = [json!({"type": "response.completed", "response": response})];
+    Stream::of_events(Wire::OpenaiResponses, &begun, &end)
+}
+
+fn gemini() -> Stream {
+    let call = json!({"parts": [{"functionCall": {"name": "t", "args": {}}}]});
+    let begun = [json!({"candidates": [{"content": call}]})];
+    let end = [json!({"candidates": [{"content": {"parts": []}, "finishReason": "STOP"}]})];
+    Stream::of_events(Wire::Gemini, &begun, &end)
+}
+
+fn bedrock() -> Stream {
+    let event = |name: &str, data: Json| {
+        written(&[(":event-type", name), (":message-type", "event")], data.to_string().as_bytes())
+    };
+    let tool = json!({"toolUse": {"toolUseId": "a", "name": "t"}});
+    let input = json!({"toolUse": {"input": "{\"ü\":1}"}});
+    let begun = [
+        event("messageStart", json!({})),
+        event("contentBlockStart", json!({"contentBlockIndex": 0, "start": tool})),
+        event("contentBlockDelta", json!({"contentBlockIndex": 0, "delta": input})),
+    ];
+    let end = [
+        event("messageStop", json!({"stopReason": "tool_use"})),
+        event("metadata", json!({"usage": {}})),
+    ];
+    Stream {
+        wire: Wire::Bedrock,
+        content_type: "application/vnd.amazon.eventstream",
+        begun: begun.concat(),
+        end: end.concat(),
+    }
+}
+
+fn ollama() -> Stream {
+    let call = json!({"function": {"name": "t", "arguments": {}}});
+    let begun = json!({"message": {"content": "ü", "tool_calls": [call]}, "done": false});
+    let end = json!({"message": {"content": ""}, "done": true, "done_reason": "stop"});
+    let line = |line: Json| format!("{line}\n").into_bytes();
+    let (begun, end) = (line(begun), line(end));
+    Stream { wire: Wire::Ollama, content_type: "application/x-ndjson", begun, end }
+}
+
+fn streams() -> [Stream; 6] {
+    [anthropic(), openai_chat(), openai_responses(), gemini(), bedrock(), ollama()]
+}
+
+#[test]
+fn a_stream_that_is_cut_anywhere_before_its_end_calls_nothing() {
+    for stream in streams() {
+        let (all, Stream { wire, content_type, begun, .. }) = (stream.whole(), stream);
+        for cut in 0..=begun.len() {
+            for size in [1, 7, all.len()] {
+                let answer = pieces(wire, content_type, all[..cut].chunks(size));
+                assert_eq!(answer.end.outcome, Outcome::Incomplete, "{wire} {cut} {size}");
+                assert_eq!(answer.calls, [], "{wire} {cut} {size}");
+            }
+        }
+        for size in [1, 7, all.len()] {
+            let answer = pieces(wire, content_type, all.chunks(size));
+            assert_eq!((answer.end.outcome, answer.runnable().len()), (Outcome::Ok, 1), "{wire}");
+        }
+    }
+}
+
+/// The same in every run.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % end.max(1) as u64) as usize
+    }
+}
+
+#[test]
+fn no_bytes_make_it_panic_or_call_what_was_cut() {
+    const TYPES: [&str; 5] = [
+        "text/event-stream",
+        "application/json",
+        "application/x-ndjson",
+        "",
+        "application/vnd.amazon.eventstream",
+    ];
+    let streams = streams();
+    for seed in 0..20_000 {
+        let chance = &mut Chance(seed);
+        let stream = &streams[chance.below(streams.len())];
+        let cut = chance.below(3) > 0;
+        let mut bytes = if cut { stream.begun.clone() } else { stream.whole() };
+        for _ in 0..chance.below(4) {
+            let at = chance.below(bytes.len());
+            match chance.below(4) {
+                0 => bytes[at] = chance.below(256) as u8,
+                1 => drop(bytes.drain(at..(at + chance.below(9)).min(bytes.len()))),
+                2 => bytes.insert(at, b"\n\r:{}[]\",\0"[chance.below(10)]),
+                _ => {
+                    let again = bytes[at..(at + chance.below(60)).min(bytes.len())].to_vec();
+                    let to = chance.below(bytes.len());
+                    bytes.splice(to..to, again);
+                }
+            }
+        }
+        let wire = if chance.below(4) == 0 { Wire::ALL[chance.below(6)] } else { stream.wire };
+        let other = TYPES[chance.below(TYPES.len())];
+        let content_type = if chance.below(4) == 0 { other } else { stream.content_type };
+        let size = 1 + chance.below(40);
+        let answer = pieces(wire, content_type, bytes.chunks(size));
+        // Nothing that is put in here can be an end by chance.
+        assert!(!cut || answer.runnable().is_empty(), "seed {seed}: {answer:?}");
+    }
+}
+
+#[test]
+fn bodies_are_read_for_what_they_are_and_not_for_what_they_are_called() {
+    let chunk = json!({"id": "c", "choices": [{"index": 0, "delta": {"content": "Hi"}, "finish_reason": "stop"}]});
+    let body =
+        json!({"id": "c", "choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]});
+    let events = format!(": hello\n\ndata: {chunk}\n\n");
+    for content_type in ["application/json", "text/plain", "", "application/octet-stream"] {
+        let answer = decoded(Wire::OpenaiChat, content_type, events.as_bytes());
+        assert_eq!(
+            (answer.text.as_str(), answer.end.outcome),
+            ("Hi", Outcome::Ok),
+            "{content_type}"
+        );
+        let bytewise = pieces(Wire::OpenaiChat, content_type, events.as_bytes().chunks(1));
+        assert_eq!(answer, bytewise);
+    }
+    for content_type in ["text/event-stream", "text/plain", ""] {
+        let text = format!("\u{feff} {body}");
+        let answer = decoded(Wire::OpenaiChat, content_type, text.as_bytes());
+        assert_eq!(
+            (answer.text.as_str(), answer.end.outcome),
+            ("Hi", Outcome::Ok),
+            "{content_type}"
+        );
+    }
+    for (body, outcome) in [
+        ("<html>not found</html>", Outcome::Error),
+        ("upstream connect error", Outcome::Error),
+        ("", Outcome::Incomplete),
+        ("{\"id\":\"c\",\"choices\":[{\"mess", Outcome::Incomplete),
+        ("{\"error\":\"no such model\"}", Outcome::ErrorInBody),
+        ("{\"error\":{\"message\":\"m\",\"type\":\"server_error\"}}", Outcome::ErrorInBody),
+    ] {
+        let answer = decoded(Wire::OpenaiChat, "application/json", body.as_bytes());
+        assert_eq!(answer.end.outcome, outcome, "{body}");
+    }
+}
+
+#[test]
+fn an_error_in_mid_stream_is_told_and_ends_it() {
+    for Stream { wire, content_type, begun, end } in streams() {
+        if wire == Wire::Bedrock {
+            continue;
+        }
+        let error = json!({"error": {"type": "overloaded_error", "message": "Overloaded"}});
+        let error = if wire == Wire::Ollama {
+            format!("{error}\n")
+        } else {
+            format!("event: error\ndata: {error}\n\n")
+        };
+        let bytes = [begun, error.into_bytes(), end].concat();
+        let answer = decoded(wire, content_type, &bytes);
+        assert_eq!(answer.end.outcome, Outcome::ErrorInBody, "{wire}");
+        assert_eq!(answer.calls, []);
+        let failure = answer.end.failure.unwrap();
+        assert_eq!((failure.message.as_str(), failure.retryable), ("Overloaded", true));
+    }
+}
+
+#[test]
+fn it_is_over_as_soon_as_nothing_more_matters() {
+    for Stream { wire, content_type, begun, end } in streams() {
+        let mut decoder = decoder(wire, content_type);
+        decoder.feed(&begun);
+        assert!(!decoder.is_over(), "{wire}");
+        decoder.feed(&end);
+        // Gemini has no end but that of the bytes.
+        assert_eq!(decoder.is_over(), wire != Wire::Gemini, "{wire}");
+        assert_eq!(decoder.feed(b"\xff{}]"), []);
+    }
+}
+
+#[test]
+fn the_names_of_the_wires_are_read_back() {
+    for wire in Wire::ALL {
+        assert_eq!(wire.name().parse(), Ok(wire));
+    }
+    let error = "smoke".parse::<Wire>().unwrap_err().to_string();
+    assert!(
+        error.starts_with("there is no wire \"smoke\": it is one of anthropic_messages, "),
+        "{error}"
+    );
+}

@@ -1,0 +1,150 @@
+//! Recorded exchanges with model providers, which are no part of the project: those of
+//! `VECTOR_CASES`, in `cases/wire/`. Each goes through `vector debug wire --jsonl`, as it came, in one
+//! piece, byte by byte, and in pieces by chance.
+
+use std::fs;
+
+use serde_json::{Value as Json, json};
+use vector_tests::binary;
+use vector_tests::cases;
+
+/// The members of a case that are the response; the others hold its answer, and whose it is.
+const RECORDED: [&str; 8] =
+    ["id", "wire", "status", "headers", "content_type", "body_encoding", "body", "chunk_offsets"];
+
+/// What is compared, where a case says it.
+const EXPECTED: [&str; 8] = [
+    "text",
+    "tool_calls",
+    "stop",
+    "error_type",
+    "message",
+    "retryable",
+    "retry_after_ms",
+    "context_overflow",
+];
+
+fn all() -> Option<Vec<Json>> {
+    let folder = cases::cases()?.join("cases").join("wire");
+    let files = ["recorded.jsonl", "variants.jsonl"].map(|name| folder.join(name));
+    let lines = files.map(|file| fs::read_to_string(file).unwrap()).concat();
+    Some(lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+}
+
+/// Whether the token limit cut a call in its arguments. A recording calls that `ok`, for all of its
+/// stream is there; the rule, which the variants of the cases have, is `truncated`.
+fn is_cut(expect: &Json) -> bool {
+    let limits = ["length", "max_tokens", "MAX_TOKENS", "incomplete"];
+    let calls = expect["tool_calls"].as_array();
+    limits.iter().any(|stop| expect["stop"] == *stop)
+        && calls
+            .into_iter()
+            .flatten()
+            .any(|call| call.get("args") == Some(&json!({})) || call["args_invalid"].is_string())
+}
+
+/// How an answer differs from what a case expects.
+fn differences(case: &Json, answer: &Json) -> Vec<String> {
+    let expect = &case["expect"];
+    let mut differences = Vec::new();
+    let mut compare = |name: &str, expected: &Json, found: &Json| {
+        if expected != found {
+            differences.push(format!("{}: {name} is {found}, not {expected}", case["id"]));
+        }
+    };
+    let cut = json!("truncated");
+    let outcome = if is_cut(expect) { &cut } else { &expect["outcome"] };
+    compare("id", &case["id"], &answer["id"]);
+    compare("outcome", outcome, &answer["outcome"]);
+    for name in EXPECTED {
+        if let Some(expected) = expect.get(name) {
+            compare(name, expected, &answer[name]);
+        }
+    }
+    if !expect["usage"].is_null() {
+        compare("usage", &expect["usage"], &answer["usage"]);
+    }
+    differences
+}
+
+/// Decodes all of them, each in the pieces that are named for it.
+fn decoded(cases: &[Json], pieces: impl Fn(usize, &Json) -> Json) -> Vec<Json> {
+    let mut asked = String::new();
+    for (at, case) in cases.iter().enumerate() {
+        let mut line = case.as_object().unwrap().clone();
+        line.retain(|name, _| RECORDED.contains(&name.as_str()));
+        line.insert("chunk_offsets".to_owned(), pieces(at, case));
+        asked.push_str(&serde_json::to_string(&line).unwrap());
+        asked.push('\n');
+    }
+    let run = binary::run(&["debug", "wire", "--jsonl"], &asked);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let answers: Vec<Json> =
+        run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(answers.len(), cases.len(), "another number of answers");
+    answers
+}
+
+/// A number that is the same in every run.
+fn chance(seed: u64) -> u64 {
+    let mixed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+#[test]
+fn recorded_responses_are_decoded_as_they_were_meant() {
+    let Some(cases) = all() else {
+        return;
+    };
+    assert!(cases.len() > 200, "only {} cases", cases.len());
+    let answers = decoded(&cases, |_, case| case["chunk_offsets"].clone());
+    let pairs = cases.iter().zip(&answers);
+    let wrong: Vec<_> = pairs.flat_map(|(case, answer)| differences(case, answer)).collect();
+    assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
+    let length = |case: &Json| case["body"].as_str().unwrap().len();
+    assert_eq!(decoded(&cases, |_, _| Json::Null), answers, "in one piece");
+    let bytewise = decoded(&cases, |_, case| (0..length(case)).collect());
+    assert_eq!(bytewise, answers, "byte by byte");
+    for seed in 0..4 {
+        let pieces = decoded(&cases, |at, case| {
+            let draws = (at as u64 * 64)..(at as u64 * 64 + 1 + chance(at as u64 ^ seed) % 40);
+            draws.map(|draw| chance(seed << 32 ^ draw) as usize % length(case).max(1)).collect()
+        });
+        assert_eq!(pieces, answers, "in pieces, seed {seed}");
+    }
+}
+
+#[test]
+fn a_recorded_stream_that_is_cut_calls_nothing() {
+    let Some(cases) = all() else {
+        return;
+    };
+    // The beginning of each, in ten lengths: none may be whole with a call and then be another one.
+    let cases: Vec<_> = cases.iter().filter(|case| case["expect"]["outcome"] == "ok").collect();
+    let mut cut = Vec::new();
+    for case in &cases {
+        let body = case["body"].as_str().unwrap();
+        for tenth in 0..10 {
+            let mut end = body.len() * tenth / 10;
+            while !body.is_char_boundary(end) {
+                end -= 1;
+            }
+            let mut case = (*case).clone();
+            // Base64 comes in fours.
+            let end = if case["body_encoding"] == "base64" { end / 4 * 4 } else { end };
+            case["body"] = json!(body[..end]);
+            cut.push(case);
+        }
+    }
+    let answers = decoded(&cut, |_, _| Json::Null);
+    for (case, answer) in cut.iter().zip(&answers) {
+        let is_called = answer["tool_calls"].as_array().is_some_and(|calls| !calls.is_empty());
+        // What was cut behind its terminal event is whole, and then all of it is there.
+        let is_whole = answer["outcome"] != "incomplete"
+            && answer["tool_calls"] == case["expect"]["tool_calls"]
+            && answer["stop"] == case["expect"]["stop"];
+        assert!(!is_called || is_whole, "{}: {answer}", case["id"]);
+    }
+}
