@@ -284,6 +284,48 @@ fn it_is_over_as_soon_as_nothing_more_matters() {
 }
 
 #[test]
+fn counts_may_be_as_large_as_they_like() {
+    let most = u64::MAX;
+    for (wire, body) in [
+        (
+            Wire::Anthropic,
+            json!({"content": [], "stop_reason": "end_turn", "usage": {"input_tokens": most,
+                "output_tokens": 1e300, "cache_read_input_tokens": most}}),
+        ),
+        (
+            Wire::OpenaiChat,
+            json!({"choices": [{"message": {}, "finish_reason": "stop"}],
+                "usage": {"prompt_tokens": most, "completion_tokens": most}}),
+        ),
+        (
+            Wire::OpenaiResponses,
+            json!({"status": "completed", "output": [{"type": "message"}],
+                "usage": {"input_tokens": most, "output_tokens": most}}),
+        ),
+        (
+            Wire::Gemini,
+            json!({"candidates": [{"content": {"parts": [{"text": ""}]}, "finishReason": "STOP"}],
+                "usageMetadata": {"promptTokenCount": most, "candidatesTokenCount": most,
+                    "thoughtsTokenCount": most, "toolUsePromptTokenCount": most}}),
+        ),
+        (
+            Wire::Bedrock,
+            json!({"output": {"message": {"content": []}}, "stopReason": "end_turn",
+                "usage": {"inputTokens": most, "outputTokens": most, "cacheReadInputTokens": most}}),
+        ),
+        (
+            Wire::Ollama,
+            json!({"message": {}, "done": true, "prompt_eval_count": most, "eval_count": most}),
+        ),
+    ] {
+        let answer = whole(wire, &body);
+        assert_eq!(answer.end.outcome, Outcome::Ok, "{wire}");
+        let usage = answer.usage.unwrap();
+        assert_eq!((usage.prompt, usage.generated), (most, most), "{wire}");
+    }
+}
+
+#[test]
 fn the_names_of_the_wires_are_read_back() {
     for wire in Wire::ALL {
         assert_eq!(wire.name().parse(), Ok(wire));

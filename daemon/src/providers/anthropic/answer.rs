@@ -182,7 +182,7 @@ impl Anthropic {
         draft.usage = Some(Usage {
             input,
             output,
-            prompt: input + cache_read + cache_write,
+            prompt: input.saturating_add(cache_read).saturating_add(cache_write),
             generated: output,
             cache_read,
             cache_write,

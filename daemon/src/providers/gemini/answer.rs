@@ -116,11 +116,12 @@ fn count_tokens(usage: &Json, draft: &mut Draft) {
     let output = count(usage, "candidatesTokenCount").unwrap_or(0);
     // Thoughts are not counted among the candidates' tokens.
     let reasoning = count(usage, "thoughtsTokenCount").unwrap_or(0);
+    let tools = count(usage, "toolUsePromptTokenCount").unwrap_or(0);
     draft.usage = Some(Usage {
         input,
         output,
-        prompt: input + count(usage, "toolUsePromptTokenCount").unwrap_or(0),
-        generated: output + reasoning,
+        prompt: input.saturating_add(tools),
+        generated: output.saturating_add(reasoning),
         cache_read: count(usage, "cachedContentTokenCount").unwrap_or(0),
         cache_write: 0,
         reasoning,

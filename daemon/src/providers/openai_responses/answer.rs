@@ -87,23 +87,29 @@ impl Spelling for OpenaiResponses {
 }
 
 impl OpenaiResponses {
+    /// The item that an event adds to: by its id, which some change from event to event, or by its
+    /// index, which some give twice, or the call that was begun last.
     fn find(&mut self, data: &Json) -> Option<&mut Item> {
         let (id, index) = (text(data, "item_id"), data["output_index"].as_u64());
-        let found = self.items.iter().rposition(|item| match index {
-            Some(_) if item.index.is_some() => item.index == index,
-            _ if !id.is_empty() => text(&item.json, "id") == id,
-            _ => text(&item.json, "type") == "function_call",
-        });
-        found.map(|at| &mut self.items[at])
+        let items = &self.items;
+        let by_id = items.iter().rposition(|item| !id.is_empty() && text(&item.json, "id") == id);
+        let by_index = || items.iter().rposition(|it| index.is_some() && it.index == index);
+        let last = || items.iter().rposition(|item| text(&item.json, "type") == "function_call");
+        let at = by_id.or_else(by_index).or_else(last)?;
+        Some(&mut self.items[at])
     }
 
     /// An item that begins, or that has ended and is all there.
     fn item(&mut self, data: &Json) {
         let (index, item) = (data["output_index"].as_u64(), &data["item"]);
-        let id = text(item, "id");
-        let same = |it: &&mut Item| match index {
-            Some(_) => it.index == index,
-            None => !id.is_empty() && text(&it.json, "id") == id,
+        let (id, call) = (text(item, "id"), text(item, "call_id"));
+        let same = |it: &&mut Item| {
+            let other_call = text(&it.json, "call_id");
+            match index {
+                _ if !call.is_empty() && !other_call.is_empty() => call == other_call,
+                Some(_) => it.index == index,
+                None => !id.is_empty() && text(&it.json, "id") == id,
+            }
         };
         match self.items.iter_mut().find(same) {
             Some(known) => known.json = item.clone(),
@@ -265,6 +271,44 @@ mod tests {
             assert_eq!(replay[0]["encrypted_content"], "e");
             assert_eq!(replay[1], function("{\"x\":1}"));
         }
+    }
+
+    #[test]
+    fn items_are_kept_apart_by_what_is_given() {
+        let added = |index: Option<u64>, id: &str, call: &str| {
+            let item = json!({"type": "function_call", "id": id, "call_id": call, "name": "t",
+                "arguments": ""});
+            event("output_item.added", json!({"output_index": index, "item": item}))
+        };
+        let delta = |index: Option<u64>, id: &str, more: &str| {
+            event(
+                "function_call_arguments.delta",
+                json!({"output_index": index, "item_id": id, "delta": more}),
+            )
+        };
+        let end = event("completed", json!({"response": {"status": "completed", "output": []}}));
+        for (first, second) in [
+            // As it should be; one index for both; none; ids that change.
+            ((Some(0), "i", "i"), (Some(1), "j", "j")),
+            ((Some(0), "i", "i"), (Some(0), "j", "j")),
+            ((None, "i", "i"), (None, "j", "j")),
+            ((Some(0), "i", "k"), (Some(1), "j", "l")),
+        ] {
+            let answer = sse(
+                WIRE,
+                &[
+                    added(first.0, first.1, "a"),
+                    added(second.0, second.1, "b"),
+                    delta(first.0, first.2, "{\"x\":1}"),
+                    delta(second.0, second.2, "{\"x\":2}"),
+                    end.clone(),
+                ],
+            );
+            let args: Vec<_> = answer.calls.iter().map(|call| call.args.clone().unwrap()).collect();
+            assert_eq!(args, [json!({"x": 1}), json!({"x": 2})], "{first:?} {second:?}");
+        }
+        let one = sse(WIRE, &[added(None, "", "a"), delta(None, "", "{}"), end]);
+        assert_eq!(one.calls[0].args, Ok(json!({})));
     }
 
     #[test]
