@@ -25,7 +25,8 @@ pub struct Prompt {
     /// What happened since, oldest first. Where a model is to answer, the last is a call with its
     /// outcome or what the person said; none of them means that the goal is to be answered.
     pub turns: Vec<Turn>,
-    /// What the model may call.
+    /// What the model may call. Some wires refuse a conversation with calls of no tool, so it holds
+    /// the tools of all turns also where none is to be called.
     pub tools: Vec<Tool>,
     /// How hard the model is to think, where it can be told; as its maker has set it where absent.
     pub effort: Option<Effort>,

@@ -25,7 +25,8 @@ pub const UNKNOWN_OUTPUT: u32 = 4_096;
 #[serde(rename_all = "snake_case")]
 pub enum Wire {
     /// Anthropic's Messages.
-    AnthropicMessages,
+    #[serde(rename = "anthropic_messages")]
+    Anthropic,
     /// OpenAI's Chat Completions.
     OpenaiChat,
     /// OpenAI's Responses.
@@ -33,9 +34,11 @@ pub enum Wire {
     /// Gemini's `streamGenerateContent`.
     Gemini,
     /// Bedrock's `ConverseStream`.
-    BedrockConverse,
+    #[serde(rename = "bedrock_converse")]
+    Bedrock,
     /// Ollama's `/api/chat`.
-    OllamaChat,
+    #[serde(rename = "ollama_chat")]
+    Ollama,
 }
 
 /// What is said otherwise by some who speak OpenAI's Chat Completions.

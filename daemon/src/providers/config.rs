@@ -285,12 +285,12 @@ pub const OF_PROVIDER: [(&str, &str, &str); 3] = [
 
 /// The names of the wires.
 pub const WIRES: [(&str, Wire); 6] = [
-    ("anthropic_messages", Wire::AnthropicMessages),
+    ("anthropic_messages", Wire::Anthropic),
     ("openai_chat", Wire::OpenaiChat),
     ("openai_responses", Wire::OpenaiResponses),
     ("gemini", Wire::Gemini),
-    ("bedrock_converse", Wire::BedrockConverse),
-    ("ollama_chat", Wire::OllamaChat),
+    ("bedrock_converse", Wire::Bedrock),
+    ("ollama_chat", Wire::Ollama),
 ];
 
 fn seconds(number: u32) -> Duration {

@@ -136,7 +136,7 @@ impl<'a> Keys<'a> {
                 return Ok((Credential::Key(key), Found::Variable(name.clone())));
             }
         }
-        if service.wire == Wire::BedrockConverse
+        if service.wire == Wire::Bedrock
             && let Some(found) = self.aws(service)?
         {
             return Ok(found);

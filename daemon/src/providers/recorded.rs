@@ -373,11 +373,11 @@ fn ours(case: &Recorded) -> Option<Json> {
     let request = &case.request;
     let mut to = Builder::default();
     match case.wire {
-        Wire::AnthropicMessages => anthropic(request, &mut to),
-        Wire::BedrockConverse => bedrock(request, &mut to),
+        Wire::Anthropic => anthropic(request, &mut to),
+        Wire::Bedrock => bedrock(request, &mut to),
         Wire::Gemini => gemini(request, &mut to),
         Wire::OpenaiResponses => responses(request, &mut to),
-        Wire::OpenaiChat | Wire::OllamaChat => chat(request, &mut to),
+        Wire::OpenaiChat | Wire::Ollama => chat(request, &mut to),
     }?;
     let mut prompt = to.prompt;
     prompt.max_output = number(

@@ -54,13 +54,13 @@ impl Request {
     pub fn headers(&self, at: u64) -> Vec<(String, String)> {
         let mut headers = vec![("content-type".to_owned(), "application/json".to_owned())];
         let mut add = |name: &str, value: String| headers.push((name.to_owned(), value));
-        if self.wire == Wire::AnthropicMessages {
+        if self.wire == Wire::Anthropic {
             add("anthropic-version", ANTHROPIC_VERSION.to_owned());
         }
         match &self.credential {
             Credential::None => {}
             Credential::Key(key) => match self.wire {
-                Wire::AnthropicMessages => add("x-api-key", key.expose().to_owned()),
+                Wire::Anthropic => add("x-api-key", key.expose().to_owned()),
                 Wire::Gemini => add("x-goog-api-key", key.expose().to_owned()),
                 _ => add("authorization", format!("Bearer {}", key.expose())),
             },
@@ -93,7 +93,7 @@ fn parts(url: &str) -> (&str, &str) {
 pub(super) fn url(service: &Service, model: &Model) -> String {
     let base = &service.base_url;
     match service.wire {
-        Wire::AnthropicMessages => format!("{base}/v1/messages"),
+        Wire::Anthropic => format!("{base}/v1/messages"),
         Wire::OpenaiChat => format!("{base}/chat/completions"),
         Wire::OpenaiResponses => format!("{base}/responses"),
         Wire::Gemini => {
@@ -102,22 +102,22 @@ pub(super) fn url(service: &Service, model: &Model) -> String {
                 sigv4::escaped(&model.id)
             )
         }
-        Wire::BedrockConverse => {
+        Wire::Bedrock => {
             format!("{base}/model/{}/converse-stream", sigv4::escaped(&model.id))
         }
-        Wire::OllamaChat => format!("{base}/api/chat"),
+        Wire::Ollama => format!("{base}/api/chat"),
     }
 }
 
 /// What a model is sent.
 pub(super) fn body(prompt: &Prompt, model: &Model, wire: Wire, accent: Accent) -> Json {
     match wire {
-        Wire::AnthropicMessages => anthropic::request::body(prompt, model),
+        Wire::Anthropic => anthropic::request::body(prompt, model),
         Wire::OpenaiChat => openai_chat::request::body(prompt, model, accent),
         Wire::OpenaiResponses => openai_responses::request::body(prompt, model),
         Wire::Gemini => gemini::request::body(prompt, model),
-        Wire::BedrockConverse => bedrock::request::body(prompt, model),
-        Wire::OllamaChat => ollama::request::body(prompt, model),
+        Wire::Bedrock => bedrock::request::body(prompt, model),
+        Wire::Ollama => ollama::request::body(prompt, model),
     }
 }
 

@@ -125,7 +125,7 @@ impl Ran {
 fn run(url: &str, waits: &Waits, cancel: &Cancel, fed: Option<mpsc::Sender<()>>) -> Ran {
     let request = Request {
         url: format!("{url}/v1/messages"),
-        wire: Wire::AnthropicMessages,
+        wire: Wire::Anthropic,
         credential: Credential::Key(Secret::new(KEY)),
         body: b"{\"a\":1}".to_vec(),
     };
