@@ -80,9 +80,10 @@ fn what_both_have_changed_is_shown_in_three_texts() {
         desk.propose("comment game.ServerScriptService.Main: checked");
         studio.move_editor_on("ServerScriptService.Main", "-- mine\nprint(1)\n");
         click(studio, "Approve");
-        until_shown(studio, "Now in the script");
-        for text in ["Line 1, before", "-- mine", "Proposed", "-- checked"] {
-            assert!(shows(studio, text), "{text}: {:#?}", studio.visible_texts());
+        // The card may have been scrolled away by what was said behind it.
+        until(studio, "the conflict", |studio| studio.find_gui(|it| it.name == "Conflict").is_ok());
+        for text in ["Line 1, before", "Now in the script", "-- mine", "Proposed", "-- checked"] {
+            assert!(studio.find_gui(|it| it.text == text).is_ok(), "{text}");
         }
         assert!(!has(studio, "Approve"), "nothing is left to decide upon");
         let source = eval(studio, "return game.ServerScriptService.Main.Source");

@@ -97,7 +97,7 @@ fn facts(model: &Model) -> String {
     let Some(price) = model.price else {
         return format!("{window}, price not known");
     };
-    format!("{window}, ${} in, ${} out for a million", price.input, price.output)
+    format!("{window}, ${:.2} in, ${:.2} out for a million", price.input, price.output)
 }
 
 fn rows(catalogue: &Catalogue, keys: &Keys<'_>, choice: &Result<Choice, ChoiceError>) -> Vec<Json> {

@@ -13,6 +13,9 @@ proposal that a person sees and decides upon, and you are told what became of it
 message. Read before you edit. Paths look like game.Workspace[\"My.Part\"].Wall[2]. When the task is \
 done, call complete.";
 
+/// What stands before the passages, as JSON, that a refused edit and somebody else have both changed.
+pub const UNMERGED: &str = "What does not go together: ";
+
 /// Everything that a provider is sent.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Prompt {
@@ -25,7 +28,8 @@ pub struct Prompt {
     /// What happened since, oldest first. Where a model is to answer, the last is a call with its
     /// outcome or what the person said; none of them means that the goal is to be answered.
     pub turns: Vec<Turn>,
-    /// What the model may call.
+    /// What the model may call. Some wires refuse a conversation with calls of no tool, so it holds
+    /// the tools of all turns also where none is to be called.
     pub tools: Vec<Tool>,
     /// How hard the model is to think, where it can be told; as its maker has set it where absent.
     pub effort: Option<Effort>,

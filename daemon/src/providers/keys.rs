@@ -98,7 +98,7 @@ impl fmt::Display for Found {
         match self {
             Self::Variable(name) => write!(f, "the variable {name}"),
             Self::Keychain => f.write_str("the keychain"),
-            Self::NotNeeded => f.write_str("no key needed"),
+            Self::NotNeeded => f.write_str("no key needed, if it is running"),
         }
     }
 }
@@ -155,7 +155,7 @@ impl<'a> Keys<'a> {
         match self.chain.get(name) {
             Ok(Some(key)) => Ok((Credential::Key(key), Found::Keychain)),
             Ok(None) => Err(format!("no key: `vector key set {name}`, or set {variable}")),
-            Err(error) => Err(format!("no key in {variable}, and no keychain: {error}")),
+            Err(error) => Err(format!("no key: set {variable} (keychain: {error})")),
         }
     }
 
@@ -254,7 +254,7 @@ mod system {
 
     impl Keychain for System {
         fn get(&self, _provider: &str) -> Result<Option<Secret>, String> {
-            none()
+            Err("this build has none".to_owned())
         }
 
         fn set(&self, _provider: &str, _key: &Secret) -> Result<(), String> {

@@ -85,6 +85,8 @@ pub(super) fn sides<'a>(prompt: &'a Prompt, model: &Model) -> Vec<Side<'a>> {
     let mut sides = vec![Side::Person { told: None, texts }];
     for (index, turn) in prompt.turns.iter().enumerate() {
         match turn {
+            // Several wires refuse a text of nothing.
+            Turn::Asked(text) | Turn::Said(text) if text.trim().is_empty() => {}
             Turn::Asked(text) => match sides.last_mut() {
                 Some(Side::Person { texts, .. }) => texts.push(Cow::from(text.as_str())),
                 _ => sides.push(Side::Person { told: None, texts: vec![Cow::from(text.as_str())] }),
@@ -194,6 +196,8 @@ mod tests {
             goal: "g".to_owned(),
             turns: vec![
                 Turn::Asked("h".to_owned()),
+                Turn::Said(" ".to_owned()),
+                Turn::Asked("i".to_owned()),
                 Turn::Said("s".to_owned()),
                 called(Some("id|1"), "a", None),
                 Turn::Asked("more".to_owned()),
@@ -215,11 +219,11 @@ mod tests {
             })
             .collect();
         let expected = [
-            r#"person None ["g", "h"]"#,
+            r#"person None ["g", "h", "i"]"#,
             r#"model ["s"] Some("id_1")"#,
             r#"person Some("id_1") ["more"]"#,
-            r#"model [] Some("call_4")"#,
-            r#"person Some("call_4") []"#,
+            r#"model [] Some("call_6")"#,
+            r#"person Some("call_6") []"#,
         ];
         assert_eq!(shapes, expected);
     }

@@ -17,7 +17,7 @@ use scene_schemas::proposal::{Ack, Meant, MeantBy, Mode, Proposal};
 use serde_json::{Value as Json, json};
 
 use crate::core::policy;
-use crate::core::prompt::{Outcome, Prompt, Turn};
+use crate::core::prompt::{Outcome, Prompt, Turn, UNMERGED};
 
 pub use self::decide::{CALLS, Input, decide};
 pub use self::events::events;
@@ -266,7 +266,7 @@ impl Workflow {
                     Some(conflict) => {
                         let passages = serde_json::to_string(&conflict.passages);
                         let passages = passages.unwrap_or_default();
-                        format!("{reason} What does not go together: {passages}")
+                        format!("{reason}\n{UNMERGED}{passages}")
                     }
                     None => reason.clone(),
                 };

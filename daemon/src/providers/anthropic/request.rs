@@ -96,8 +96,7 @@ fn message(side: &Side<'_>) -> Option<Json> {
         }
         Side::Model { texts, call } => {
             let replay = call.as_ref().and_then(|call| call.replay);
-            let texts = texts.iter().filter(|words| !words.trim().is_empty());
-            let texts = texts.map(|words| text(words)).collect();
+            let texts = texts.iter().map(|words| text(words)).collect();
             let is = Blocks {
                 call: |block| block["type"] == "tool_use",
                 text: |block| block["type"] == "text",

@@ -81,13 +81,12 @@ fn message(side: &Side<'_>) -> Option<Json> {
         }
         Side::Model { texts, call } => {
             let replay = call.as_ref().and_then(|call| call.replay);
-            let texts = texts.iter().filter(|text| !text.trim().is_empty());
             let is = Blocks {
                 call: |block| block.get("toolUse").is_some(),
                 text: |block| block.get("text").is_some(),
                 same: |block, call| block["toolUse"]["toolUseId"] == call["toolUse"]["toolUseId"],
             };
-            let texts = texts.map(|text| json!({ "text": text })).collect();
+            let texts = texts.iter().map(|text| json!({ "text": text })).collect();
             ("assistant", replayed(replay, texts, call.as_ref().map(used), &is))
         }
     };

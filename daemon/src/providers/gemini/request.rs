@@ -1,8 +1,8 @@
 //! A conversation as a request of Gemini's `streamGenerateContent`.
 //!
 //! <https://ai.google.dev/api/generate-content>. The model stands in the address. Gemini caches by
-//! itself, and cannot be told to call one tool only. Calls have no ids that it asks for: a result
-//! belongs to a call by its name and place.
+//! itself, and cannot be told to call one tool only. A result belongs to a call by its name and place,
+//! and by the id where Gemini gave one.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -32,8 +32,21 @@ pub(in crate::providers) fn body(prompt: &Prompt, model: &Model) -> Json {
     }
     let contents: Vec<Json> =
         sides(prompt, model).iter().filter_map(|side| content(side, model)).collect();
-    body.insert("contents".to_owned(), contents.into());
+    body.insert("contents".to_owned(), named(contents).into());
     Json::Object(body)
+}
+
+/// Where a call that goes back as it came has an id, its result names it.
+fn named(mut contents: Vec<Json>) -> Vec<Json> {
+    for at in 1..contents.len() {
+        let parts = contents[at - 1]["parts"].as_array().into_iter().flatten();
+        let id = parts.filter_map(|part| part.pointer("/functionCall/id")).next_back().cloned();
+        let result = contents[at].pointer_mut("/parts/0/functionResponse");
+        if let (Some(id), Some(result)) = (id, result) {
+            result["id"] = id;
+        }
+    }
+    contents
 }
 
 fn config(prompt: &Prompt, model: &Model) -> Map<String, Json> {

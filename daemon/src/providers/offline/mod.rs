@@ -18,7 +18,7 @@ use std::fmt::Write as _;
 use scene_schemas::InstancePath;
 use serde_json::{Value as Json, json};
 
-use crate::core::prompt::{Call, Message, Outcome, Prompt, Turn};
+use crate::core::prompt::{Call, Message, Outcome, Prompt, Turn, UNMERGED};
 use language::{FORMS, Refusal};
 use plans::{Plan, Step};
 
@@ -188,6 +188,8 @@ impl<'a> Progress<'a> {
     /// What is said after a refusal. The work is not complete, so `complete` is not called.
     fn stopped(&self, at: usize, why: &str) -> String {
         let steps = self.plan.steps.len();
+        // A person sees these passages side by side.
+        let why = why.split(UNMERGED).next().unwrap_or_default();
         let why = clip(why.trim().trim_end_matches('.'), 1_000);
         let Some(done) = at.checked_sub(self.lead) else {
             return format!("I stopped before the first step: the plan was refused. {why}.");

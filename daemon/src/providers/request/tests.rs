@@ -152,7 +152,8 @@ fn responses_are_sealed_and_stored_nowhere() {
 
 #[test]
 fn gemini_gets_its_signatures_back() {
-    let part = json!({ "functionCall": { "name": "look", "args": {} }, "thoughtSignature": "s" });
+    let call = json!({ "name": "look", "args": {}, "id": "g1" });
+    let part = json!({ "functionCall": call, "thoughtSignature": "s" });
     let thought = json!({ "text": "hm", "thought": true });
     let body = said("gemini", "gemini-3-flash-preview", Some(json!([thought, part])));
     holds(
@@ -160,6 +161,7 @@ fn gemini_gets_its_signatures_back() {
         &[
             ("/contents/1/parts", json!([{ "text": "I look." }, part])),
             ("/contents/2/parts/0/functionResponse/response", json!({ "error": "No." })),
+            ("/contents/2/parts/0/functionResponse/id", json!("g1")),
             ("/generationConfig/thinkingConfig", json!({ "thinkingLevel": "high" })),
             (
                 "/tools/0/functionDeclarations/0/parameters/properties/path",
