@@ -9,8 +9,9 @@ use super::paths::{Path, paths};
 use super::source::{Source, line_of};
 
 /// A room, and the rooms that it may name. `core` stands for all of its rooms, `*` for everything.
-const ARROWS: [(&str, &[&str]); 19] = [
+const ARROWS: [(&str, &[&str]); 20] = [
     ("core", &["core"]),
+    ("core::calendar", &[]),
     ("core::refusal", &[]),
     ("core::edit", &[]),
     ("core::luau", &[]),

@@ -14,6 +14,7 @@ use super::Exit;
 use super::card::{class_name, class_paint};
 use super::style::{Paint, Style, safe};
 use super::terminal::{print, say, stdout_style};
+use crate::core::calendar::Moment;
 use crate::core::workflow::{CALLS, Pending, State, Status, Workflow};
 use crate::engine::REVERT;
 use crate::ledger::Ledger;
@@ -224,19 +225,8 @@ fn line(
 
 /// Milliseconds since 1970 as a date and time in UTC.
 fn date(at: u64) -> String {
-    let seconds = at / 1000;
-    let (day, time) = (seconds / 86_400, seconds % 86_400);
-    // Counted from 0000-03-01, so that a leap day is the last of its year, in eras of 400 years.
-    let day = day + 719_468;
-    let (era, day) = (day / 146_097, day % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let date = day - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = era * 400 + year + u64::from(month <= 2);
-    let (hour, minute, second) = (time / 3_600, time / 60 % 60, time % 60);
-    format!("{year:04}-{month:02}-{date:02} {hour:02}:{minute:02}:{second:02} UTC")
+    let Moment { year, month, day, hour, minute, second } = Moment::of(at / 1000);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }
 
 #[cfg(test)]

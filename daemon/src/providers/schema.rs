@@ -5,6 +5,8 @@
 
 use serde_json::{Map, Value as Json, json};
 
+use crate::core::prompt::Tool;
+
 /// How deep references are followed; a schema that names itself would have no end.
 const DEPTH: usize = 12;
 
@@ -14,6 +16,18 @@ pub(super) fn object(schema: &Json) -> Json {
     schema.entry("type").or_insert_with(|| json!("object"));
     schema.entry("properties").or_insert_with(|| json!({}));
     Json::Object(schema)
+}
+
+/// A tool as Chat Completions has it, and Ollama after it.
+pub(super) fn function(tool: &Tool) -> Json {
+    json!({
+        "type": "function",
+        "function": {
+            "name": tool.name,
+            "description": tool.about,
+            "parameters": object(&tool.schema),
+        },
+    })
 }
 
 /// At the top only `type`, `properties` and `required`: Amazon's own models take nothing else there.

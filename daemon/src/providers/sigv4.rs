@@ -9,6 +9,7 @@ use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256};
 
 use super::keys::Secret;
+use crate::core::calendar::Moment;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
@@ -107,18 +108,9 @@ pub(super) fn escaped(segment: &str) -> String {
     segment.bytes().map(escape).collect()
 }
 
-/// A time as `20150830T123600Z`. The days are counted by Hinnant's `civil_from_days`.
+/// A time as `20150830T123600Z`.
 fn stamp(at: u64) -> String {
-    let (days, rest) = (at / 86_400, at % 86_400);
-    let days = days + 719_468;
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let shifted = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = era * 400 + year + u64::from(month <= 2);
-    let (hour, minute, second) = (rest / 3_600, rest / 60 % 60, rest % 60);
+    let Moment { year, month, day, hour, minute, second } = Moment::of(at);
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
 }
 

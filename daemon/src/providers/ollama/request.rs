@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use super::super::catalogue::{Model, Thinking};
 use super::super::schema;
 use super::super::sides::{Made, Side, sides};
-use crate::core::prompt::{Effort, Prompt, Tool};
+use crate::core::prompt::{Effort, Prompt};
 
 /// The body of the request.
 pub(in crate::providers) fn body(prompt: &Prompt, model: &Model) -> Json {
@@ -30,7 +30,7 @@ pub(in crate::providers) fn body(prompt: &Prompt, model: &Model) -> Json {
         body.insert("think".to_owned(), think);
     }
     if !prompt.tools.is_empty() {
-        body.insert("tools".to_owned(), prompt.tools.iter().map(tool).collect());
+        body.insert("tools".to_owned(), prompt.tools.iter().map(schema::function).collect());
     }
     let mut messages = Vec::new();
     if !prompt.rules.is_empty() {
@@ -41,17 +41,6 @@ pub(in crate::providers) fn body(prompt: &Prompt, model: &Model) -> Json {
     }
     body.insert("messages".to_owned(), messages.into());
     Json::Object(body)
-}
-
-fn tool(tool: &Tool) -> Json {
-    json!({
-        "type": "function",
-        "function": {
-            "name": tool.name,
-            "description": tool.about,
-            "parameters": schema::object(&tool.schema),
-        },
-    })
 }
 
 fn push(messages: &mut Vec<Json>, side: &Side<'_>) {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use super::super::catalogue::{Accent, Model};
 use super::super::schema;
 use super::super::sides::{Made, Side, sides};
-use crate::core::prompt::{Prompt, Tool};
+use crate::core::prompt::Prompt;
 
 /// The body of the request.
 pub(in crate::providers) fn body(prompt: &Prompt, model: &Model, accent: Accent) -> Json {
@@ -29,7 +29,7 @@ pub(in crate::providers) fn body(prompt: &Prompt, model: &Model, accent: Accent)
         };
     }
     if !prompt.tools.is_empty() {
-        body.insert("tools".to_owned(), prompt.tools.iter().map(tool).collect());
+        body.insert("tools".to_owned(), prompt.tools.iter().map(schema::function).collect());
         body.insert("parallel_tool_calls".to_owned(), json!(false));
     }
     let is_marked = accent == Accent::OpenRouter && model.cache;
@@ -54,17 +54,6 @@ pub(in crate::providers) fn body(prompt: &Prompt, model: &Model, accent: Accent)
 /// A text behind which the cache is to be kept: OpenRouter hands the mark on to Anthropic.
 fn marked(text: &str) -> Json {
     json!([{ "type": "text", "text": text, "cache_control": { "type": "ephemeral" } }])
-}
-
-fn tool(tool: &Tool) -> Json {
-    json!({
-        "type": "function",
-        "function": {
-            "name": tool.name,
-            "description": tool.about,
-            "parameters": schema::object(&tool.schema),
-        },
-    })
 }
 
 fn push(messages: &mut Vec<Json>, side: &Side<'_>) {
