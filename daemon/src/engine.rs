@@ -161,7 +161,7 @@ impl Engine {
     ) -> Result<Self, EngineError> {
         let target = target.into();
         let Asked { goal, attached, stance, follows } = asked.into();
-        let state = conversation(ledger, follows)?;
+        let state = conversation(ledger, follows, Seq(u64::MAX))?;
         let (place, guards) = (target.place(), asked::guards(&driver));
         let driver_name = driver.name();
         let started = Entry::Started {
@@ -550,12 +550,16 @@ impl Engine {
     }
 }
 
-/// What was said in the tasks that a conversation goes on with.
-fn conversation(ledger: &Ledger, mut follows: Option<Seq>) -> Result<State, LedgerError> {
+/// What was said before a position in the tasks that a conversation goes on with.
+fn conversation(
+    ledger: &Ledger,
+    mut follows: Option<Seq>,
+    before: Seq,
+) -> Result<State, LedgerError> {
     let mut state = State::default();
     while let Some(workflow) = follows {
-        for record in ledger.workflow(workflow)? {
-            state.apply(&record);
+        for record in ledger.workflow(workflow)?.iter().filter(|record| record.seq < before) {
+            state.apply(record);
         }
         let before = state.workflow(workflow).and_then(|it| it.follows);
         follows = before.filter(|before| *before < workflow);

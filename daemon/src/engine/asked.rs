@@ -10,16 +10,19 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use scene_schemas::Fingerprint;
 use scene_schemas::api::{FailureKind, Setting};
 use scene_schemas::entry::{Entry, Guards, Requested, Seq, Stance, Tokens};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Driver, Engine, EngineError};
+use super::{Driver, Engine, EngineError, conversation};
 use crate::core::prompt::{self, Call, Cost, Message, Prompt, Tool};
 use crate::core::tools::{TOOLS, Tool as OwnTool};
 use crate::core::workflow::{Input, Trouble};
+use crate::ledger::{Ledger, LedgerError};
 use crate::providers::Provider;
 use crate::providers::answer::{Answer, Failure, Outcome, Usage};
+use crate::providers::catalogue::Catalogue;
 use crate::providers::client::{Client, Models};
-use crate::providers::config::FILE;
+use crate::providers::config::{self, FILE};
 use crate::providers::http::HttpError;
 use crate::providers::request::Request;
 
@@ -221,13 +224,8 @@ impl Engine {
         equip(&mut prompt, workflow.stance, None);
         prompt.max_output = self.max_output();
         prompt.effort = client.chosen().effort;
-        let system = json!({
-            "rules": prompt.rules,
-            "tools": prompt.tools.iter().map(|tool| {
-                json!({ "name": tool.name, "about": tool.about, "schema": tool.schema })
-            }).collect::<Vec<_>>(),
-        });
-        let system = system.to_string().into_bytes();
+        let system = System { rules: prompt.rules.clone(), tools: prompt.tools.clone() };
+        let system = serde_json::to_vec(&system).unwrap_or_default();
         let request = client.request(&prompt);
         let bytes = request.body.len();
         let requested = Requested {
@@ -317,6 +315,55 @@ impl Engine {
         }
         Ok(false)
     }
+}
+
+/// What a model was sent, made once more of the ledger.
+#[derive(Debug)]
+pub struct Rebuilt {
+    /// The request.
+    pub body: Vec<u8>,
+    /// Whether it is byte for byte what was sent.
+    pub is_exact: bool,
+}
+
+/// What a model was sent with a request; none where the position is no request.
+///
+/// # Errors
+/// The ledger cannot be read.
+pub fn rebuilt(
+    ledger: &Ledger,
+    number: Seq,
+    catalogue: &Catalogue,
+) -> Result<Option<Rebuilt>, LedgerError> {
+    let Some(record) = ledger.record(number)? else {
+        return Ok(None);
+    };
+    let Entry::Requested { request } = &record.entry else {
+        return Ok(None);
+    };
+    let state = conversation(ledger, Some(record.workflow), number)?;
+    let (provider, id) = request.model.split_once('/').unwrap_or((&request.model, ""));
+    let system = ledger.blob(&request.system)?.unwrap_or_default();
+    let system: System = serde_json::from_slice(&system).unwrap_or_default();
+    let (Some(mut prompt), Some(service)) =
+        (state.prompt(record.workflow), catalogue.service(provider))
+    else {
+        return Ok(None);
+    };
+    prompt.rules = system.rules;
+    prompt.tools = system.tools;
+    prompt.max_output = request.max_output;
+    prompt.effort = request.effort.as_deref().and_then(|name| config::effort(name).ok());
+    let body = Request::body_of(&prompt, service, &catalogue.model(provider, id));
+    let is_exact = Fingerprint::of(&body) == request.body;
+    Ok(Some(Rebuilt { body, is_exact }))
+}
+
+/// The rules and the tools of a request, as they are kept.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct System {
+    rules: String,
+    tools: Vec<Tool>,
 }
 
 /// A request, and what is written down of it.

@@ -47,7 +47,7 @@ impl Engine {
         driver: Driver,
         listener: Listener,
     ) -> Result<Engine, EngineError> {
-        let state = conversation(ledger, Some(lease.workflow()))?;
+        let state = conversation(ledger, Some(lease.workflow()), Seq(u64::MAX))?;
         let (studio, scene) = opened;
         let opened = (Target::Open(studio), scene);
         let mut engine = Engine::resume(ledger, lease, state, opened, driver, listener);

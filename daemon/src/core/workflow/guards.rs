@@ -14,9 +14,8 @@ use serde_json::{Value as Json, json};
 
 use super::chain::{Chain, Step};
 use super::{State, Workflow};
+use crate::core::proposal::{Made, made};
 use crate::core::refusal::{Refusal, refuse};
-use crate::core::scene::count;
-use crate::core::scene::reflection::{is_a, is_script};
 use crate::core::tools::{self, Plan};
 
 /// What an answer says that is as it was.
@@ -118,21 +117,13 @@ pub(super) fn missing(own: &Workflow) -> Option<Refusal> {
         return None;
     }
     let done = own.proposals().filter(|(_, it)| matches!(it.status, super::Status::Applied(_)));
-    let (mut parts, mut scripts) = (0, 0);
-    for command in done.flat_map(|(_, it)| &it.proposal.commands) {
-        match command {
-            Command::Create { class, .. } if is_a(class, "BasePart") => parts += 1,
-            Command::Create { class, .. } if is_script(class) => scripts += 1,
-            Command::EditScript { .. } => scripts += 1,
-            _ => {}
-        }
-    }
+    let Made { parts, scripts } = made(done.flat_map(|(_, it)| &it.proposal.commands));
     if parts == 0 || scripts > 0 || own.question_was_answered() {
         return None;
     }
-    let made = count(parts, "part", "parts");
+    let parts = if parts == 1 { "a part".to_owned() } else { format!("{parts} parts") };
     Some(Refusal(format!(
-        "You made {made} and no script. Where that is to do something, add the script that makes it do \
+        "You made {parts} and no script. Where that is to do something, add the script that makes it do \
          it (open_or_create_script). Where it is only to stand there, ask with ask_clarification whether \
          that is all."
     )))
