@@ -191,7 +191,7 @@ impl House {
                     Ok(session) => {
                         // The session answers when it has acted; the view is read then.
                         let (done, acted) = tokio::sync::oneshot::channel();
-                        self.tell(&session, |_| Word::Do(verb, done));
+                        self.tell(&session, |_| Word::Do(seq, verb, done));
                         thread::spawn(move || {
                             let acted = acted.blocking_recv().unwrap_or_else(|_| Err(away()));
                             let view = acted.and_then(|()| view_of(&ledger, &board, seq));
@@ -551,7 +551,7 @@ fn view_of(ledger: &Ledger, board: &Board, seq: Seq) -> Result<WorkflowView, Fai
         (Some(_), _) => WorkflowState::Finished,
         (None, Some(None)) => WorkflowState::Away,
         (None, Some(Some(seat))) if seat.silence() > AWAY => WorkflowState::Away,
-        (None, Some(Some(seat))) if seat.is_stopped() => WorkflowState::Stopped,
+        (None, Some(Some(seat))) if seat.is_stopped(seq) => WorkflowState::Stopped,
         (None, _) if is_waiting => WorkflowState::Waiting,
         (None, _) => WorkflowState::Working,
     };

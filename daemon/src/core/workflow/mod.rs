@@ -9,6 +9,7 @@ mod decide;
 mod events;
 #[cfg(test)]
 mod tests;
+mod together;
 
 use std::collections::BTreeMap;
 
@@ -355,11 +356,6 @@ impl Workflow {
             return Some(Want::Apply(approved));
         }
         if self.finished.is_some() { None } else { Some(Want::Reply) }
-    }
-
-    /// Whether no other proposal is approved and not done.
-    pub fn is_settled_but(&self, proposal: Seq) -> bool {
-        self.approved().all(|other| other == proposal)
     }
 
     /// The proposals that somebody said yes to and that are not done.

@@ -20,16 +20,12 @@ const MAX_ATTACHED: usize = 20;
 impl Live {
     /// Takes a request with what was attached to it.
     pub(super) fn chat(&mut self, chat: Chat, mode: Mode) -> Result<Started, Failure> {
-        let attached = match &mut self.idle {
-            Some((_, scene)) => {
-                let attached = attached(scene, &chat.attached);
-                // What the mirror misses is not asked for.
-                let _ = scene.take_missing();
-                attached?
-            }
-            // Something is at work, and the request is refused for that.
-            None => Vec::new(),
-        };
+        // A person points at what is there, and not at what is proposed.
+        let scene = self.engine.told();
+        let attached = attached(scene, &chat.attached);
+        // What the mirror misses is not asked for.
+        let _ = scene.take_missing();
+        let attached = attached?;
         let driver = Driver::Provider(Provider::Offline);
         self.start(Asked { goal: chat.text, attached }, driver, mode, |_| {})
     }
