@@ -5,6 +5,7 @@ mod closed;
 mod flow;
 mod pointed;
 mod routes;
+mod together;
 
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::Daemon;

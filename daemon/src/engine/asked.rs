@@ -114,7 +114,7 @@ fn equip(prompt: &mut Prompt, stance: Stance, memory: Option<&str>) {
 impl Engine {
     /// Who answers, by what is done now.
     fn client(&self) -> Option<(Arc<Client>, Models)> {
-        let Driver::Provider(Provider::Model(models)) = &self.driver else {
+        let Some(Driver::Provider(Provider::Model(models))) = self.driver() else {
             return None;
         };
         let workflow = self.workflow()?;
@@ -169,7 +169,7 @@ impl Engine {
 
     /// Why nobody is asked any more.
     fn limit(&mut self, client: &Client) -> Result<Option<Trouble>, EngineError> {
-        let Driver::Provider(Provider::Model(models)) = &self.driver else {
+        let Some(Driver::Provider(Provider::Model(models))) = self.driver() else {
             return Ok(None);
         };
         let caps = models.caps();
@@ -211,8 +211,8 @@ impl Engine {
     }
 
     fn max_output(&self) -> Option<u32> {
-        match &self.driver {
-            Driver::Provider(Provider::Model(models)) => models.config.max_output,
+        match self.driver() {
+            Some(Driver::Provider(Provider::Model(models))) => models.config.max_output,
             _ => None,
         }
     }
@@ -257,16 +257,14 @@ impl Engine {
         let blobs = if is_kept { Vec::new() } else { vec![system] };
         let records = self.input_with(Input::Requested(Box::new(requested)), blobs)?;
         let seq = records.first().map_or(Seq(0), |record| record.seq);
-        self.asking = Some(seq);
+        if let Some(task) = self.tasks.get_mut(&self.workflow) {
+            task.asking = Some(seq);
+        }
         Ok(Ask { seq, client, models, request })
     }
 
-    /// Whether a model is being asked.
-    pub fn is_asking(&self) -> bool {
-        self.asking.is_some()
-    }
-
-    /// Takes what came of a request. One that is not waited for any more is dropped.
+    /// Takes what came of a request of the workflow whose turn it is. One that is not waited for any
+    /// more is dropped.
     ///
     /// # Errors
     /// The ledger cannot be used.
@@ -275,10 +273,11 @@ impl Engine {
         ask: &Ask,
         answer: Result<Answer, HttpError>,
     ) -> Result<(), EngineError> {
-        if self.asking != Some(ask.seq) {
+        let task = self.tasks.get_mut(&self.workflow);
+        let Some(task) = task.filter(|task| task.asking == Some(ask.seq)) else {
             return Ok(());
-        }
-        self.asking = None;
+        };
+        task.asking = None;
         let answer = match answer {
             Err(HttpError::Cancelled) => return Ok(()),
             Err(error) => {
@@ -373,7 +372,8 @@ struct Built {
     request: Request,
 }
 
-fn now() -> u64 {
+/// Milliseconds since 1970.
+pub(super) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
 
@@ -459,6 +459,17 @@ fn call(called: crate::providers::answer::Called, is_cut: bool) -> Call {
         })
     };
     Call { tool, args, id: called.id, flaw }
+}
+
+/// Whom a workflow began with cannot be asked.
+pub(super) fn missing(why: &str) -> Trouble {
+    Trouble {
+        code: FailureKind::Provider,
+        message: why.to_owned(),
+        retryable: true,
+        hint: "Mend that, or choose another model, and go on.".to_owned(),
+        setting: Some(Setting::Model),
+    }
 }
 
 /// Nobody was reached.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 
 use super::answer::{Answer, Outcome, Part, Usage};
 use super::choose::{Choice, ChoiceError, Chosen, OFFLINE, choose, usable};
@@ -179,7 +179,23 @@ pub struct Models {
     pub plan: Arc<Client>,
     /// What counts for all of them.
     pub config: Arc<Config>,
-    runtime: Arc<Runtime>,
+    threads: Arc<Threads>,
+}
+
+/// The threads that wait for answers.
+#[derive(Debug)]
+struct Threads {
+    handle: Handle,
+    runtime: Option<Runtime>,
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        // The last to let go may be one of them, which must not wait for itself.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 impl Models {
@@ -188,12 +204,12 @@ impl Models {
     /// # Errors
     /// There is no answer to be read.
     pub fn wait<T>(&self, work: impl Future<Output = T>) -> T {
-        self.runtime.block_on(work)
+        self.threads.handle.block_on(work)
     }
 
     /// Lets something be done meanwhile.
     pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        drop(self.runtime.spawn(work));
+        drop(self.threads.handle.spawn(work));
     }
 
     /// What may be spent.
@@ -237,7 +253,8 @@ pub fn models(
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(1).thread_name("models").enable_all().build();
     let runtime = runtime.map_err(|error| format!("no request can be sent: {error}"))?;
-    Ok(Some(Models { edit, plan, config: Arc::new(config), runtime: Arc::new(runtime) }))
+    let threads = Threads { handle: runtime.handle().clone(), runtime: Some(runtime) };
+    Ok(Some(Models { edit, plan, config: Arc::new(config), threads: Arc::new(threads) }))
 }
 
 /// Says who answers, wherever that is set.

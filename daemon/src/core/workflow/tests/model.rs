@@ -22,8 +22,8 @@ fn target(path: &str) -> Target {
 
 fn edit(path: &str) -> Command {
     let edit: TextEdit = serde_json::from_value(json!({
-        "range": { "start": { "line": 0, "character": 0 }, "end": { "line": 0, "character": 0 } },
-        "newText": "x",
+        "start": { "line": 0, "character": 0 }, "end": { "line": 0, "character": 0 },
+        "text": "x",
     }))
     .unwrap();
     Command::EditScript { target: target(path), edits: vec![edit], expect: Fingerprint::of(b"") }
