@@ -17,6 +17,7 @@ mod target;
 pub mod thread;
 mod trial;
 mod turn;
+pub mod web;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -31,7 +32,7 @@ use crate::core::prompt::Call;
 use crate::core::proposal::{Blobs, Draft, Texts};
 use crate::core::refusal::refuse;
 use crate::core::scene::{Mark, Scene};
-use crate::core::tools;
+use crate::core::tools::{self, Plan};
 use crate::core::workflow::{CALLS, Input, State, Want, Workflow, before, decide};
 use crate::ledger::{Append, Ledger, LedgerError};
 use crate::providers::{Provider, offline};
@@ -76,6 +77,8 @@ pub enum Due {
     Studio,
     /// A model's next message: see [`Engine::ask`].
     Model,
+    /// A page of the web that a call wants to read: see [`Engine::page`].
+    Page(Seq),
     /// A person's answer to a question of the model.
     Answer(Seq),
     /// A person's word that it goes on, after something went wrong.
@@ -152,6 +155,8 @@ pub struct Engine {
     moves: usize,
     /// Of an open place: how far the questions of the call have got that is planned now.
     questions: open::Questions,
+    /// The page that a call wants to read.
+    page: Option<(Seq, String)>,
     /// The rules and tools that the last request had, which are in the ledger.
     system: Option<Fingerprint>,
     spent: spent::Spent,
@@ -267,7 +272,11 @@ impl Engine {
                 Some(Want::ApproveByMode(proposal)) => {
                     self.approve(proposal, Approver::Mode, false)?;
                 }
-                Some(Want::Plan { call, tool, args }) => self.plan(call, &tool, &args)?,
+                Some(Want::Plan { call, tool, args }) => {
+                    if self.plan(call, &tool, &args)? {
+                        return Ok(Due::Page(call));
+                    }
+                }
                 Some(Want::Apply(proposals)) => match self.target {
                     Target::File(_) => self.apply(&proposals)?,
                     // What is approved goes first there, whosever turn it is.
@@ -327,10 +336,12 @@ impl Engine {
         Fingerprint::of(text.as_bytes())
     }
 
-    fn plan(&mut self, call: Seq, tool: &str, args: &Json) -> Result<(), EngineError> {
+    /// Plans a call; true where a page has to be read for it first.
+    fn plan(&mut self, call: Seq, tool: &str, args: &Json) -> Result<bool, EngineError> {
         if let Err(refusal) = before(&self.state, self.workflow, call) {
             let (result, after) = (Err(refusal), Vec::new());
-            return self.input(Input::Planned { call, result, after }).map(drop);
+            self.input(Input::Planned { call, result, after })?;
+            return Ok(false);
         }
         let base = self.base();
         self.begin_questions(call);
@@ -345,15 +356,38 @@ impl Engine {
             let seen = self.seen.get(&call);
             tools::plan(call, tool, args, &mut self.scene, &base, &self.blobs, seen)
         };
+        if let Ok(Plan::Look(address)) = result {
+            self.scene.rollback(mark);
+            self.page = Some((call, address));
+            return Ok(true);
+        }
         if self.asks_studio(call, &result) {
             self.scene.rollback(mark);
-            return Ok(());
+            return Ok(false);
         }
         self.end_questions();
         let after = self.trial.iter().map(|(seq, _)| *seq).collect();
         let records = self.input(Input::Planned { call, result, after })?;
         self.keep_trial(&records, mark);
-        Ok(())
+        Ok(false)
+    }
+
+    /// The address of the page that a call wants to read.
+    pub fn page(&self, call: Seq) -> Option<&str> {
+        let (of, address) = self.page.as_ref()?;
+        (*of == call).then_some(address.as_str())
+    }
+
+    /// Takes what stands on a page, or why it cannot be read. Where the call is settled, nobody wants it.
+    ///
+    /// # Errors
+    /// The ledger cannot be used.
+    pub fn has_read(&mut self, call: Seq, page: Result<String, String>) -> Result<(), EngineError> {
+        let result = page.map(|text| Plan::Answer(text.into())).map_err(Refusal);
+        match self.input(Input::Planned { call, result, after: Vec::new() }) {
+            Ok(_) | Err(EngineError::Refused(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Replaces a proposal by what a person made of it. The old one stands where that is refused.

@@ -11,12 +11,13 @@ use scene_schemas::Fingerprint;
 use scene_schemas::api::{FailureKind, Setting};
 use scene_schemas::entry::{Entry, Guards, Requested, Seq, Stance, Tokens};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use super::{Driver, Engine, EngineError, conversation};
 use crate::core::prompt::{self, Call, Cost, Message, Prompt, Tool};
 use crate::core::tools::{TOOLS, Tool as OwnTool};
 use crate::core::workflow::{Input, Trouble};
+use crate::core::xml_call;
 use crate::ledger::{Ledger, LedgerError};
 use crate::providers::Provider;
 use crate::providers::answer::{Answer, Failure, Outcome, Usage};
@@ -65,8 +66,8 @@ pub fn fits(models: &Models, goal: &str, stance: Stance) -> Result<(), String> {
     let mut prompt = Prompt { goal: goal.to_owned(), ..Prompt::default() };
     equip(&mut prompt, stance, None);
     let client = &models.edit;
-    let bytes = client.request(&prompt).body.len();
-    let window = room(client, prompt.max_output);
+    let bytes = client.request(&spelled(prompt, client.chosen().model.tools)).body.len();
+    let window = room(client, models.config.max_output);
     // Three bytes for a token are few; most texts need fewer tokens.
     let estimate = bytes as u64 / 3;
     if estimate <= window {
@@ -84,6 +85,11 @@ fn room(client: &Client, max_output: Option<u32>) -> u64 {
     let model = &client.chosen().model;
     let answer = max_output.unwrap_or(model.output).min(model.window / 2);
     u64::from(model.window - answer)
+}
+
+/// A prompt as a model takes it: with its own tools, or with calls as XML.
+fn spelled(prompt: Prompt, has_tools: bool) -> Prompt {
+    if has_tools { prompt } else { xml_call::spelled_out(prompt) }
 }
 
 /// Gives a prompt the rules and the tools of what is to be done.
@@ -226,15 +232,18 @@ impl Engine {
         prompt.effort = client.chosen().effort;
         let system = System { rules: prompt.rules.clone(), tools: prompt.tools.clone() };
         let system = serde_json::to_vec(&system).unwrap_or_default();
-        let request = client.request(&prompt);
+        let turns = prompt.turns.len() as u32 + 1;
+        let effort = prompt.effort.map(|effort| effort.name().to_owned());
+        let max_output = prompt.max_output;
+        let request = client.request(&spelled(prompt, client.chosen().model.tools));
         let bytes = request.body.len();
         let requested = Requested {
             model: client.name(),
-            effort: prompt.effort.map(|effort| effort.name().to_owned()),
-            max_output: prompt.max_output,
+            effort,
+            max_output,
             system: Fingerprint::of(&system),
             summary: self.state.summary(self.workflow),
-            turns: prompt.turns.len() as u32 + 1,
+            turns,
             bytes: bytes as u64,
             estimate: workflow.talk().estimate(bytes),
             window: u64::from(client.chosen().model.window),
@@ -295,12 +304,37 @@ impl Engine {
             | Outcome::Truncated
             | Outcome::Refused
             | Outcome::Empty
-            | Outcome::ModelError => Input::Replied(message(answer, &ask.client)),
+            | Outcome::ModelError => Input::Replied(self.message(answer, &ask.client)),
             Outcome::Incomplete | Outcome::ErrorInBody | Outcome::HttpError | Outcome::Error => {
                 Input::Unanswered(failed(&failure, &ask.client))
             }
         };
         self.input(input).map(drop)
+    }
+
+    /// What a whole answer says. A model without tools has written its call into the text.
+    fn message(&self, answer: Answer, client: &Client) -> Message {
+        let is_whole = answer.end.outcome == Outcome::Ok && !answer.is_declined();
+        let message = message(answer, client);
+        if client.chosen().model.tools || !is_whole {
+            return message;
+        }
+        let mut equipped = Prompt::default();
+        equip(&mut equipped, self.workflow().map_or(Stance::Act, |it| it.stance), None);
+        let Some(text) = &message.text else {
+            return message;
+        };
+        let read = xml_call::read(text, &equipped.tools);
+        match read.call {
+            None => message,
+            // What cannot be read stands as it was written, with why.
+            Some(Err(why)) => Message { flaw: Some(why), ..message },
+            Some(Ok(call)) => {
+                let more = read.more.into_iter().map(|tool| Call::new(tool, Json::Null));
+                let text = Some(read.text_before).filter(|text| !text.is_empty());
+                Message { text, calls: std::iter::once(call).chain(more).collect(), ..message }
+            }
+        }
     }
 
     /// Sums up older messages, because the provider says that there are too many; false where there
@@ -353,7 +387,8 @@ pub fn rebuilt(
     prompt.tools = system.tools;
     prompt.max_output = request.max_output;
     prompt.effort = request.effort.as_deref().and_then(|name| config::effort(name).ok());
-    let body = Request::body_of(&prompt, service, &catalogue.model(provider, id));
+    let model = catalogue.model(provider, id);
+    let body = Request::body_of(&spelled(prompt, model.tools), service, &model);
     let is_exact = Fingerprint::of(&body) == request.body;
     Ok(Some(Rebuilt { body, is_exact }))
 }

@@ -52,6 +52,8 @@ pub(super) enum Word {
     Chat(Chat, Mode, String, Reply<Started>),
     /// A model has answered in a workflow, or has not.
     Replied(Seq, Box<Ask>, Box<Result<Answer, HttpError>>),
+    /// What stands on a page that a call wanted to read, or why it cannot be read.
+    Page(Seq, Seq, Result<String, String>),
     /// A person decides.
     Decide(Seq, Decide, Reply<Decided>),
     /// A person does something to a workflow; where it is to go on, with this model.
@@ -71,7 +73,7 @@ struct Job {
     stopped: bool,
     /// What was last said of the moment.
     moment: Option<ThinkingPhase>,
-    /// The model that is being asked.
+    /// The model that is being asked, or the page that is being read.
     asking: Option<Asking>,
 }
 
@@ -202,6 +204,15 @@ impl Live {
                     self.went_wrong(workflow, &error);
                 }
             }
+            Word::Page(workflow, call, page) => {
+                if let Some(job) = self.jobs.get_mut(&workflow) {
+                    job.asking = None;
+                }
+                self.engine.turn_to(workflow);
+                if let Err(error) = self.engine.has_read(call, page) {
+                    self.went_wrong(workflow, &error);
+                }
+            }
             Word::Do(workflow, verb, model, reply) => {
                 let done = self.act(workflow, verb, &model);
                 let _ = reply.send(done);
@@ -326,6 +337,7 @@ impl Live {
         self.engine.turn_to(workflow);
         match self.engine.run() {
             Ok(Due::Model) => self.asks(workflow),
+            Ok(Due::Page(call)) => Some(self.looks(workflow, call)),
             Ok(Due::Nothing) => {
                 self.engine.end(workflow);
                 self.jobs.remove(&workflow);
@@ -358,6 +370,16 @@ impl Live {
                 None
             }
         }
+    }
+
+    /// Has a page of the web read for a call, unless it is being read.
+    fn looks(&mut self, workflow: Seq, call: Seq) -> Due {
+        let job = self.jobs.entry(workflow).or_default();
+        if job.asking.is_none() {
+            let address = self.engine.page(call).unwrap_or_default().to_owned();
+            job.asking = Some(Asking::look(address, (workflow, call), self.words.clone()));
+        }
+        Due::Page(call)
     }
 
     /// Whom a name stands for. One who cannot be asked is missed when it is their turn.

@@ -168,6 +168,21 @@ fn the_person_is_asked_twice_at_most() {
 }
 
 #[test]
+fn only_sites_that_the_person_named_are_read() {
+    let goal = "do as https://Docs.Example.org/x says";
+    let mut run = Run::held_to("maker/model", Mode::Confirm, goal, Some(GUARDS));
+    let mut fetch = |url: &str| {
+        let answer = Ok(Plan::Answer(json!("text")));
+        matches!(run.called("fetch_url", json!({ "url": url }), answer), Entry::Answered { .. })
+    };
+    assert!(fetch("https://docs.example.org/y"));
+    assert!(fetch("https://create.roblox.com/docs/reference"));
+    assert!(!fetch("https://evil.example.com/?code=local+x"));
+    assert!(!fetch("https://docs.example.org@evil.example.com/"));
+    assert!(!fetch("https://create.roblox.com.evil.example/"));
+}
+
+#[test]
 fn parts_without_a_script_are_not_complete() {
     let mut run = run();
     run.plans();
