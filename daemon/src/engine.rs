@@ -4,6 +4,7 @@
 //! approved proposals to the target. Whom it asks for a decision is not its business: it says that
 //! one is due.
 
+pub mod asked;
 pub mod house;
 mod kept;
 mod live;
@@ -11,13 +12,15 @@ mod open;
 mod recover;
 mod revert;
 mod settled;
+pub mod spent;
 mod target;
+pub mod thread;
 mod trial;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use scene_schemas::entry::{Approver, Attached, Entry, Finish, Record, Seq};
+use scene_schemas::entry::{Approver, Attached, Entry, Finish, Record, Seq, Stance};
 use scene_schemas::proposal::{Mode, Proposal};
 use scene_schemas::{Command, Fingerprint};
 use serde_json::Value as Json;
@@ -28,9 +31,9 @@ use crate::core::proposal::{Blobs, Draft, Texts};
 use crate::core::refusal::refuse;
 use crate::core::scene::{Mark, Scene};
 use crate::core::tools;
-use crate::core::workflow::{CALLS, Input, State, Want, Workflow, decide};
+use crate::core::workflow::{CALLS, Input, State, Want, Workflow, before, decide};
 use crate::ledger::{Append, Lease, Ledger, LedgerError};
-use crate::providers::{Provider, ProviderError};
+use crate::providers::{Provider, offline};
 use crate::targets::place::{PlaceError, PlaceFile};
 
 pub use self::recover::recover;
@@ -57,9 +60,6 @@ pub enum EngineError {
     /// The place cannot be read or written.
     #[error(transparent)]
     Place(#[from] PlaceError),
-    /// The provider gave no answer.
-    #[error(transparent)]
-    Provider(#[from] ProviderError),
     /// An input does not fit.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -72,6 +72,12 @@ pub enum Due {
     Decision(Seq),
     /// Something that Studio is to do or to tell.
     Studio,
+    /// A model's next message: see [`Engine::ask`].
+    Model,
+    /// A person's answer to a question of the model.
+    Answer(Seq),
+    /// A person's word that it goes on, after something went wrong.
+    GoAhead,
     /// Nothing more.
     Nothing,
 }
@@ -87,10 +93,10 @@ pub enum Driver {
 
 impl Driver {
     /// Its name in the ledger.
-    pub fn name(&self) -> &'static str {
+    pub fn name(&self) -> String {
         match self {
             Self::Provider(provider) => provider.name(),
-            Self::Calls => CALLS,
+            Self::Calls => CALLS.to_owned(),
         }
     }
 }
@@ -102,11 +108,15 @@ pub struct Asked {
     pub goal: String,
     /// What they attached to it.
     pub attached: Vec<Attached>,
+    /// How far a model may go.
+    pub stance: Stance,
+    /// The task before it, where a conversation goes on.
+    pub follows: Option<Seq>,
 }
 
 impl From<&str> for Asked {
     fn from(goal: &str) -> Self {
-        Self { goal: goal.to_owned(), attached: Vec::new() }
+        Self { goal: goal.to_owned(), ..Self::default() }
     }
 }
 
@@ -131,6 +141,11 @@ pub struct Engine {
     moves: usize,
     /// Of an open place: how far the questions of the call have got that is planned now.
     questions: open::Questions,
+    /// The request that a model is being asked with.
+    asking: Option<Seq>,
+    /// The rules and tools that the last request had, which are in the ledger.
+    system: Option<Fingerprint>,
+    spent: spent::Spent,
     listener: Listener,
 }
 
@@ -144,20 +159,27 @@ impl Engine {
         mode: Mode,
         listener: Listener,
     ) -> Result<Self, EngineError> {
-        let (target, Asked { goal, attached }) = (target.into(), asked.into());
+        let target = target.into();
+        let Asked { goal, attached, stance, follows } = asked.into();
+        let state = conversation(ledger, follows)?;
+        let (place, guards) = (target.place(), asked::guards(&driver));
+        let driver_name = driver.name();
         let started = Entry::Started {
-            place: target.place(),
+            place,
             goal,
-            driver: driver.name().to_owned(),
+            driver: driver_name,
             mode,
             attached,
+            stance,
+            follows,
+            guards,
         };
         let batch = Append { workflow: None, entries: vec![started], blobs: Vec::new() };
         let (records, lease) = ledger.start(batch)?;
         let workflow = records.first().map_or(Seq(0), |record| record.seq);
         let mut engine = Self {
             ledger: Arc::clone(ledger),
-            state: State::default(),
+            state,
             workflow,
             _lease: Some(lease),
             driver,
@@ -168,6 +190,9 @@ impl Engine {
             seen: HashMap::new(),
             moves: 0,
             questions: open::Questions::default(),
+            asking: None,
+            system: None,
+            spent: spent::Spent::default(),
             listener,
         };
         engine.read(&records);
@@ -197,6 +222,9 @@ impl Engine {
             seen: HashMap::new(),
             moves: 0,
             questions: open::Questions::default(),
+            asking: None,
+            system: None,
+            spent: spent::Spent::default(),
             listener,
         }
     }
@@ -290,7 +318,12 @@ impl Engine {
                     Target::File(_) => self.apply(&proposals)?,
                     Target::Open(_) => self.hand_out(&proposals)?,
                 },
-                Some(Want::Reply) => self.reply()?,
+                Some(Want::Answer(call)) => return Ok(Due::Answer(call)),
+                Some(Want::GoAhead) => return Ok(Due::GoAhead),
+                Some(Want::Reply) => match &self.driver {
+                    Driver::Provider(Provider::Model(_)) => return Ok(Due::Model),
+                    Driver::Provider(Provider::Offline) | Driver::Calls => self.reply()?,
+                },
             }
         }
     }
@@ -309,9 +342,9 @@ impl Engine {
     }
 
     fn reply(&mut self) -> Result<(), EngineError> {
-        let prompt = self.workflow().map(Workflow::prompt);
-        let input = if let (Driver::Provider(provider), Some(prompt)) = (&self.driver, prompt) {
-            Input::Replied(provider.reply(&prompt)?)
+        let prompt = self.state.prompt(self.workflow);
+        let input = if let (Driver::Provider(_), Some(prompt)) = (&self.driver, prompt) {
+            Input::Replied(offline::reply(&prompt))
         } else {
             let refused = self.workflow().is_some_and(|it| it.refusals().next().is_some());
             Input::Finish { outcome: if refused { Finish::Failed } else { Finish::Done } }
@@ -335,6 +368,10 @@ impl Engine {
     }
 
     fn plan(&mut self, call: Seq, tool: &str, args: &Json) -> Result<(), EngineError> {
+        if let Err(refusal) = before(&self.state, self.workflow, call) {
+            let (result, after) = (Err(refusal), Vec::new());
+            return self.input(Input::Planned { call, result, after }).map(drop);
+        }
         let base = self.base();
         self.begin_questions(call);
         let mark = self.scene.mark();
@@ -511,6 +548,19 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// What was said in the tasks that a conversation goes on with.
+fn conversation(ledger: &Ledger, mut follows: Option<Seq>) -> Result<State, LedgerError> {
+    let mut state = State::default();
+    while let Some(workflow) = follows {
+        for record in ledger.workflow(workflow)? {
+            state.apply(&record);
+        }
+        let before = state.workflow(workflow).and_then(|it| it.follows);
+        follows = before.filter(|before| *before < workflow);
+    }
+    Ok(state)
 }
 
 /// The blobs that commands need.

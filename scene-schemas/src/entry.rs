@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::{OpenPlace, SessionId};
+use crate::api::{FailureKind, OpenPlace, SessionId, Setting};
 use crate::command::{Fingerprint, Target};
 use crate::proposal::{Ack, Conflict, Mode, Proposal};
 
@@ -40,6 +40,74 @@ pub enum Entry {
         /// What they attached.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attached: Vec<Attached>,
+        /// How far the model may go.
+        #[serde(default, skip_serializing_if = "Stance::is_act")]
+        stance: Stance,
+        /// The task before it in the same conversation, where it goes on with one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        follows: Option<Seq>,
+        /// What a model is held to; none where no model calls the tools.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        guards: Option<Guards>,
+    },
+    /// The person said something more while the work went on, or answered a question.
+    Asked {
+        /// What they said.
+        text: String,
+        /// What they attached.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attached: Vec<Attached>,
+    },
+    /// A model is about to be asked; written before anything is sent.
+    Requested {
+        /// What it is sent, so that it can be rebuilt exactly.
+        request: Box<Requested>,
+    },
+    /// The model has answered; what it said and called stands behind this.
+    Replied {
+        /// The model: `PROVIDER/MODEL`.
+        model: String,
+        /// What that took, where the provider says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tokens: Option<Tokens>,
+        /// In US dollars, where the price is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost: Option<f64>,
+        /// A part of its message that goes back as it came.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        replay: Option<Box<Replay>>,
+    },
+    /// The model could not be asked, or did not answer; nothing goes on before a person says so.
+    Unanswered {
+        /// What kind of failure.
+        code: FailureKind,
+        /// What happened.
+        message: String,
+        /// Whether the same may well succeed later.
+        retryable: bool,
+        /// What to do next.
+        hint: String,
+        /// The setting that mends it, where one does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        setting: Option<Setting>,
+    },
+    /// A person said that it goes on.
+    Resumed {},
+    /// The conversation ends with this task: what is asked next begins a new one.
+    Cleared {},
+    /// Vector told the model something that no call is answered with.
+    Told {
+        /// What.
+        text: String,
+    },
+    /// Older messages are not sent any more; this stands for them.
+    Summarised {
+        /// What stands for them.
+        text: String,
+        /// The last entry that it stands for.
+        until: Seq,
+        /// How many messages that are.
+        turns: u32,
     },
     /// The model said something.
     Said {
@@ -58,6 +126,22 @@ pub enum Entry {
         /// Its arguments as they were sent.
         #[schemars(with = "serde_json::Value")]
         args: serde_json::Value,
+        /// The name that the provider gave the call, where it gave one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+        /// Why it cannot run, whatever it means: its arguments are no JSON, or were cut off.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        flaw: Option<String>,
+    },
+    /// The call is a question to the person. What they say next answers it.
+    Questioned {
+        /// Which call.
+        call: Seq,
+        /// What is asked.
+        question: String,
+        /// The answers that are offered.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        answers: Vec<String>,
     },
     /// A call was answered without touching the place.
     Answered {
@@ -183,6 +267,96 @@ pub struct Record {
     /// What happened.
     #[serde(flatten)]
     pub entry: Entry,
+}
+
+/// How far a model may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Stance {
+    /// It proposes changes.
+    #[default]
+    Act,
+    /// It reads, and makes a plan.
+    Plan,
+    /// It reads, and answers.
+    Ask,
+}
+
+impl Stance {
+    pub(crate) fn is_act(&self) -> bool {
+        *self == Self::Act
+    }
+}
+
+/// What a model is held to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Guards {
+    /// More scripts, or more subtrees, than this are touched only after the person has confirmed it.
+    pub scope: u32,
+    /// Whether what behaves needs a script before the work is done.
+    pub needs_script: bool,
+    /// How many messages a model may write before a person says that it goes on.
+    pub turns: u32,
+}
+
+/// What a model is sent. Together with the entries before it, it gives the request byte for byte.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Requested {
+    /// The model: `PROVIDER/MODEL`.
+    pub model: String,
+    /// How hard it is to think, where it is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<String>,
+    /// How long the answer may become, in tokens, where it is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output: Option<u32>,
+    /// The blob with the rules, the memory bank's extract and the tools.
+    pub system: Fingerprint,
+    /// The summary that stands for what is not sent any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Seq>,
+    /// How many messages are sent.
+    pub turns: u32,
+    /// How long the request is, in bytes.
+    pub bytes: u64,
+    /// How many tokens that is taken to be.
+    pub estimate: u64,
+    /// How many the model can read.
+    pub window: u64,
+    /// The hash of the request.
+    pub body: Fingerprint,
+}
+
+/// What a message took, in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tokens {
+    /// All that was read.
+    pub prompt: u64,
+    /// All that was written, thoughts included.
+    pub generated: u64,
+    /// Of what was read: from a cache.
+    #[serde(default)]
+    pub cache_read: u64,
+    /// Of what was read: put into a cache.
+    #[serde(default)]
+    pub cache_write: u64,
+}
+
+/// A part of a model's message that goes back as it came: signed thoughts, reasoning that only the
+/// provider can read. Nobody else looks into it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Replay {
+    /// The provider that sent it. It goes back to nobody else.
+    pub provider: String,
+    /// The model that sent it. Another one may refuse the signature.
+    pub model: String,
+    /// What it is, in the words of the provider's wire.
+    #[schemars(with = "serde_json::Value")]
+    pub content: serde_json::Value,
 }
 
 /// Where a workflow works.

@@ -137,7 +137,7 @@ impl Bench {
 
     fn revert(&self, file: &Path, proposal: Seq) -> Vec<Seq> {
         let args = json!({ "proposal": proposal });
-        self.edit(file, vec![Call { tool: REVERT.to_owned(), args }])
+        self.edit(file, vec![Call::new(REVERT, args)])
     }
 }
 
@@ -151,12 +151,11 @@ fn as_one(calls: &Json) -> Vec<Call> {
     let change = |pair: &Json| json!({ "tool": pair[0], "args": pair[1] });
     let changes: Vec<_> = calls.as_array().unwrap().iter().map(change).collect();
     let args = json!({ "title": "test", "changes": changes });
-    vec![Call { tool: "propose_changes".to_owned(), args }]
+    vec![Call::new("propose_changes", args)]
 }
 
 fn one_by_one(calls: &Json) -> Vec<Call> {
-    let call =
-        |pair: &Json| Call { tool: pair[0].as_str().unwrap().to_owned(), args: pair[1].clone() };
+    let call = |pair: &Json| Call::new(pair[0].as_str().unwrap().to_owned(), pair[1].clone());
     calls.as_array().unwrap().iter().map(call).collect()
 }
 
@@ -271,7 +270,7 @@ fn a_revert_goes_on_where_others_edited_and_refuses_where_they_touched_the_same(
     bench.edit(&file, as_one(&again));
     let mut engine = bench.engine(&file);
     let args = json!({ "proposal": second[0] });
-    engine.call(vec![Call { tool: REVERT.to_owned(), args }]).unwrap();
+    engine.call(vec![Call::new(REVERT, args)]).unwrap();
     assert_eq!(engine.run().unwrap(), Due::Nothing);
     let reason = engine.workflow().unwrap().refusals().next().unwrap().1.to_owned();
     assert!(reason.contains("is not what was left there"), "{reason}");

@@ -36,7 +36,7 @@ fn refused(bench: &Bench, file: &std::path::Path, proposal: Seq) -> String {
     let before = std::fs::read(file).unwrap();
     let mut engine = bench.engine(file);
     let args = json!({ "proposal": proposal });
-    engine.call(vec![Call { tool: REVERT.to_owned(), args }]).unwrap();
+    engine.call(vec![Call::new(REVERT, args)]).unwrap();
     assert_eq!(engine.run().unwrap(), Due::Nothing);
     assert!(std::fs::read(file).unwrap() == before);
     let refusals: Vec<_> =
@@ -231,7 +231,7 @@ fn a_card_tells_what_a_deletion_takes_along_and_where_things_come_back() {
     let deleted = bench.edit(&file, as_one(&json!([delete("game.Workspace.F.P[1]")])));
     let mut engine = bench.engine(&file);
     let args = json!({ "proposal": deleted[0] });
-    engine.call(vec![Call { tool: REVERT.to_owned(), args }]).unwrap();
+    engine.call(vec![Call::new(REVERT, args)]).unwrap();
     engine.run().unwrap();
     let workflow = engine.workflow().unwrap();
     let (_, back) = workflow.proposals().next().unwrap();

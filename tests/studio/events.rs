@@ -286,9 +286,16 @@ fn of_the_model() -> Vec<Case> {
         (Event::AssistantUpdate { text: text("Half a ") }, &["Half a"], &[]),
         (Event::AssistantUpdate { text: text("sentence") }, &["Half a sentence"], &[]),
         (
+            Event::AskedMore { text: text("Rather blue"), attached: Vec::new() },
+            &["Rather blue", "Half a sentence"],
+            &[],
+        ),
+        // What was asked for once more begins anew.
+        (Event::AssistantStart {}, &[], &["Half a sentence"]),
+        (
             Event::AssistantFinal { text: text("**Red** or blue?"), answers: Vec::new() },
             &["Red or blue?"],
-            &["Half a sentence"],
+            &["Half a sentence", "Half a "],
         ),
         (
             Event::Error {

@@ -8,16 +8,16 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use clap::{ArgGroup, Args};
-use scene_schemas::entry::{Approver, Finish, Record, Seq};
+use scene_schemas::entry::{Approver, Finish, Record, Seq, Stance};
 use serde_json::{Value as Json, json};
 
 use super::ask::{self, Flow};
 use super::terminal::{Terminal, say};
-use super::{Decide, Exit, ModeName};
+use super::{Decide, Exit, ModeName, model};
 use crate::core::policy::needs_second_confirmation;
 use crate::core::prompt::Call;
 use crate::core::workflow::{CALLS, Input, Pending, Status, Workflow};
-use crate::engine::{Driver, Due, Engine, Listener, recover};
+use crate::engine::{Driver, Due, Engine, Listener, asked, recover};
 use crate::ledger::Ledger;
 use crate::providers::Provider;
 use crate::targets::place::PlaceFile;
@@ -35,6 +35,9 @@ pub(super) struct Edit {
     /// What you want, in words; the offline planner answers where no model is set up
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
+    /// Who answers --prompt, as PROVIDER/MODEL, PROVIDER or offline; by the settings where absent
+    #[arg(long, value_name = "NAME", requires = "prompt")]
+    model: Option<String>,
     /// Write to this file and leave the place as it is
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -59,32 +62,36 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 not approved.";
 
 pub(super) fn run(args: &Edit, home: &Path) -> anyhow::Result<Exit> {
     let calls = args.ops.as_deref().map(read_calls).transpose()?;
+    let driver = match &calls {
+        Some(_) => Driver::Calls,
+        None => model::driver(home, args.place.parent(), args.model.as_deref())?,
+    };
+    if let (Driver::Provider(Provider::Model(models)), Some(prompt)) = (&driver, &args.prompt) {
+        asked::fits(models, prompt, Stance::Act).map_err(anyhow::Error::msg)?;
+    }
     if !args.dry_run {
         let ledger = Arc::new(Ledger::open(home)?);
         for notice in recover(&ledger, args.out.as_deref().unwrap_or(&args.place))? {
             say(&format!("note: {notice}"));
         }
-        return edit(args, calls, &ledger, args.out.as_deref());
+        return edit(args, (driver, calls), &ledger, args.out.as_deref());
     }
     let scratch = tempfile::tempdir().context("no temporary folder for the dry run")?;
     let ledger = Arc::new(Ledger::open(&scratch.path().join("home"))?);
-    let exit = edit(args, calls, &ledger, Some(&scratch.path().join("place")))?;
+    let out = scratch.path().join("place");
+    let exit = edit(args, (driver, calls), &ledger, Some(&out))?;
     say("This was a dry run: nothing was written or recorded.");
     Ok(exit)
 }
 
 fn edit(
     args: &Edit,
-    calls: Option<Vec<(usize, Call)>>,
+    (driver, calls): (Driver, Option<Vec<(usize, Call)>>),
     ledger: &Arc<Ledger>,
     out: Option<&Path>,
 ) -> anyhow::Result<Exit> {
     let terminal = Terminal::of(args.decide.json);
     let opened = terminal.busy("Reading the place", || PlaceFile::open(&args.place, out))?;
-    let driver = match &calls {
-        Some(_) => Driver::Calls,
-        None => Driver::Provider(Provider::Offline),
-    };
     let goal = goal(args);
     let mut engine = Engine::start(
         ledger,
@@ -171,7 +178,7 @@ fn read_call(line: &str) -> anyhow::Result<Call> {
     if let Some(unknown) = map.keys().next() {
         bail!("`{unknown}` is not known here; a call is {EXAMPLE}");
     }
-    Ok(Call { tool, args })
+    Ok(Call::new(tool, args))
 }
 
 const EXAMPLE: &str = r#"{"tool": "set_properties", "args": {...}}"#;
@@ -188,7 +195,7 @@ fn as_one(mut calls: Vec<(usize, Call)>, title: &str) -> Call {
         .into_iter()
         .map(|(line, call)| json!({ "tool": call.tool, "args": call.args, "line": line }))
         .collect();
-    Call { tool: WHOLE.to_owned(), args: json!({ "title": title, "changes": changes }) }
+    Call::new(WHOLE, json!({ "title": title, "changes": changes }))
 }
 
 /// Works until nothing is left, asking whoever decides.
@@ -216,6 +223,23 @@ pub(super) fn decide_all(
         show_new(engine, terminal, &mut session, asked);
         match due? {
             Due::Nothing | Due::Studio => break,
+            Due::Model => {
+                let before = engine.workflow().map_or(0, |it| it.words().count());
+                if model::ask(engine, terminal)? {
+                    let now = engine.workflow().map_or(0, |it| it.words().count());
+                    session.heard += usize::from(now > before);
+                }
+            }
+            Due::Answer(call) => {
+                if !model::answer(engine, call, terminal)? {
+                    engine.input(Input::Finish { outcome: Finish::NotApproved })?;
+                }
+            }
+            Due::GoAhead => {
+                if !model::goes_on(engine, terminal)? {
+                    engine.input(Input::Finish { outcome: Finish::Failed })?;
+                }
+            }
             Due::Decision(proposal) => {
                 if !decide_one(engine, proposal, terminal, &mut session)? {
                     engine.input(Input::Finish { outcome: Finish::NotApproved })?;

@@ -4,6 +4,7 @@
 
 mod ask;
 mod card;
+mod chat;
 mod checkpoint;
 mod convert;
 mod debug;
@@ -16,6 +17,7 @@ mod hunks;
 mod key;
 mod log;
 mod merge;
+mod model;
 mod models;
 mod patch;
 mod plugin;
@@ -29,6 +31,7 @@ mod summary;
 mod terminal;
 mod tools;
 mod tree;
+mod usage;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -69,6 +72,8 @@ struct Cli {
 enum Command {
     /// Edit a place or model file: tool calls become proposals, you decide, the file is written
     Edit(edit::Edit),
+    /// Talk with a model about a place, and decide upon what it proposes
+    Chat(chat::Chat),
     /// Show the tree of a place, or one instance
     Show(show::Show),
     /// Print a script's text
@@ -95,6 +100,8 @@ enum Command {
     Revert(revert::Revert),
     /// List the models that can be asked, and why the others cannot
     Models(models::Models),
+    /// Show what models have taken: tokens and dollars, by model, day and task
+    Usage(usage::Usage),
     /// Keep keys of model providers in the system's keychain
     Key(key::Key),
     /// List the tools that a model can call
@@ -182,6 +189,7 @@ pub fn main() -> ExitCode {
     let home = || config::home(cli.home.clone());
     let ended = match cli.command {
         Command::Edit(args) => home().and_then(|home| edit::run(&args, &home)),
+        Command::Chat(args) => home().and_then(|home| chat::run(&args, &home)),
         Command::Revert(args) => home().and_then(|home| revert::run(&args, &home)),
         Command::Serve(args) => home().and_then(|home| serve::run(&args, &home)),
         Command::Plugin(args) => plugin::run(&args),
@@ -195,6 +203,7 @@ pub fn main() -> ExitCode {
         Command::Patch(args) => patch::run(&args),
         Command::Git(args) => git::run(&args),
         Command::Models(args) => home().and_then(|home| models::run(&args, &home)),
+        Command::Usage(args) => home().and_then(|home| usage::run(&args, &home)),
         Command::Key(args) => home().and_then(|home| key::run(&args, &home)),
         Command::Tools(args) => tools::run(&args),
         Command::Debug(args) => debug::run(&args),

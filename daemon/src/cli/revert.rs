@@ -64,7 +64,7 @@ pub(super) fn run(args: &Revert, home: &Path) -> anyhow::Result<Exit> {
     }
     let (mode, listener) = (args.decide.mode(), listener(args.decide.json));
     let mut engine = Engine::start(&ledger, opened, goal.as_str(), Driver::Calls, mode, listener)?;
-    let call = |seq: Seq| Call { tool: REVERT.to_owned(), args: json!({ "proposal": seq }) };
+    let call = |seq: Seq| Call::new(REVERT, json!({ "proposal": seq }));
     engine.call(proposals.into_iter().map(call).collect())?;
     let exit = decide_all(&mut engine, &args.decide, &terminal, false)?;
     engine.leave();

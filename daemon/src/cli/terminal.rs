@@ -121,6 +121,16 @@ impl Terminal {
         self.show(&shown);
     }
 
+    /// Whether a person reads what is printed as it comes.
+    pub(super) fn is_read_live(&self) -> bool {
+        !self.json && io::stdout().is_terminal()
+    }
+
+    /// Shows more of what a model says, as it comes.
+    pub(super) fn stream(&self, text: &str) {
+        self.show(&safe_lines(text));
+    }
+
     /// Says how it ended: what was done, to which file, and the way back.
     pub(super) fn summary(&self, run: (Seq, &Workflow), dry_run: bool) {
         if !self.json {

@@ -2,16 +2,22 @@
 //!
 //! A prompt is a reading of the ledger. How a wire spells it is the providers' business.
 
-use scene_schemas::entry::Attached;
+pub use scene_schemas::entry::Replay;
+use scene_schemas::entry::{Attached, Tokens};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 /// The rules that every model is given.
-pub const RULES: &str = "\
-You work on a Roblox place through tools. You never change anything yourself: each change becomes a \
-proposal that a person sees and decides upon, and you are told what became of it. Call one tool per \
-message. Read before you edit. Paths look like game.Workspace[\"My.Part\"].Wall[2]. When the task is \
-done, call complete.";
+pub const RULES: &str = include_str!("prompt/rules.md");
+
+/// What else is said to a model that proposes.
+pub const ACT: &str = include_str!("prompt/act.md");
+
+/// What else is said to a model that only plans.
+pub const PLAN: &str = include_str!("prompt/plan.md");
+
+/// What else is said to a model that only answers.
+pub const ASK: &str = include_str!("prompt/ask.md");
 
 /// What stands before the passages, as JSON, that a refused edit and somebody else have both changed.
 pub const UNMERGED: &str = "What does not go together: ";
@@ -25,9 +31,14 @@ pub struct Prompt {
     pub goal: String,
     /// What they attached to it.
     pub attached: Vec<Attached>,
+    /// What stands for the turns that are not sent any more.
+    pub earlier: Option<String>,
     /// What happened since, oldest first. Where a model is to answer, the last is a call with its
     /// outcome or what the person said; none of them means that the goal is to be answered.
     pub turns: Vec<Turn>,
+    /// What holds now: the plan, and what is known of the place. It stands at the end, behind all that
+    /// the next request repeats.
+    pub now: Option<String>,
     /// What the model may call. Some wires refuse a conversation with calls of no tool, so it holds
     /// the tools of all turns also where none is to be called.
     pub tools: Vec<Tool>,
@@ -104,7 +115,7 @@ fn longest_run(text: &str, of: char) -> usize {
 /// One thing that happened in the conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Turn {
-    /// The person said something more.
+    /// The person said something more, or Vector does.
     Asked(String),
     /// The model said something; a call behind it belongs to the same message.
     Said(String),
@@ -121,18 +132,6 @@ pub enum Turn {
         /// What the model's message held that it wants to see again.
         replay: Option<Replay>,
     },
-}
-
-/// A part of a model's message that goes back as it came: signed thoughts, reasoning that only the
-/// provider can read. Nobody else looks into it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Replay {
-    /// The provider that sent it. It goes back to nobody else.
-    pub provider: String,
-    /// The model that sent it. Another one may refuse the signature.
-    pub model: String,
-    /// What it is, in the words of the provider's wire.
-    pub content: Json,
 }
 
 /// What came of a call.
@@ -153,15 +152,44 @@ pub struct Message {
     pub calls: Vec<Call>,
     /// Whether it says that it cannot do what was asked for.
     pub declined: bool,
+    /// What is wrong with the message as a whole, for the model to do otherwise: it was cut off, or
+    /// it is empty.
+    pub flaw: Option<String>,
+    /// What it took, where a model was asked.
+    pub cost: Option<Cost>,
+}
+
+/// What a message took, and what it leaves behind.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Cost {
+    /// The model: `PROVIDER/MODEL`.
+    pub model: String,
+    /// In tokens, where the provider says so.
+    pub tokens: Option<Tokens>,
+    /// In US dollars, where the price is known.
+    pub dollars: Option<f64>,
+    /// A part of it that goes back as it came.
+    pub replay: Option<Box<Replay>>,
 }
 
 /// A tool call.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Call {
     /// The tool.
     pub tool: String,
     /// Its arguments.
     pub args: Json,
+    /// The name that the provider gave it, where it gave one.
+    pub id: Option<String>,
+    /// Why it cannot run, whatever it means: its arguments are no JSON, or were cut off.
+    pub flaw: Option<String>,
+}
+
+impl Call {
+    /// A call with its arguments.
+    pub fn new(tool: impl Into<String>, args: Json) -> Self {
+        Self { tool: tool.into(), args, id: None, flaw: None }
+    }
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use scene_schemas::api::{
     Pair, Paired, ProposalView, Proposals, SessionId, SessionView, Sessions, Settings, Usage,
     Welcome, WorkflowState, WorkflowView, Workflows,
 };
-use scene_schemas::entry::{Entry, Finish, Place, Record, Seq, StudioPlace};
+use scene_schemas::entry::{Entry, Finish, Place, Record, Seq, Stance, StudioPlace};
 use scene_schemas::proposal::Mode;
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -465,6 +465,9 @@ impl House {
             driver: CHECKPOINT.to_owned(),
             mode: Mode::Confirm,
             attached: Vec::new(),
+            stance: Stance::Act,
+            follows: None,
+            guards: None,
         };
         let finished = Entry::Finished { outcome: Finish::Done, summary: None };
         let entries = vec![started, finished];

@@ -227,8 +227,7 @@ impl Live {
             }
             Word::Restore(checkpoint, reply) => {
                 let goal = format!("Go back to checkpoint {checkpoint}");
-                let call =
-                    Call { tool: RESTORE.to_owned(), args: json!({ "checkpoint": checkpoint }) };
+                let call = Call::new(RESTORE, json!({ "checkpoint": checkpoint }));
                 // A call that cannot be written down is missed when the engine works.
                 let begin = |engine: &mut Engine| drop(engine.call(vec![call]));
                 let started = self.start(goal.as_str().into(), Driver::Calls, Mode::Confirm, begin);

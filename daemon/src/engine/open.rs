@@ -11,12 +11,12 @@ use scene_schemas::entry::{Entry, Seq};
 use scene_schemas::proposal::{Ack, Proposal};
 use scene_schemas::{Command, Fingerprint, InstanceId};
 
-use super::{Driver, Engine, EngineError, Listener, Target};
+use super::{Driver, Engine, EngineError, Listener, Target, conversation};
 use crate::core::Refusal;
 use crate::core::refusal::refuse;
 use crate::core::scene::{Missing, Scene, Torn};
 use crate::core::tools::{self, Plan};
-use crate::core::workflow::{Input, State, Status, Workflow, decide};
+use crate::core::workflow::{Input, Status, Workflow, decide};
 use crate::ledger::{Lease, Ledger};
 use crate::targets::studio::{self, Prepared, Seen, Studio};
 
@@ -47,10 +47,7 @@ impl Engine {
         driver: Driver,
         listener: Listener,
     ) -> Result<Engine, EngineError> {
-        let mut state = State::default();
-        for record in ledger.workflow(lease.workflow())? {
-            state.apply(&record);
-        }
+        let state = conversation(ledger, Some(lease.workflow()))?;
         let (studio, scene) = opened;
         let opened = (Target::Open(studio), scene);
         let mut engine = Engine::resume(ledger, lease, state, opened, driver, listener);

@@ -23,7 +23,7 @@ impl From<PlaceFile> for Target {
 
 impl Target {
     /// How the ledger names the place.
-    pub(super) fn place(&self) -> Place {
+    pub fn place(&self) -> Place {
         match self {
             Self::File(file) => Place::File(file.place()),
             Self::Open(studio) => Place::Open(studio.place().clone()),

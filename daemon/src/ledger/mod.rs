@@ -170,6 +170,11 @@ impl Ledger {
         self.records("WHERE e.kind = 'started' ORDER BY e.seq DESC LIMIT ?1", [limit])
     }
 
+    /// The `replied` records behind position `after`, in order.
+    pub fn replied(&self, after: Seq) -> Result<Vec<Record>, LedgerError> {
+        self.records("WHERE e.kind = 'replied' AND e.seq > ?1 ORDER BY e.seq", [sql(after)])
+    }
+
     /// Lease a workflow to this process until the lease is dropped or the process ends, however it
     /// ends. None where another holds it.
     pub fn lease(&self, workflow: Seq) -> Result<Option<Lease>, LedgerError> {

@@ -2,7 +2,7 @@
 
 use std::sync::Barrier;
 
-use scene_schemas::entry::{FilePlace, Finish, Phase, Place};
+use scene_schemas::entry::{FilePlace, Finish, Phase, Place, Stance};
 use scene_schemas::proposal::Mode;
 use serde_json::json;
 use tempfile::TempDir;
@@ -29,6 +29,9 @@ fn started() -> Entry {
         driver: "offline".to_owned(),
         mode: Mode::Confirm,
         attached: Vec::new(),
+        stance: Stance::Act,
+        follows: None,
+        guards: None,
     }
 }
 
@@ -70,6 +73,8 @@ fn what_is_appended_is_read() {
     let called = Entry::Called {
         tool: "read_script".to_owned(),
         args: json!({"path": "game.Lobby", "lines": [1, 2.5, null, "ä\u{0}"]}),
+        id: Some("toolu_1".to_owned()),
+        flaw: None,
     };
     let answered = Entry::Answered { call: Seq(2), answer: json!([true]) };
     let first = ledger.append(batch(None, vec![started(), called, answered])).unwrap();
@@ -302,7 +307,7 @@ fn a_malformed_batch_is_refused() {
     let ledger = open(&home);
     let workflow = begin(&ledger);
     let deep = (0..200).fold(json!(1), |inner, _| json!([inner]));
-    let called = Entry::Called { tool: "read_script".to_owned(), args: deep };
+    let called = Entry::Called { tool: "read_script".to_owned(), args: deep, id: None, flaw: None };
     for bad in [
         batch(None, vec![said("x")]),
         batch(None, vec![started(), started()]),

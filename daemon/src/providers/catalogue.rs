@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::answer::Wire;
+use super::answer::{Usage, Wire};
 use crate::core::prompt::Effort;
 
 /// What Vector brings along.
@@ -76,6 +76,19 @@ pub struct Price {
     pub cache_read: Option<f64>,
     /// What is written to the cache; as `input` where absent.
     pub cache_write: Option<f64>,
+}
+
+impl Price {
+    /// What an answer cost.
+    pub fn of(&self, usage: &Usage) -> f64 {
+        let cached = usage.cache_read + usage.cache_write;
+        let plain = usage.prompt.saturating_sub(cached);
+        let dollars = plain as f64 * self.input
+            + usage.cache_read as f64 * self.cache_read.unwrap_or(self.input)
+            + usage.cache_write as f64 * self.cache_write.unwrap_or(self.input)
+            + usage.generated as f64 * self.output;
+        dollars / 1e6
+    }
 }
 
 /// A model.

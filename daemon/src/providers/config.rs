@@ -91,6 +91,10 @@ pub struct Config {
     pub turn_limit: u32,
     /// How much may be spent.
     pub caps: Caps,
+    /// More scripts, or subtrees, than this are touched only after the person has confirmed it.
+    pub scope: u32,
+    /// Whether what was built needs a script before a model may say that it is done.
+    pub needs_script: bool,
     /// Models by action.
     pub routes: BTreeMap<Action, String>,
     /// Efforts by action.
@@ -110,6 +114,8 @@ impl Default for Config {
             retries: 3,
             turn_limit: 50,
             caps: Caps::default(),
+            scope: 8,
+            needs_script: true,
             routes: BTreeMap::new(),
             efforts: BTreeMap::new(),
             providers: BTreeMap::new(),
@@ -123,6 +129,7 @@ enum Put {
     Text(fn(&mut Config, &str, Origin) -> Result<(), String>),
     Number(u32, u32, fn(&mut Config, u32)),
     Money(fn(&mut Caps) -> &mut Option<f64>),
+    Switch(fn(&mut Config, bool)),
 }
 
 /// One setting.
@@ -167,7 +174,7 @@ macro_rules! effort {
 }
 
 /// All settings but those of single providers.
-pub const SETTINGS: [Setting; 18] = [
+pub const SETTINGS: [Setting; 20] = [
     setting(
         "model",
         "VECTOR_MODEL",
@@ -243,6 +250,20 @@ pub const SETTINGS: [Setting; 18] = [
         "none",
         "how much may be spent in one workflow",
         Put::Money(|caps| &mut caps.workflow),
+    ),
+    setting(
+        "guards.scope",
+        "VECTOR_GUARD_SCOPE",
+        "8",
+        "a model that would touch more scripts, or subtrees, than this asks you first",
+        Put::Number(1, 100_000, |config, number| config.scope = number),
+    ),
+    setting(
+        "guards.needs_script",
+        "VECTOR_GUARD_NEEDS_SCRIPT",
+        "true",
+        "whether a model that made parts and no script has to add one, or ask you",
+        Put::Switch(|config, is_on| config.needs_script = is_on),
     ),
     setting("routes.plan", "VECTOR_ROUTE_PLAN", "`model`", "who makes plans", route!(Plan)),
     setting("routes.edit", "VECTOR_ROUTE_EDIT", "`model`", "who edits", route!(Edit)),
@@ -395,6 +416,10 @@ impl Config {
                 *cap(&mut self.caps) = Some(money.ok_or("it must be an amount in US dollars")?);
                 Ok(())
             }
+            Put::Switch(put) => {
+                put(self, value.as_bool().ok_or("it must be true or false")?);
+                Ok(())
+            }
         }
     }
 
@@ -442,6 +467,7 @@ impl Config {
                 Put::Text(_) => Value::from(text),
                 Put::Number(..) => number.unwrap_or(Value::from(text)),
                 Put::Money(_) => text.parse::<f64>().map_or(Value::from(text), Value::from),
+                Put::Switch(_) => text.parse::<bool>().map_or(Value::from(text), Value::from),
             };
             let wrong = |error| format!("the variable {}: {error}.", setting.env);
             self.set(setting, &value, Origin::Environment).map_err(wrong)?;

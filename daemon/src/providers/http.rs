@@ -28,8 +28,8 @@ const MOST: usize = 64 << 20;
 pub trait Reader {
     /// The status and the headers (lower-case names), before anything else.
     fn head(&mut self, status: u16, headers: &[(String, String)]);
-    /// The next bytes of the body, split anywhere.
-    fn feed(&mut self, bytes: &[u8]);
+    /// The next bytes of the body, split anywhere. False where no more of them matter.
+    fn feed(&mut self, bytes: &[u8]) -> bool;
     /// The end of the body, or why there will be no more of it.
     fn end(&mut self, cut: Option<&str>) -> Verdict;
 }
@@ -303,7 +303,9 @@ async fn body(
                 if read > MOST {
                     return Ok(Some(format!("it is longer than {} MB", MOST >> 20)));
                 }
-                reader.feed(&bytes);
+                if !reader.feed(&bytes) {
+                    return Ok(None);
+                }
             }
         }
     }

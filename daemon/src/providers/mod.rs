@@ -9,6 +9,7 @@ mod anthropic;
 mod bedrock;
 pub mod catalogue;
 pub mod choose;
+pub mod client;
 pub mod config;
 pub mod decode;
 mod draft;
@@ -34,31 +35,23 @@ mod sse;
 #[cfg(test)]
 mod tests;
 
-use crate::core::prompt::{Message, Prompt};
+use self::client::Models;
 
 /// Who answers.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Provider {
     /// The deterministic planner, which needs no key and no network.
     Offline,
+    /// Models.
+    Model(Models),
 }
-
-/// Why there is no answer. The offline planner always has one, so there is no reason yet.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ProviderError {}
 
 impl Provider {
     /// The name by which a person chooses it.
-    pub fn name(&self) -> &'static str {
+    pub fn name(&self) -> String {
         match self {
-            Self::Offline => "offline",
-        }
-    }
-
-    /// The next message of the conversation.
-    pub fn reply(&self, prompt: &Prompt) -> Result<Message, ProviderError> {
-        match self {
-            Self::Offline => Ok(offline::reply(prompt)),
+            Self::Offline => choose::OFFLINE.to_owned(),
+            Self::Model(models) => models.edit.name(),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! words stand here.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
 
@@ -77,12 +78,13 @@ impl Told<'_> {
 
 /// The conversation, beginning with the person, one side after the other.
 pub(super) fn sides<'a>(prompt: &'a Prompt, model: &Model) -> Vec<Side<'a>> {
-    let mut texts = Vec::new();
+    let mut texts: Vec<Cow<'_, str>> = prompt.earlier.iter().map(Cow::from).collect();
     if !prompt.goal.is_empty() {
         texts.push(Cow::from(prompt.goal.as_str()));
     }
     texts.extend(prompt.context().map(Cow::from));
     let mut sides = vec![Side::Person { told: None, texts }];
+    let mut ids = BTreeSet::new();
     for (index, turn) in prompt.turns.iter().enumerate() {
         match turn {
             // Several wires refuse a text of nothing.
@@ -96,9 +98,14 @@ pub(super) fn sides<'a>(prompt: &'a Prompt, model: &Model) -> Vec<Side<'a>> {
                 _ => sides.push(Side::Model { texts: vec![text], call: None }),
             },
             Turn::Called { id, tool, args, outcome, replay } => {
-                let id = id.as_deref().map_or_else(|| format!("call_{index}"), clean);
+                let given = id.as_deref().map(clean).filter(|id| ids.insert(id.clone()));
+                // Two calls of one id would be refused, so the later one gets another, and what goes
+                // back as it came would still name the first.
+                let is_given = given.is_some() || id.is_none();
+                let id = given.unwrap_or_else(|| format!("call_{index}"));
                 let replay = replay
                     .as_ref()
+                    .filter(|_| is_given)
                     .filter(|replay| replay.provider == model.provider && replay.model == model.id);
                 let content = replay.map(|replay| &replay.content);
                 let made = Made { id: id.clone(), tool, args, replay: content };
@@ -110,7 +117,21 @@ pub(super) fn sides<'a>(prompt: &'a Prompt, model: &Model) -> Vec<Side<'a>> {
             }
         }
     }
+    if let Some(now) = &prompt.now {
+        match sides.last_mut() {
+            Some(Side::Person { texts, .. }) => texts.push(Cow::from(now)),
+            _ => sides.push(Side::Person { told: None, texts: vec![Cow::from(now)] }),
+        }
+    }
     sides
+}
+
+/// The last block of a message that the next request repeats, for wires that mark what is kept:
+/// behind it stands only what holds now.
+pub(super) fn last_kept<'a>(prompt: &Prompt, blocks: &'a mut [Json]) -> Option<&'a mut Json> {
+    let behind = usize::from(prompt.now.is_some());
+    let last = blocks.len().checked_sub(1 + behind)?;
+    blocks.get_mut(last)
 }
 
 /// An id that each wire takes: one provider's may have characters that another refuses.

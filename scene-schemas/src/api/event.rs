@@ -55,6 +55,14 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attached: Vec<String>,
     },
+    /// A person said something more while the work goes on.
+    AskedMore {
+        /// What they said.
+        text: String,
+        /// What was attached, in a person's words.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attached: Vec<String>,
+    },
     /// The model begins to answer.
     AssistantStart {},
     /// More of its text, of the moment.

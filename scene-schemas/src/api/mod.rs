@@ -85,6 +85,8 @@ pub enum FailureKind {
     TooMany,
     /// Something is wrong in the daemon: 500.
     Internal,
+    /// The model could not be asked, or did not answer as it should: 502. What it says tells more.
+    Provider,
 }
 
 impl FailureKind {
@@ -103,6 +105,7 @@ impl FailureKind {
             Self::Protocol => 426,
             Self::TooMany => 429,
             Self::Internal => 500,
+            Self::Provider => 502,
         }
     }
 }

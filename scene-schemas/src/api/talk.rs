@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::event::ProposalStatus;
 use super::session::SessionId;
 use crate::command::{Fingerprint, InstanceId};
-use crate::entry::{Attached, Finish, Seq, Step};
+use crate::entry::{Attached, Finish, Seq, Stance, Step};
 use crate::proposal::{Mode, Proposal};
 
 /// A person asks for something in an open place.
@@ -22,6 +22,9 @@ pub struct Chat {
     /// What was attached on purpose.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attached: Vec<Attachment>,
+    /// How far the model may go.
+    #[serde(default, skip_serializing_if = "Stance::is_act")]
+    pub stance: Stance,
 }
 
 /// Something of the place that a person attached to what they ask for.

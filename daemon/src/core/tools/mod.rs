@@ -6,6 +6,7 @@
 
 mod apply_edit;
 mod apply_patch;
+mod ask_clarification;
 mod capture_viewport;
 mod clone_instance;
 mod complete;
@@ -87,6 +88,7 @@ pub static TOOLS: &[Tool] = &[
     start_plan::TOOL,
     update_plan::TOOL,
     message::TOOL,
+    ask_clarification::TOOL,
     final_message::TOOL,
     complete::TOOL,
 ];
@@ -104,6 +106,23 @@ pub struct Tool {
     pub own: Own,
     /// What it does.
     pub run: Run,
+}
+
+impl Tool {
+    /// Whether it answers from what is known, and changes nothing.
+    pub fn reads(&self) -> bool {
+        matches!(self.run, Run::Read(_))
+    }
+
+    /// Whether it speaks of a plan, which nobody makes who only answers.
+    pub fn plans(&self) -> bool {
+        matches!(self.name, "start_plan" | "update_plan")
+    }
+
+    /// Whether it proposes a change.
+    pub fn changes(&self) -> bool {
+        matches!(self.run, Run::Change(_))
+    }
 }
 
 /// An argument that may be left out: it means the instance that is selected in Studio, where that is
@@ -157,6 +176,13 @@ pub enum Talk {
         /// When.
         phase: Phase,
         /// Where it asks something: the answers that it offers.
+        answers: Vec<String>,
+    },
+    /// A question, which waits for the person.
+    Question {
+        /// What is asked.
+        question: String,
+        /// The answers that are offered.
         answers: Vec<String>,
     },
     /// That it is done.

@@ -1,13 +1,16 @@
 //! What an input means: the entries that it becomes, or why it is refused.
 
 use scene_schemas::Fingerprint;
-use scene_schemas::entry::{Approver, Attached, Entry, Finish, Phase, Place, Seq, Step};
+use scene_schemas::api::FailureKind;
+use scene_schemas::entry::{
+    Approver, Attached, Entry, Finish, Guards, Phase, Place, Requested, Seq, Stance, Step,
+};
 use scene_schemas::proposal::{Ack, Mode, Proposal};
 use serde_json::{Value as Json, json};
 
-use super::{Pending, State, Status, Workflow};
+use super::{Pending, State, Status, Trouble, Workflow, guards, summary};
 use crate::core::policy;
-use crate::core::prompt::{Call, Message};
+use crate::core::prompt::{Call, Cost, Message};
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::tools::update_plan::StepName;
 use crate::core::tools::{Plan, Talk};
@@ -30,9 +33,33 @@ pub enum Input {
         mode: Mode,
         /// What they attached.
         attached: Vec<Attached>,
+        /// How far the model may go.
+        stance: Stance,
+        /// The task before it in the same conversation.
+        follows: Option<Seq>,
+        /// What a model is held to.
+        guards: Option<Guards>,
     },
+    /// The person says something more, or answers a question.
+    Asked {
+        /// What.
+        text: String,
+        /// What they attached.
+        attached: Vec<Attached>,
+    },
+    /// A model is about to be asked.
+    Requested(Box<Requested>),
     /// The driver answered with a whole message.
     Replied(Message),
+    /// The model could not be asked, or did not answer.
+    Unanswered(Trouble),
+    /// A person says that it goes on.
+    Resume,
+    /// What the model is sent has become too long: all but so many steps is summed up.
+    Summarise {
+        /// How many.
+        keep: usize,
+    },
     /// Calls that a person wrote down. All of them count.
     Called(Vec<Call>),
     /// A call was planned.
@@ -122,17 +149,43 @@ pub enum Input {
 /// # Errors
 /// The input does not fit what is known; nothing happens.
 pub fn decide(state: &State, workflow: Seq, input: Input) -> Result<Vec<Entry>, Refusal> {
-    if let Input::Start { place, goal, driver, mode, attached } = input {
-        return Ok(vec![Entry::Started { place, goal, driver, mode, attached }]);
+    if let Input::Start { place, goal, driver, mode, attached, stance, follows, guards } = input {
+        return Ok(vec![Entry::Started {
+            place,
+            goal,
+            driver,
+            mode,
+            attached,
+            stance,
+            follows,
+            guards,
+        }]);
     }
-    let Some(workflow) = state.workflow(workflow) else {
-        return refuse!("There is no workflow {workflow}.");
+    let name = workflow;
+    let Some(workflow) = state.workflow(name) else {
+        return refuse!("There is no workflow {name}.");
     };
     match input {
         Input::Start { .. } => Ok(Vec::new()),
-        Input::Replied(message) => Ok(replied(message)),
+        Input::Asked { text, attached } => asked(workflow, text, attached),
+        Input::Requested(request) => Ok(vec![Entry::Requested { request }]),
+        Input::Replied(message) => Ok(replied(workflow, message)),
+        Input::Unanswered(trouble) => Ok(vec![unanswered(trouble)]),
+        Input::Resume => {
+            Ok(workflow.talk.trouble().map(|_| Entry::Resumed {}).into_iter().collect())
+        }
+        Input::Summarise { keep } => {
+            Ok(summary::summarise(&state.chain(name), keep).into_iter().collect())
+        }
         Input::Called(calls) => Ok(calls.into_iter().map(called).collect()),
-        Input::Planned { call, result, after } => planned(workflow, call, result, after),
+        Input::Planned { call, result, after } => {
+            let result = result.and_then(|plan| guards::planned(state, name, call, plan));
+            let mut entries = planned(workflow, call, result, after)?;
+            if entries.iter().any(|entry| matches!(entry, Entry::Refused { .. })) {
+                entries.extend(guards::after_refusal(state, name, call));
+            }
+            Ok(entries)
+        }
         Input::Approve { proposal, patch_id, by, twice } => {
             approve(workflow, proposal, patch_id, by, twice)
         }
@@ -164,26 +217,75 @@ pub fn decide(state: &State, workflow: Seq, input: Input) -> Result<Vec<Entry>, 
 }
 
 fn called(call: Call) -> Entry {
-    Entry::Called { tool: call.tool, args: call.args }
+    let Call { tool, args, id, flaw } = call;
+    Entry::Called { tool, args, id, flaw }
 }
 
-/// A message's first call counts. The others are refused when the first is planned, by name.
-fn replied(message: Message) -> Vec<Entry> {
+fn asked(
+    workflow: &Workflow,
+    text: String,
+    attached: Vec<Attached>,
+) -> Result<Vec<Entry>, Refusal> {
+    if workflow.finished.is_some() {
+        return refuse!("The task is over; what is said now begins a new one.");
+    }
+    if text.trim().is_empty() {
+        return refuse!("Nothing was said.");
+    }
+    Ok(vec![Entry::Asked { text, attached }])
+}
+
+fn unanswered(trouble: Trouble) -> Entry {
+    let Trouble { code, message, retryable, hint, setting } = trouble;
+    Entry::Unanswered { code, message, retryable, hint, setting }
+}
+
+/// How many messages of a model in a row may call nothing and end nothing.
+const VAIN: u32 = 3;
+
+/// A message's first call counts. The others are refused by name.
+fn replied(workflow: &Workflow, message: Message) -> Vec<Entry> {
     let mut entries = Vec::new();
-    let ends = message.calls.is_empty();
+    if let Some(Cost { model, tokens, dollars, replay }) = message.cost {
+        entries.push(Entry::Replied { model, tokens, cost: dollars, replay });
+    }
+    // What the person has said meanwhile is still to be answered.
+    let is_last = message.calls.is_empty() && !message.declined && !workflow.talk.has_queued();
+    // What is needed before it is done is said once to a model that only stops.
+    let flaw = message.flaw.or_else(|| {
+        let missing = guards::missing(workflow).filter(|_| is_last && workflow.talk.vain() == 0)?;
+        Some(missing.0)
+    });
+    let ends = message.calls.is_empty() && flaw.is_none() && !workflow.talk.has_queued();
     if let Some(text) = message.text {
         let phase = if ends { Phase::Final } else { Phase::Update };
         entries.push(Entry::Said { text, phase, answers: Vec::new() });
     }
+    let is_vain = message.calls.is_empty();
     let mut calls = message.calls.into_iter();
     entries.extend(calls.next().map(called));
     let ignored: Vec<String> = calls.map(|call| call.tool).collect();
     if !ignored.is_empty() {
         let text = format!(
-            "(Only the first tool call of a message is taken; not taken: {}.)",
+            "Only the first tool call of a message is taken; not taken: {}.",
             ignored.join(", ")
         );
-        entries.push(Entry::Said { text, phase: Phase::Update, answers: Vec::new() });
+        entries.push(Entry::Told { text });
+    }
+    if let Some(flaw) = flaw {
+        entries.push(if is_vain && workflow.talk.vain() + 1 >= VAIN {
+            unanswered(Trouble {
+                code: FailureKind::Provider,
+                message: format!(
+                    "{VAIN} answers of the model in a row were of no use. The last: {flaw}"
+                ),
+                retryable: true,
+                hint: "Try again, say it in other words, or choose another model.".to_owned(),
+                setting: None,
+            })
+        } else {
+            Entry::Told { text: flaw }
+        });
     }
     if ends {
         let outcome = if message.declined { Finish::Failed } else { Finish::Done };
@@ -269,6 +371,14 @@ fn talked(workflow: &Workflow, call: Seq, talk: Talk) -> Vec<Entry> {
         Talk::Said { text, phase, answers } => {
             let said = Entry::Said { text, phase, answers };
             vec![said, Entry::Answered { call, answer: Json::Null }]
+        }
+        // Nobody waits for an answer to one of a list of calls.
+        Talk::Question { question, answers } if workflow.guards.is_none() => {
+            let said = Entry::Said { text: question, phase: Phase::Update, answers };
+            vec![said, Entry::Answered { call, answer: Json::Null }]
+        }
+        Talk::Question { question, answers } => {
+            vec![Entry::Questioned { call, question, answers }]
         }
         Talk::Done { summary } => vec![
             Entry::Answered { call, answer: Json::Null },

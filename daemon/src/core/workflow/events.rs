@@ -16,7 +16,7 @@ pub fn events(record: &Record) -> Vec<Event> {
         vec![Event::ProposalChanged { proposal, status, by, reason: reason.cloned() }]
     };
     match &record.entry {
-        Entry::Started { place, goal, driver, mode, attached } => vec![Event::Asked {
+        Entry::Started { place, goal, driver, mode, attached, .. } => vec![Event::Asked {
             session: place.open().map(|open| open.session.clone()),
             text: goal.clone(),
             driver: driver.clone(),
@@ -27,7 +27,32 @@ pub fn events(record: &Record) -> Vec<Event> {
             let (text, answers) = (text.clone(), answers.clone());
             vec![Event::AssistantStart {}, Event::AssistantFinal { text, answers }]
         }
-        Entry::Called { tool, args } => {
+        Entry::Asked { text, attached } => {
+            let attached = attached.iter().map(Attached::sentence).collect();
+            vec![Event::AskedMore { text: text.clone(), attached }]
+        }
+        Entry::Questioned { question, answers, .. } => {
+            let (text, answers) = (question.clone(), answers.clone());
+            vec![Event::AssistantStart {}, Event::AssistantFinal { text, answers }]
+        }
+        Entry::Requested { request } => vec![Event::ContextStats {
+            turns: request.turns,
+            bytes: request.bytes,
+            limit: Some(request.window),
+        }],
+        Entry::Replied { tokens: Some(tokens), cost, .. } => {
+            let (input, output, cost) = (tokens.prompt, tokens.generated, *cost);
+            vec![Event::Usage { input, output, cost }]
+        }
+        Entry::Unanswered { code, message, retryable, hint, setting } => vec![Event::Error {
+            code: *code,
+            message: message.clone(),
+            retryable: *retryable,
+            hint: hint.clone(),
+            setting: *setting,
+        }],
+        Entry::Summarised { turns, .. } => vec![Event::ContextSummarised { turns: *turns }],
+        Entry::Called { tool, args, .. } => {
             vec![Event::ToolParsed { call: seq, tool: tool.clone(), brief: brief(args) }]
         }
         Entry::Answered { call, answer } => vec![
@@ -53,7 +78,11 @@ pub fn events(record: &Record) -> Vec<Event> {
                 from: proposal.from,
             },
         ],
-        Entry::Applying { .. } => Vec::new(),
+        Entry::Applying { .. }
+        | Entry::Cleared {}
+        | Entry::Replied { .. }
+        | Entry::Told { .. }
+        | Entry::Resumed {} => Vec::new(),
         Entry::Approved { proposal, by, .. } => {
             changed(*proposal, ProposalStatus::Approved, Some(*by), None)
         }

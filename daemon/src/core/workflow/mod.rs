@@ -5,22 +5,33 @@
 //! the shell does the work and drops whatever is no longer wanted. Scenes are the shell's caches and
 //! not part of the state.
 
+mod chain;
 mod decide;
 mod events;
+mod guards;
+mod now;
+mod summary;
+mod talk;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
-use scene_schemas::entry::{Attached, Entry, Finish, Place, Record, Seq, Step};
+use scene_schemas::entry::{
+    Attached, Entry, Finish, Guards, Place, Record, Replay, Seq, Stance, Step,
+};
 use scene_schemas::proposal::{Ack, Meant, MeantBy, Mode, Proposal};
 use serde_json::{Value as Json, json};
 
 use crate::core::policy;
-use crate::core::prompt::{Outcome, Prompt, Turn, UNMERGED};
+use crate::core::prompt::{Outcome, UNMERGED};
 
 pub use self::decide::{CALLS, Input, decide};
 pub use self::events::events;
+pub use self::guards::before;
+pub use self::talk::{Talk, Trouble};
+
+use self::talk::Said;
 
 /// Everything that was read from the ledger so far.
 #[derive(Debug, Default)]
@@ -41,28 +52,35 @@ pub struct Workflow {
     pub mode: Mode,
     /// What the person attached to it.
     pub attached: Vec<Attached>,
+    /// How far the model may go.
+    pub stance: Stance,
+    /// The task before it in the same conversation.
+    pub follows: Option<Seq>,
+    /// What a model is held to; none where no model calls the tools.
+    pub guards: Option<Guards>,
     /// The plan's steps.
     pub plan: Vec<Step>,
     /// How it ended.
     pub finished: Option<Finish>,
+    /// Whether the conversation ends with it.
+    pub is_cleared: bool,
     /// The model's last word, where it said one when it ended.
     pub summary: Option<String>,
     calls: BTreeMap<Seq, Call>,
     proposals: BTreeMap<Seq, Pending>,
-    /// What happened, in order, as positions of calls and words of the model.
-    turns: Vec<Said>,
-}
-
-#[derive(Debug)]
-enum Said {
-    Text(String),
-    Call(Seq),
+    /// Who said what, and how it stands with the model.
+    talk: Talk,
 }
 
 #[derive(Debug)]
 struct Call {
     tool: String,
     args: Json,
+    id: Option<String>,
+    /// Why it cannot run.
+    flaw: Option<String>,
+    /// What of the model's message goes back as it came.
+    replay: Option<Box<Replay>>,
     status: CallStatus,
 }
 
@@ -71,6 +89,8 @@ enum CallStatus {
     Open,
     Answered(Json),
     Refused(String),
+    /// It is a question, which waits for the person's answer; the answers that it offers.
+    Questioned(Vec<String>),
     Proposed(Seq, Json),
 }
 
@@ -131,6 +151,10 @@ pub enum Want {
     Ask(Seq),
     /// The target is to perform these, in this order, in one write.
     Apply(Vec<Seq>),
+    /// A person is to answer a question.
+    Answer(Seq),
+    /// A person is to say that it goes on, after something went wrong.
+    GoAhead,
     /// The driver is to say what comes next.
     Reply,
 }
@@ -148,19 +172,25 @@ impl State {
 
     /// Reads an entry.
     pub fn apply(&mut self, record: &Record) {
-        if let Entry::Started { place, goal, driver, mode, attached } = &record.entry {
+        if let Entry::Started { place, goal, driver, mode, attached, stance, follows, guards } =
+            &record.entry
+        {
             let workflow = Workflow {
                 place: place.clone(),
                 goal: goal.clone(),
                 driver: driver.clone(),
                 mode: *mode,
                 attached: attached.clone(),
+                stance: *stance,
+                follows: *follows,
+                guards: guards.clone(),
                 plan: Vec::new(),
                 finished: None,
+                is_cleared: false,
                 summary: None,
                 calls: BTreeMap::new(),
                 proposals: BTreeMap::new(),
-                turns: Vec::new(),
+                talk: Talk::default(),
             };
             self.workflows.insert(record.workflow, workflow);
         } else if let Some(workflow) = self.workflows.get_mut(&record.workflow) {
@@ -219,10 +249,40 @@ impl Workflow {
 
     /// What the model has said, in order.
     pub fn words(&self) -> impl Iterator<Item = &str> + Clone {
-        self.turns.iter().filter_map(|said| match said {
-            Said::Text(text) => Some(text.as_str()),
-            Said::Call(_) => None,
+        self.talk.turns().filter_map(|(_, said)| match said {
+            Said::Model(text) => Some(text.as_str()),
+            _ => None,
         })
+    }
+
+    /// How it stands with the model.
+    pub fn talk(&self) -> &Talk {
+        &self.talk
+    }
+
+    /// The question that waits for the person's answer: the call, and what is asked.
+    pub fn question(&self) -> Option<Seq> {
+        let is_open = |call: &Call| matches!(call.status, CallStatus::Questioned(_));
+        self.calls.iter().find(|(_, call)| is_open(call)).map(|(seq, _)| *seq)
+    }
+
+    /// The answers that an open question offers.
+    pub fn offered(&self, call: Seq) -> Option<&[String]> {
+        match &self.calls.get(&call)?.status {
+            CallStatus::Questioned(answers) => Some(answers),
+            _ => None,
+        }
+    }
+
+    /// Whether the person has answered a question of the model in this task.
+    fn question_was_answered(&self) -> bool {
+        let is_answered = |call: &Call| matches!(call.status, CallStatus::Answered(_));
+        self.calls.values().any(|call| call.tool == "ask_clarification" && is_answered(call))
+    }
+
+    /// Why a call cannot run, whatever it means.
+    pub fn flaw(&self, call: Seq) -> Option<&str> {
+        self.calls.get(&call)?.flaw.as_deref()
     }
 
     /// Whether a person's choice or edit stands for a rejected proposal.
@@ -252,11 +312,36 @@ impl Workflow {
     fn read(&mut self, seq: Seq, entry: &Entry) {
         match entry {
             Entry::Started { .. } => {}
-            Entry::Said { text, .. } => self.turns.push(Said::Text(text.clone())),
-            Entry::Called { tool, args } => {
-                let (tool, args) = (tool.clone(), args.clone());
-                self.calls.insert(seq, Call { tool, args, status: CallStatus::Open });
-                self.turns.push(Said::Call(seq));
+            Entry::Cleared {} => self.is_cleared = true,
+            Entry::Said { .. }
+            | Entry::Told { .. }
+            | Entry::Requested { .. }
+            | Entry::Replied { .. }
+            | Entry::Unanswered { .. }
+            | Entry::Resumed {}
+            | Entry::Summarised { .. } => self.talk.read(seq, entry),
+            Entry::Asked { text, .. } => match self.question() {
+                Some(call) => {
+                    self.settle(call, CallStatus::Answered(text.as_str().into()));
+                    self.talk.resumed();
+                }
+                None => self.talk.read(seq, entry),
+            },
+            Entry::Called { tool, args, id, flaw } => {
+                let call = Call {
+                    tool: tool.clone(),
+                    args: args.clone(),
+                    id: id.clone(),
+                    flaw: flaw.clone(),
+                    replay: self.talk.take_replay(),
+                    status: CallStatus::Open,
+                };
+                self.calls.insert(seq, call);
+                self.talk.read(seq, entry);
+            }
+            Entry::Questioned { call, answers, .. } => {
+                self.settle(*call, CallStatus::Questioned(answers.clone()));
+                self.talk.read(seq, entry);
             }
             Entry::Answered { call, answer } => {
                 self.settle(*call, CallStatus::Answered(answer.clone()));
@@ -354,7 +439,15 @@ impl Workflow {
         if !approved.is_empty() {
             return Some(Want::Apply(approved));
         }
-        if self.finished.is_some() { None } else { Some(Want::Reply) }
+        if self.finished.is_some() {
+            None
+        } else if let Some(call) = self.question() {
+            Some(Want::Answer(call))
+        } else if self.talk.trouble().is_some() {
+            Some(Want::GoAhead)
+        } else {
+            Some(Want::Reply)
+        }
     }
 
     /// Whether no other proposal is approved and not done.
@@ -368,34 +461,10 @@ impl Workflow {
         self.proposals.iter().filter(move |(_, it)| is_due(&it.status)).map(|(seq, _)| *seq)
     }
 
-    /// What the driver is sent.
-    pub fn prompt(&self) -> Prompt {
-        let turns = self
-            .turns
-            .iter()
-            .filter_map(|said| match said {
-                Said::Text(text) => Some(Turn::Said(text.clone())),
-                Said::Call(seq) => {
-                    let call = self.calls.get(seq)?;
-                    let (tool, args) = (call.tool.clone(), call.args.clone());
-                    let outcome = self.outcome(call)?;
-                    Some(Turn::Called { id: None, tool, args, outcome, replay: None })
-                }
-            })
-            .collect();
-        Prompt {
-            rules: crate::core::prompt::RULES.to_owned(),
-            goal: self.goal.clone(),
-            attached: self.attached.clone(),
-            turns,
-            ..Prompt::default()
-        }
-    }
-
     /// What the model is told of a call; nothing while it is not settled.
     fn outcome(&self, call: &Call) -> Option<Outcome> {
         Some(match &call.status {
-            CallStatus::Open => return None,
+            CallStatus::Open | CallStatus::Questioned(_) => return None,
             CallStatus::Answered(answer) => Outcome::Done(answer.clone()),
             CallStatus::Refused(reason) => Outcome::Refused(reason.clone()),
             CallStatus::Proposed(seq, answer) => {

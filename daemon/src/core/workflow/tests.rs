@@ -1,7 +1,9 @@
 //! Decisions on small workflows, and the same state from a replay.
 
 use scene_schemas::Fingerprint;
-use scene_schemas::entry::{Approver, Attached, Entry, FilePlace, Finish, Place, Record, Seq};
+use scene_schemas::entry::{
+    Approver, Attached, Entry, FilePlace, Finish, Place, Record, Seq, Stance,
+};
 use scene_schemas::proposal::{Class, Mode, Preview, Proposal, Warning, WarningKind};
 use serde_json::{Value as Json, json};
 
@@ -25,7 +27,9 @@ impl Run {
         let file = "place.rbxl".to_owned();
         let place = Place::File(FilePlace { file, out: None, hash, replaces: None });
         let (goal, driver) = ("a goal".to_owned(), driver.to_owned());
-        run.input(Input::Start { place, goal, driver, mode, attached: Vec::new() }).unwrap();
+        let (attached, stance, follows, guards) = (Vec::new(), Stance::Act, None, None);
+        run.input(Input::Start { place, goal, driver, mode, attached, stance, follows, guards })
+            .unwrap();
         run
     }
 
@@ -46,7 +50,7 @@ impl Run {
 
     /// Calls a tool and answers the call with this proposal; its position.
     fn propose(&mut self, proposal: Proposal, after: &[Seq]) -> Seq {
-        let call = Call { tool: "create_instance".to_owned(), args: json!({}) };
+        let call = Call::new("create_instance", json!({}));
         self.input(Input::Called(vec![call])).unwrap();
         self.answer(Ok(Plan::Propose(Box::new(proposal), json!({ "path": "game.A" }))), after)
     }
@@ -137,15 +141,15 @@ fn what_a_person_rejected_is_not_offered_again() {
 #[test]
 fn a_message_is_taken_by_its_first_call() {
     let mut run = Run::new("model", Mode::Confirm);
-    let call = |tool: &str| Call { tool: tool.to_owned(), args: Json::Null };
+    let call = |tool: &str| Call::new(tool, Json::Null);
     let calls = vec![call("list_children"), call("delete_instance")];
-    let message = Message { text: Some("I look.".to_owned()), calls, declined: false };
+    let message = Message { text: Some("I look.".to_owned()), calls, ..Message::default() };
     let entries = run.input(Input::Replied(message)).unwrap();
     assert!(matches!(&entries[1], Entry::Called { tool, .. } if tool == "list_children"));
-    assert!(matches!(&entries[2], Entry::Said { text, .. } if text.contains("delete_instance")));
+    assert!(matches!(&entries[2], Entry::Told { text } if text.contains("delete_instance")));
     assert_eq!(entries.len(), 3);
     run.answer(Ok(Plan::Answer(json!([1]))), &[]);
-    let turns = run.state.workflow(WORKFLOW).unwrap().prompt().turns;
+    let turns = run.state.prompt(WORKFLOW).unwrap().turns;
     let answered = turns.iter().any(|turn| {
         matches!(turn, Turn::Called { outcome: Outcome::Done(answer), .. } if *answer == json!([1]))
     });
@@ -195,7 +199,7 @@ fn a_run_that_ends_withdraws_what_waits_and_keeps_what_was_approved() {
 #[test]
 fn the_plan_is_followed() {
     let mut run = Run::new("model", Mode::Confirm);
-    let call = |tool: &str| Call { tool: tool.to_owned(), args: Json::Null };
+    let call = |tool: &str| Call::new(tool, Json::Null);
     run.input(Input::Called(vec![call("start_plan"), call("update_plan")])).unwrap();
     let steps = vec!["one".to_owned(), "two".to_owned()];
     run.answer(Ok(Plan::Talk(Talk::Plan { steps })), &[]);
@@ -232,7 +236,8 @@ fn what_was_attached_is_kept_and_an_old_ledger_has_none() {
         let file = "place.rbxl".to_owned();
         let place = Place::File(FilePlace { file, out: None, hash, replaces: None });
         let (goal, driver, mode) = ("a goal".to_owned(), "offline".to_owned(), Mode::Confirm);
-        Entry::Started { place, goal, driver, mode, attached }
+        let (stance, follows, guards) = (Stance::Act, None, None);
+        Entry::Started { place, goal, driver, mode, attached, stance, follows, guards }
     };
     let read = |entry: Entry| {
         let text = serde_json::to_string(&entry).unwrap();
@@ -247,7 +252,7 @@ fn what_was_attached_is_kept_and_an_old_ledger_has_none() {
     let (_, state) = read(started(attached.clone()));
     let workflow = state.workflow(WORKFLOW).unwrap();
     assert_eq!(workflow.attached, attached);
-    assert_eq!(workflow.prompt().attached, attached);
+    assert_eq!(state.prompt(WORKFLOW).unwrap().attached, attached);
     let meant = workflow.meant(Seq(2)).unwrap();
     assert_eq!(meant.sentence(), "Path left out: the attached instance game.Workspace.Wall");
     let two = Attached::Instance { target, class: "Part".to_owned() };

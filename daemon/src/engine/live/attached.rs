@@ -31,7 +31,7 @@ impl Live {
             None => Vec::new(),
         };
         let driver = Driver::Provider(Provider::Offline);
-        self.start(Asked { goal: chat.text, attached }, driver, mode, |_| {})
+        self.start(Asked { goal: chat.text, attached, ..Asked::default() }, driver, mode, |_| {})
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::super::catalogue::{Model, Thinking};
 use super::super::schema;
-use super::super::sides::{Blocks, Made, Side, Told, replayed, sides};
+use super::super::sides::{Blocks, Made, Side, Told, last_kept, replayed, sides};
 use crate::core::prompt::{Effort, Prompt};
 
 /// The least that may be thought, by Anthropic's rules.
@@ -33,7 +33,7 @@ pub(in crate::providers) fn body(prompt: &Prompt, model: &Model) -> Json {
     if let Some(effort) = prompt.effort.filter(|_| may_think(&messages, model)) {
         think(&mut body, effort, max, model);
     }
-    mark_last(&mut messages, model);
+    mark_last(&mut messages, prompt, model);
     body.insert("messages".to_owned(), messages.into());
     Json::Object(body)
 }
@@ -125,9 +125,9 @@ fn result(told: &Told<'_>) -> Json {
     result
 }
 
-fn mark_last(messages: &mut [Json], model: &Model) {
+fn mark_last(messages: &mut [Json], prompt: &Prompt, model: &Model) {
     let content = messages.last_mut().and_then(|message| message["content"].as_array_mut());
-    if let Some(last) = content.and_then(|blocks| blocks.last_mut()) {
+    if let Some(last) = content.and_then(|blocks| last_kept(prompt, blocks)) {
         *last = cached(last.take(), model);
     }
 }

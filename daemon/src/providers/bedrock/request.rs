@@ -32,8 +32,10 @@ pub(in crate::providers) fn body(prompt: &Prompt, model: &Model) -> Json {
         think(&mut body, effort, max, model);
     }
     let last = messages.last_mut().and_then(|message| message["content"].as_array_mut());
-    if let Some(blocks) = last {
-        blocks.extend(mark());
+    if let (Some(blocks), Some(mark)) = (last, mark()) {
+        // What holds now is not repeated by the next request.
+        let behind = usize::from(prompt.now.is_some());
+        blocks.insert(blocks.len().saturating_sub(behind), mark);
     }
     body.insert("messages".to_owned(), messages.into());
     Json::Object(body)

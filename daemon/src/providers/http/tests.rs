@@ -82,11 +82,12 @@ impl Reader for Kept {
         self.after = after.map(|(_, ms)| Duration::from_millis(ms.parse().unwrap()));
     }
 
-    fn feed(&mut self, bytes: &[u8]) {
+    fn feed(&mut self, bytes: &[u8]) -> bool {
         self.text.push_str(&String::from_utf8_lossy(bytes));
         if let Some(fed) = &self.fed {
             let _ = fed.send(());
         }
+        true
     }
 
     fn end(&mut self, cut: Option<&str>) -> Verdict {

@@ -221,12 +221,12 @@ impl<'a> Progress<'a> {
 }
 
 fn say(text: String) -> Message {
-    Message { text: Some(text), calls: Vec::new(), declined: true }
+    Message { text: Some(text), declined: true, ..Message::default() }
 }
 
 fn call(text: Option<String>, tool: &str, args: Json) -> Message {
     let tool = tool.to_owned();
-    Message { text, calls: vec![Call { tool, args }], declined: false }
+    Message { text, calls: vec![Call::new(tool, args)], ..Message::default() }
 }
 
 const NO_MODEL: &str = "I am the offline planner, not a model, and do only what I understand \

@@ -6,7 +6,6 @@ use serde_json::{Value as Json, json};
 
 use super::*;
 use crate::core::prompt::Call;
-use crate::providers::Provider;
 
 fn prompt(goal: &str, turns: &[Turn]) -> Prompt {
     Prompt { goal: goal.to_owned(), turns: turns.to_vec(), ..Prompt::default() }
@@ -17,7 +16,7 @@ fn drive(goal: &str, execute: impl Fn(usize, &Call) -> Outcome) -> (Vec<Call>, S
     let mut turns = Vec::new();
     let mut calls: Vec<Call> = Vec::new();
     loop {
-        let message = Provider::Offline.reply(&prompt(goal, &turns)).unwrap();
+        let message = reply(&prompt(goal, &turns));
         assert_eq!(message, reply(&prompt(goal, &turns)));
         assert!(message.calls.len() <= 1);
         if let Some(text) = &message.text {

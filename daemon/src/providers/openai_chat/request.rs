@@ -41,7 +41,10 @@ pub(in crate::providers) fn body(prompt: &Prompt, model: &Model, accent: Accent)
     for side in sides(prompt, model) {
         push(&mut messages, &side);
     }
-    if is_marked && let Some(last) = messages.last_mut() {
+    // What holds now is not repeated by the next request.
+    let is_now = |message: &Json| prompt.now.as_deref() == message["content"].as_str();
+    let last = messages.iter_mut().rev().find(|message| !is_now(message));
+    if is_marked && let Some(last) = last {
         let text = last["content"].as_str().map(marked);
         if let Some(marked) = text {
             last["content"] = marked;

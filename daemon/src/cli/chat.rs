@@ -1,0 +1,208 @@
+//! `vector chat`: a conversation in the terminal, task after task, in one place.
+//!
+//! Each thing that is said becomes a task of its own, which goes on with the ones before it: what was
+//! read, said and decided there is known. The ledger keeps it, so that it can be gone on with later.
+
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use scene_schemas::entry::Stance;
+
+use super::edit::{decide_all, listener};
+use super::terminal::{Terminal, say};
+use super::{Decide, Exit, model};
+use crate::engine::{Asked, Driver, Engine, Target, asked, recover, thread};
+use crate::ledger::Ledger;
+use crate::providers::Provider;
+use crate::targets::place::PlaceFile;
+
+/// Talk with a model about a place, and decide upon what it proposes.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Within the conversation:
+  /plan TEXT      make a plan, and change nothing
+  /ask TEXT       answer a question, and change nothing
+  /build          carry out the plan
+  /fix TEXT       find what is wrong, and mend it
+  /explain TEXT   explain something
+  /model NAME     ask another model from now on
+  /clear          begin a new conversation
+  /quit           end; the conversation goes on with the next `vector chat` of this place
+
+Exit codes: 0 ended by you, 1 failed, 2 usage.")]
+pub(super) struct Chat {
+    /// The place or model: .rbxl, .rbxlx, .rbxm or .rbxmx
+    place: PathBuf,
+    /// Who answers, as PROVIDER/MODEL, PROVIDER or offline; by the settings where absent
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// Begin a new conversation
+    #[arg(long)]
+    new: bool,
+    #[command(flatten)]
+    decide: Decide,
+}
+
+/// What a person has said.
+#[derive(Debug, PartialEq, Eq)]
+enum Said {
+    Ask(String, Stance),
+    Model(String),
+    Clear,
+    Help,
+    Quit,
+    Nothing,
+    Unknown(String),
+}
+
+/// What is asked for by `/fix` and `/explain`, before what the person says.
+const FIX: &str = "Find out what is wrong here and mend it, with as small a change as does it. Say what \
+                   the cause was.";
+const EXPLAIN: &str =
+    "Explain this: what it does, how its parts work together, and what to look out for.";
+const BUILD: &str = "Carry out the plan, step by step.";
+
+/// What a line means.
+fn read(line: &str) -> Said {
+    let line = line.trim();
+    if line.is_empty() {
+        return Said::Nothing;
+    }
+    let Some(command) = line.strip_prefix('/') else {
+        return Said::Ask(line.to_owned(), Stance::Act);
+    };
+    let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
+    let rest = rest.trim();
+    let with = |preset: &str| format!("{preset} {rest}").trim_end().to_owned();
+    match (name, rest.is_empty()) {
+        ("plan", false) => Said::Ask(rest.to_owned(), Stance::Plan),
+        ("ask", false) => Said::Ask(rest.to_owned(), Stance::Ask),
+        ("build", _) => Said::Ask(with(BUILD), Stance::Act),
+        ("fix", _) => Said::Ask(with(FIX), Stance::Act),
+        ("explain", false) => Said::Ask(with(EXPLAIN), Stance::Ask),
+        ("model", false) => Said::Model(rest.to_owned()),
+        ("clear" | "new", true) => Said::Clear,
+        ("help" | "?", _) => Said::Help,
+        ("quit" | "exit" | "q", true) => Said::Quit,
+        _ => Said::Unknown(name.to_owned()),
+    }
+}
+
+pub(super) fn run(args: &Chat, home: &Path) -> anyhow::Result<Exit> {
+    let ledger = Arc::new(Ledger::open(home)?);
+    let terminal = Terminal::of(args.decide.json);
+    let mut said = args.model.clone();
+    let mut driver = model::driver(home, args.place.parent(), said.as_deref())?;
+    let (file, _) = PlaceFile::open(&args.place, None)?;
+    let place = Target::from(file).place();
+    if args.new {
+        thread::clear(&ledger, &place, now())?;
+    }
+    let goes_on = thread::last(&ledger, &place, now())?.is_some();
+    let how = if goes_on {
+        "It goes on with the conversation before; /clear begins a new one."
+    } else {
+        ""
+    };
+    say(&format!("{} answers. /help says what else there is. {how}", driver.name()));
+    loop {
+        let Some(line) = line(&terminal)? else {
+            return Ok(Exit::Done);
+        };
+        match read(&line) {
+            Said::Nothing => {}
+            Said::Quit => return Ok(Exit::Done),
+            Said::Help => say(
+                "/plan /ask /build /fix /explain /model /clear /quit; `vector help chat` says more.",
+            ),
+            Said::Unknown(name) => {
+                say(&format!("There is no /{name}, or it lacks what it is about; /help lists all."))
+            }
+            Said::Clear => {
+                thread::clear(&ledger, &place, now())?;
+                say("A new conversation begins.");
+            }
+            Said::Model(name) => match model::driver(home, args.place.parent(), Some(&name)) {
+                Ok(new) => {
+                    driver = new;
+                    said = Some(name);
+                    say(&format!("{} answers from now on.", driver.name()));
+                }
+                Err(error) => say(&format!("error: {error:#}")),
+            },
+            Said::Ask(goal, stance) => {
+                let task = Task { args, goal, stance };
+                if let Err(error) = task.run(&ledger, driver, &terminal) {
+                    say(&format!("error: {error:#}"));
+                }
+                driver = model::driver(home, args.place.parent(), said.as_deref())?;
+            }
+        }
+    }
+}
+
+struct Task<'a> {
+    args: &'a Chat,
+    goal: String,
+    stance: Stance,
+}
+
+impl Task<'_> {
+    fn run(self, ledger: &Arc<Ledger>, driver: Driver, terminal: &Terminal) -> anyhow::Result<()> {
+        let Self { args, goal, stance } = self;
+        for notice in recover(ledger, &args.place)? {
+            say(&format!("note: {notice}"));
+        }
+        if let Driver::Provider(Provider::Model(models)) = &driver {
+            asked::fits(models, &goal, stance).map_err(anyhow::Error::msg)?;
+        }
+        let (file, scene) =
+            terminal.busy("Reading the place", || PlaceFile::open(&args.place, None))?;
+        let target = Target::from(file);
+        let follows = thread::last(ledger, &target.place(), now())?;
+        let asked = Asked { goal, stance, follows, ..Asked::default() };
+        let (mode, json) = (args.decide.mode(), args.decide.json);
+        let mut engine =
+            Engine::start(ledger, (target, scene), asked, driver, mode, listener(json))?;
+        decide_all(&mut engine, &args.decide, terminal, false)?;
+        Ok(())
+    }
+}
+
+/// The next thing that the person says; none where there will be nothing more.
+fn line(terminal: &Terminal) -> anyhow::Result<Option<String>> {
+    if terminal.can_ask() {
+        return Ok(terminal.question("\n>")?);
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().read_until(b'\n', &mut bytes)?;
+    Ok((!bytes.is_empty()).then(|| String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_is_a_task_or_a_command() {
+        let ask = |text: &str, stance| Said::Ask(text.to_owned(), stance);
+        assert_eq!(read(" make it red "), ask("make it red", Stance::Act));
+        assert_eq!(read("/plan a farm"), ask("a farm", Stance::Plan));
+        assert_eq!(read("/ask  why? "), ask("why?", Stance::Ask));
+        assert_eq!(read("/build"), ask(BUILD, Stance::Act));
+        assert_eq!(read("/fix"), ask(FIX, Stance::Act));
+        assert_eq!(read("/explain Main"), ask(&format!("{EXPLAIN} Main"), Stance::Ask));
+        assert_eq!(read("/model openai"), Said::Model("openai".to_owned()));
+        assert_eq!(read("/clear"), Said::Clear);
+        assert_eq!(read("/plan"), Said::Unknown("plan".to_owned()));
+        assert_eq!(read("/nope x"), Said::Unknown("nope".to_owned()));
+        assert_eq!(read("  "), Said::Nothing);
+    }
+}

@@ -1,0 +1,104 @@
+//! A model at the terminal: who answers, what is shown while it does, and what it asks the person.
+
+use std::path::Path;
+
+use scene_schemas::entry::Seq;
+
+use super::terminal::{Terminal, say};
+use crate::core::workflow::Input;
+use crate::engine::asked::Ask;
+use crate::engine::{Driver, Engine};
+use crate::providers::Provider;
+use crate::providers::client::{Heard, models};
+use crate::providers::http::{Cancel, Notice};
+use crate::providers::keys::System;
+
+/// Who answers, by what the person says and by the settings.
+pub(super) fn driver(
+    home: &Path,
+    project: Option<&Path>,
+    said: Option<&str>,
+) -> anyhow::Result<Driver> {
+    let env = |name: &str| std::env::var(name).ok();
+    let same = |folder: &Path| folder.canonicalize().ok() == home.canonicalize().ok();
+    let project =
+        project.map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
+    let project = project.filter(|folder| !same(folder));
+    let models = models(home, project, said, &env, &System).map_err(anyhow::Error::msg)?;
+    Ok(Driver::Provider(models.map_or(Provider::Offline, Provider::Model)))
+}
+
+/// Asks the model for its next message, and waits for it. Whether its text was shown meanwhile.
+pub(super) fn ask(engine: &mut Engine, terminal: &Terminal) -> anyhow::Result<bool> {
+    let Some(ask) = engine.ask()? else {
+        return Ok(false);
+    };
+    let Ask { client, request, models, .. } = &ask;
+    let mut streamed = false;
+    let hear = |heard: Heard| match heard {
+        Heard::Text(text) if terminal.is_read_live() => {
+            streamed |= !text.trim().is_empty();
+            terminal.stream(&text);
+        }
+        Heard::Text(_) | Heard::Reasoning(_) => {}
+        Heard::Notice(notice) => say(&format!("note: {}", told(&notice, &client.name()))),
+    };
+    let work = || models.wait(client.ask(request, &Cancel::new(), hear));
+    let answer = if terminal.is_read_live() {
+        work()
+    } else {
+        terminal.busy(&format!("Asking {}", client.name()), work)
+    };
+    if streamed {
+        terminal.stream("\n");
+    }
+    engine.replied(&ask, answer)?;
+    Ok(streamed)
+}
+
+/// What happens on the way, in a sentence.
+pub(super) fn told(notice: &Notice, model: &str) -> String {
+    match notice {
+        Notice::Stalled(silence) => {
+            format!("nothing has come from {model} for {} s.", silence.as_secs())
+        }
+        Notice::Again { after, reason, .. } => {
+            format!("{reason}; {model} is asked again in {:.1} s.", after.as_secs_f64())
+        }
+    }
+}
+
+/// Gets the person's answer to a question of the model; false where nobody gives one.
+pub(super) fn answer(engine: &mut Engine, call: Seq, terminal: &Terminal) -> anyhow::Result<bool> {
+    let answers = engine.workflow().and_then(|it| it.offered(call)).unwrap_or_default().to_vec();
+    for (at, answer) in answers.iter().enumerate() {
+        terminal.said(&format!("  {}. {answer}", at + 1));
+    }
+    let text =
+        if answers.is_empty() { "Your answer:" } else { "Your answer (a number, or words):" };
+    let Some(said) = terminal.question(text)?.filter(|said| !said.is_empty()) else {
+        say("The model asks, and nobody answered; say it in the request, and run again.");
+        return Ok(false);
+    };
+    let chosen = said.parse::<usize>().ok().and_then(|n| answers.get(n.checked_sub(1)?));
+    let text = chosen.cloned().unwrap_or(said);
+    engine.input(Input::Asked { text, attached: Vec::new() })?;
+    Ok(true)
+}
+
+/// Says what went wrong, and asks whether it goes on.
+pub(super) fn goes_on(engine: &mut Engine, terminal: &Terminal) -> anyhow::Result<bool> {
+    let Some(trouble) = engine.workflow().and_then(|it| it.talk().trouble()).cloned() else {
+        return Ok(false);
+    };
+    say(&format!("error: {} {}", trouble.message, trouble.hint));
+    if !trouble.retryable {
+        return Ok(false);
+    }
+    let said = terminal.question("Try again? [y]es [N]o")?;
+    let goes_on = said.is_some_and(|it| matches!(it.to_lowercase().as_str(), "y" | "yes"));
+    if goes_on {
+        engine.input(Input::Resume)?;
+    }
+    Ok(goes_on)
+}

@@ -1,0 +1,305 @@
+//! What a model is held to, so that it neither edits blindly nor runs in circles.
+//!
+//! The guards bind the loop of a provider. A person's own list of calls, and other agents, are
+//! bound by the tools alone. A guard refuses in words that say what to do instead; it never does
+//! anything else.
+
+use std::collections::BTreeSet;
+
+use scene_schemas::api::FailureKind;
+use scene_schemas::command::Command;
+use scene_schemas::entry::{Entry, Guards, Seq, Stance};
+use scene_schemas::proposal::Proposal;
+use serde_json::{Value as Json, json};
+
+use super::chain::{Chain, Step};
+use super::{State, Workflow};
+use crate::core::refusal::{Refusal, refuse};
+use crate::core::scene::count;
+use crate::core::scene::reflection::{is_a, is_script};
+use crate::core::tools::{self, Plan};
+
+/// What an answer says that is as it was.
+pub(super) const UNCHANGED: &str = "unchangedSinceStep";
+
+/// How the refusal begins that asks for a plan.
+const NO_PLAN: &str = "There is no plan yet.";
+
+/// How often a model may ask the person something in one task.
+const QUESTIONS: usize = 2;
+
+/// The same call so often in a row is not planned any more, and so often ends it.
+const REPEATED: usize = 2;
+const STUCK: usize = 4;
+
+/// After so many refusals in a row the model is told to do otherwise, and after so many it ends.
+const REFUSED: usize = 3;
+const HOPELESS: usize = 9;
+
+/// What is said of a call before it is planned.
+///
+/// # Errors
+/// It is not to be planned.
+pub fn before(state: &State, workflow: Seq, call: Seq) -> Result<(), Refusal> {
+    let Some(own) = state.workflow(workflow) else {
+        return Ok(());
+    };
+    if let Some(flaw) = own.flaw(call) {
+        return Err(Refusal(flaw.to_owned()));
+    }
+    let (Some(_), Some((tool, args))) = (&own.guards, own.call(call)) else {
+        return Ok(());
+    };
+    let before = || state.chain(workflow).calls().filter(move |step| step.seq < call);
+    let repeated = repeated(before(), tool, args);
+    if repeated >= REPEATED {
+        return refuse!(
+            "{tool}: This is the same call again, for the {} time in a row, and what came of it stands \
+             above. Do something else, ask the person, or say what keeps you from going on.",
+            ordinal(repeated + 1)
+        );
+    }
+    let changes = tools::find(tool).is_ok_and(tools::Tool::changes);
+    if changes && own.stance != Stance::Act {
+        return refuse!(
+            "{tool}: Nothing is to be changed now. {}",
+            match own.stance {
+                Stance::Plan => "Make a plan with start_plan; the person says when it is built.",
+                _ => "Answer the question.",
+            }
+        );
+    }
+    let was_told = || {
+        let own_steps = before().filter(|step| std::ptr::eq(step.workflow, own));
+        own_steps.filter_map(|step| step.refusal()).any(|reason| reason.contains(NO_PLAN))
+    };
+    if changes && own.plan.is_empty() && !was_told() {
+        return refuse!(
+            "{tool}: {NO_PLAN} Call start_plan with the steps of this task first, each of which the \
+             person can judge by itself. Where the task is one small step, call {tool} again: it is \
+             planned then."
+        );
+    }
+    if tool == "ask_clarification" {
+        let asked = before().filter(|step| std::ptr::eq(step.workflow, own));
+        let asked = asked.filter(|step| step.call.tool == tool && step.answer().is_some()).count();
+        if asked >= QUESTIONS {
+            return refuse!(
+                "{tool}: The person was asked {QUESTIONS} times in this task. Decide what is left by \
+                 yourself, and say how you decided."
+            );
+        }
+    }
+    match missing(own).filter(|_| tool == "complete") {
+        Some(Refusal(reason)) => refuse!("{tool}: {reason}"),
+        None => Ok(()),
+    }
+}
+
+/// How many of the last steps are this call.
+fn repeated<'a>(before: impl Iterator<Item = Step<'a>>, tool: &str, args: &Json) -> usize {
+    let steps: Vec<Step<'_>> = before.collect();
+    steps.iter().rev().take_while(|step| step.is(tool, args)).count()
+}
+
+fn ordinal(n: usize) -> String {
+    match n {
+        2 => "second".to_owned(),
+        3 => "third".to_owned(),
+        4 => "fourth".to_owned(),
+        5 => "fifth".to_owned(),
+        n => format!("{n}th"),
+    }
+}
+
+/// What is missing before the work is done: where parts were made that may have to behave, a script.
+pub(super) fn missing(own: &Workflow) -> Option<Refusal> {
+    if !own.guards.as_ref().is_some_and(|guards| guards.needs_script) || opts_out(&own.goal) {
+        return None;
+    }
+    let done = own.proposals().filter(|(_, it)| matches!(it.status, super::Status::Applied(_)));
+    let (mut parts, mut scripts) = (0, 0);
+    for command in done.flat_map(|(_, it)| &it.proposal.commands) {
+        match command {
+            Command::Create { class, .. } if is_a(class, "BasePart") => parts += 1,
+            Command::Create { class, .. } if is_script(class) => scripts += 1,
+            Command::EditScript { .. } => scripts += 1,
+            _ => {}
+        }
+    }
+    if parts == 0 || scripts > 0 || own.question_was_answered() {
+        return None;
+    }
+    let made = count(parts, "part", "parts");
+    Some(Refusal(format!(
+        "You made {made} and no script. Where that is to do something, add the script that makes it do \
+         it (open_or_create_script). Where it is only to stand there, ask with ask_clarification whether \
+         that is all."
+    )))
+}
+
+/// Whether the person said that they want no script.
+fn opts_out(goal: &str) -> bool {
+    let goal = goal.to_lowercase();
+    let said =
+        ["no script", "without script", "without a script", "only geometry", "geometry only"];
+    said.iter().any(|words| goal.contains(words))
+}
+
+/// What a guard makes of a plan.
+///
+/// # Errors
+/// It is not to be offered.
+pub(super) fn planned(
+    state: &State,
+    workflow: Seq,
+    call: Seq,
+    plan: Plan,
+) -> Result<Plan, Refusal> {
+    let Some(own) = state.workflow(workflow) else {
+        return Ok(plan);
+    };
+    let Some(guards) = &own.guards else {
+        return Ok(plan);
+    };
+    let chain = state.chain(workflow);
+    match plan {
+        Plan::Answer(answer) => Ok(Plan::Answer(unchanged(&chain, own, call, answer))),
+        Plan::Propose(proposal, answer) => {
+            let tool = own.call(call).map_or("", |(tool, _)| tool);
+            unread(&chain, &proposal, tool)?;
+            scope(own, guards, &proposal, tool)?;
+            Ok(Plan::Propose(proposal, answer))
+        }
+        plan => Ok(plan),
+    }
+}
+
+/// A read whose answer is as it was, and stands in what the model is sent, is not sent again.
+fn unchanged(chain: &Chain<'_>, own: &Workflow, call: Seq, answer: Json) -> Json {
+    let Some((tool, args)) = own.call(call) else {
+        return answer;
+    };
+    if !tools::find(tool).is_ok_and(tools::Tool::reads) {
+        return answer;
+    }
+    let sent_after = chain.summary().map_or(Seq(0), |(_, until, _)| until);
+    let mut before = chain.calls().filter(|step| step.seq < call && step.seq > sent_after);
+    let same = before.find(|step| step.is(tool, args) && step.answer() == Some(&answer));
+    match same {
+        Some(step) => json!({
+            UNCHANGED: step.number,
+            "note": format!("The answer is the one of step {}, which stands above.", step.number),
+        }),
+        None => answer,
+    }
+}
+
+/// No script is edited that was not read.
+fn unread(chain: &Chain<'_>, proposal: &Proposal, tool: &str) -> Result<(), Refusal> {
+    let edited = proposal.commands.iter().filter_map(|command| match command {
+        // What this proposal makes is known, and so is what is empty.
+        Command::EditScript { target, edits, .. } if !edits.is_empty() => {
+            (!target.id.0.starts_with("new:")).then(|| target.path.to_string())
+        }
+        _ => None,
+    });
+    let known = read(chain);
+    let unread: Vec<String> = edited.filter(|path| !known.contains(path)).collect();
+    if unread.is_empty() {
+        return Ok(());
+    }
+    refuse!(
+        "{tool}: You have not read {}. Call read_script for it, and edit what is there then.",
+        unread.join(", ")
+    )
+}
+
+/// The scripts that were read, or written, in this conversation.
+fn read(chain: &Chain<'_>) -> BTreeSet<String> {
+    let mut known = BTreeSet::new();
+    for step in chain.calls() {
+        if let Some(answer) = step.answer() {
+            known.extend(answer["path"].as_str().map(str::to_owned));
+            // A search shows the lines that it finds.
+            let matches = answer["matches"].as_array().into_iter().flatten();
+            known.extend(matches.filter_map(|it| it["path"].as_str()).map(str::to_owned));
+        }
+        let applied = step.proposal().filter(|_| step.is_applied());
+        let commands = applied.into_iter().flat_map(|(_, it)| &it.proposal.commands);
+        known.extend(commands.filter_map(|command| match command {
+            Command::EditScript { target, .. } => Some(target.path.to_string()),
+            Command::Create { parent, name, .. } => Some(parent.path.child(name, None).to_string()),
+            _ => None,
+        }));
+    }
+    known
+}
+
+/// What reaches far is confirmed by the person before it is proposed.
+fn scope(own: &Workflow, guards: &Guards, proposal: &Proposal, tool: &str) -> Result<(), Refusal> {
+    let (mut scripts, mut subtrees) = (BTreeSet::new(), BTreeSet::new());
+    for command in &proposal.commands {
+        match command {
+            Command::EditScript { target, .. } => {
+                scripts.insert(target.path.to_string());
+            }
+            Command::Delete { target, .. } | Command::Move { target, .. } => {
+                subtrees.insert(target.path.to_string());
+            }
+            _ => {}
+        }
+    }
+    let limit = guards.scope as usize;
+    if own.question_was_answered() || scripts.len().max(subtrees.len()) <= limit {
+        return Ok(());
+    }
+    let (count, what) = if scripts.len() > limit {
+        (scripts.len(), "scripts")
+    } else {
+        (subtrees.len(), "subtrees")
+    };
+    refuse!(
+        "{tool}: This would touch {count} {what}, more than {limit}. Tell the person with \
+         ask_clarification what you would do to which of them, with answers to choose from, and go on \
+         when they have confirmed it."
+    )
+}
+
+/// What follows a refusal: after several in a row the model is told to do otherwise, and in the end
+/// a person is asked.
+pub(super) fn after_refusal(state: &State, workflow: Seq, call: Seq) -> Vec<Entry> {
+    let Some(own) = state.workflow(workflow).filter(|own| own.guards.is_some()) else {
+        return Vec::new();
+    };
+    let steps: Vec<Step<'_>> =
+        state.chain(workflow).calls().filter(|step| step.seq < call).collect();
+    let is_refused = |step: &&Step<'_>| step.refusal().is_some();
+    let in_row = 1 + steps.iter().rev().take_while(is_refused).count();
+    let repeated = own.call(call).map_or(0, |(tool, args)| {
+        steps.iter().rev().take_while(|step| step.is(tool, args)).count()
+    });
+    if repeated >= STUCK || in_row >= HOPELESS {
+        let message = if repeated >= STUCK {
+            format!("The model made the same call {} times in a row.", repeated + 1)
+        } else {
+            format!("{in_row} calls of the model in a row were refused.")
+        };
+        return vec![Entry::Unanswered {
+            code: FailureKind::Provider,
+            message,
+            retryable: false,
+            hint: "Say it in other words, or what it should do instead; or choose another model."
+                .to_owned(),
+            setting: None,
+        }];
+    }
+    if in_row.is_multiple_of(REFUSED) {
+        let text = format!(
+            "{in_row} calls in a row were refused. Change your approach: read the reasons again, look at \
+             the place with other tools, take a smaller step, or ask the person."
+        );
+        return vec![Entry::Told { text }];
+    }
+    Vec::new()
+}

@@ -1,0 +1,126 @@
+//! A summary of what happened: it stands for the messages that a model can no longer be sent.
+//!
+//! It is made of the ledger alone and of no model's words about it, so it costs nothing, loses
+//! nothing that was decided, and is the same each time. What matters most comes first: what was
+//! asked for, what was accepted and refused, what is known, what is in the way; then what was said.
+
+use std::fmt::Write as _;
+
+use scene_schemas::entry::{Entry, Seq};
+
+use super::chain::{Chain, Step};
+use super::talk::Said;
+use super::{Status, now};
+
+/// How long a summary is at most, in bytes: about 1,200 tokens. One of a long talk comes near it.
+const LONGEST: usize = 3_800;
+
+/// How long a line of it is, in bytes.
+const LINE: usize = 240;
+
+/// The entry that stands for all but the last steps; none where there is nothing to leave out.
+pub(super) fn summarise(chain: &Chain<'_>, keep: usize) -> Option<Entry> {
+    let steps: Vec<Step<'_>> = chain.calls().collect();
+    let first_kept = steps.len().checked_sub(keep)?;
+    // What stands in front of the first step that stays.
+    let until = match steps.get(first_kept) {
+        Some(step) => Seq(step.seq.0.checked_sub(1)?),
+        None => steps.last()?.seq,
+    };
+    let before = chain.summary().map_or(Seq(0), |(_, until, _)| until);
+    let gone = |seq: Seq| seq > before && seq <= until;
+    let turns = chain.0.iter().flat_map(|(_, workflow)| workflow.talk.turns());
+    let turns = turns.filter(|(seq, _)| gone(*seq)).count();
+    if turns == 0 {
+        return None;
+    }
+    let text = text(chain, &steps[..first_kept], until);
+    Some(Entry::Summarised { text, until, turns: turns as u32 })
+}
+
+fn text(chain: &Chain<'_>, steps: &[Step<'_>], until: Seq) -> String {
+    let mut text = format!(
+        "(Vector: the messages of steps 1 to {} are not sent any more. This stands for them.)\n",
+        steps.len()
+    );
+    let asked = chain.0.iter().filter(|(seq, _)| *seq <= until).map(|(_, it)| it.goal.as_str());
+    let more = said(chain, until, |said| match said {
+        Said::Person(text) => Some(text.as_str()),
+        _ => None,
+    });
+    section(&mut text, "The person asked", asked.chain(more).map(line));
+    section(&mut text, "Accepted and done", steps.iter().filter_map(accepted));
+    section(&mut text, "Not wanted, or undone", steps.iter().filter_map(unwanted));
+    let refused = steps.iter().rev().filter_map(refused).take(4);
+    section(&mut text, "Refused last, and open", refused);
+    section(&mut text, "Known", now::facts(chain).into_iter());
+    let words = said(chain, until, |said| match said {
+        Said::Model(text) => Some(text.as_str()),
+        _ => None,
+    });
+    let words: Vec<&str> = words.collect();
+    section(&mut text, "You said", words.into_iter().rev().map(line));
+    let looked = steps.iter().filter(|step| step.answer().is_some());
+    section(&mut text, "You called", looked.map(called));
+    text
+}
+
+fn said<'a>(
+    chain: &Chain<'a>,
+    until: Seq,
+    pick: impl Fn(&'a Said) -> Option<&'a str> + Copy,
+) -> impl Iterator<Item = &'a str> {
+    let all = chain.0.clone().into_iter().flat_map(|(_, workflow)| workflow.talk.turns());
+    all.filter(move |(seq, _)| *seq <= until).filter_map(move |(_, said)| pick(said))
+}
+
+/// Adds lines as long as there is room.
+fn section(text: &mut String, title: &str, lines: impl Iterator<Item = String>) {
+    let mut is_first = true;
+    for line in lines {
+        let head = if is_first { title.len() + 2 } else { 0 };
+        if text.len() + head + line.len() + 3 > LONGEST {
+            return;
+        }
+        if is_first {
+            let _ = writeln!(text, "{title}:");
+            is_first = false;
+        }
+        let _ = writeln!(text, "- {line}");
+    }
+}
+
+fn line(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let end = text.floor_char_boundary(LINE);
+    if end < text.len() { format!("{}…", &text[..end]) } else { text }
+}
+
+fn accepted(step: &Step<'_>) -> Option<String> {
+    let (seq, pending) = step.proposal().filter(|_| step.is_applied())?;
+    let proposal = &pending.proposal;
+    let changed = if proposal.from.is_some() { ", changed by the person" } else { "" };
+    Some(line(&format!("step {}, proposal {seq}{changed}: {}", step.number, proposal.title)))
+}
+
+fn unwanted(step: &Step<'_>) -> Option<String> {
+    let (seq, pending) = step.proposal()?;
+    let what = match &pending.status {
+        Status::Rejected(Some(reason)) => format!("rejected: {reason}"),
+        Status::Rejected(None) => "rejected".to_owned(),
+        Status::Undone(_) => "undone by the person".to_owned(),
+        Status::Failed(reason) => format!("failed: {reason}"),
+        _ => return None,
+    };
+    let title = &pending.proposal.title;
+    Some(line(&format!("step {}, proposal {seq} ({title}): {what}", step.number)))
+}
+
+fn refused(step: &Step<'_>) -> Option<String> {
+    let reason = step.refusal()?;
+    Some(line(&format!("step {}, {}: {reason}", step.number, step.call.tool)))
+}
+
+fn called(step: &Step<'_>) -> String {
+    line(&format!("step {}: {}({})", step.number, step.call.tool, now::brief(&step.call.args)))
+}

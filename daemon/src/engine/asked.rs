@@ -1,0 +1,473 @@
+//! The engine and a model: what it is sent, and what its answer means for the work.
+//!
+//! A request is an entry before it is sent, so that it is known what was asked whatever happens
+//! then. Who sends it, and waits, is the shell's business: [`Engine::ask`] gives a request, and
+//! [`Engine::replied`] takes what came of it.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use scene_schemas::Fingerprint;
+use scene_schemas::api::{FailureKind, Setting};
+use scene_schemas::entry::{Entry, Guards, Requested, Seq, Stance, Tokens};
+use serde_json::json;
+
+use super::{Driver, Engine, EngineError};
+use crate::core::prompt::{self, Call, Cost, Message, Prompt, Tool};
+use crate::core::tools::{TOOLS, Tool as OwnTool};
+use crate::core::workflow::{Input, Trouble};
+use crate::providers::Provider;
+use crate::providers::answer::{Answer, Failure, Outcome, Usage};
+use crate::providers::client::{Client, Models};
+use crate::providers::config::FILE;
+use crate::providers::http::HttpError;
+use crate::providers::request::Request;
+
+/// How many steps stay when older ones are summed up: the first number with which it fits.
+const KEPT: [usize; 4] = [6, 4, 2, 1];
+
+/// How much of what a model can read may be filled before older messages are summed up, in percent.
+const FULL: u64 = 90;
+
+/// A request that is to be sent.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    /// Its entry.
+    pub seq: Seq,
+    /// Who is asked.
+    pub client: Arc<Client>,
+    /// With whom, and by whose threads.
+    pub models: Models,
+    /// What is sent.
+    pub request: Request,
+}
+
+/// What a model is held to, by a person's settings.
+pub(super) fn guards(driver: &Driver) -> Option<Guards> {
+    match driver {
+        Driver::Provider(Provider::Model(models)) => {
+            let config = &models.config;
+            let (scope, needs_script) = (config.scope, config.needs_script);
+            Some(Guards { scope, needs_script, turns: config.turn_limit })
+        }
+        _ => None,
+    }
+}
+
+/// Why a first message can never be sent: it does not fit.
+///
+/// # Errors
+/// What to do instead.
+pub fn fits(models: &Models, goal: &str, stance: Stance) -> Result<(), String> {
+    let mut prompt = Prompt { goal: goal.to_owned(), ..Prompt::default() };
+    equip(&mut prompt, stance, None);
+    let client = &models.edit;
+    let bytes = client.request(&prompt).body.len();
+    let window = room(client, prompt.max_output);
+    // Three bytes for a token are few; most texts need fewer tokens.
+    let estimate = bytes as u64 / 3;
+    if estimate <= window {
+        return Ok(());
+    }
+    Err(format!(
+        "This is about {estimate} tokens with the rules and tools, and {} reads {window} at most beside \
+         its answer. Make it shorter, or choose a model with a larger window.",
+        client.name()
+    ))
+}
+
+/// How many tokens a request may have: what the model reads, without room for its answer.
+fn room(client: &Client, max_output: Option<u32>) -> u64 {
+    let model = &client.chosen().model;
+    let answer = max_output.unwrap_or(model.output).min(model.window / 2);
+    u64::from(model.window - answer)
+}
+
+/// Gives a prompt the rules and the tools of what is to be done.
+fn equip(prompt: &mut Prompt, stance: Stance, memory: Option<&str>) {
+    let more = match stance {
+        Stance::Act => prompt::ACT,
+        Stance::Plan => prompt::PLAN,
+        Stance::Ask => prompt::ASK,
+    };
+    prompt.rules = format!("{}{more}", prompt::RULES);
+    if let Some(memory) = memory {
+        prompt.rules.push_str("\nWhat the project's memory says\n");
+        prompt.rules.push_str(memory);
+    }
+    let is_allowed = |tool: &&OwnTool| match stance {
+        Stance::Act => true,
+        Stance::Plan => !tool.changes(),
+        Stance::Ask => !tool.changes() && !tool.plans(),
+    };
+    let tool = |tool: &OwnTool| Tool {
+        name: tool.name.to_owned(),
+        about: tool.about.to_owned(),
+        schema: (tool.schema)().to_value(),
+    };
+    prompt.tools = TOOLS.iter().filter(is_allowed).map(tool).collect();
+}
+
+impl Engine {
+    /// Who answers, by what is done now.
+    fn client(&self) -> Option<(Arc<Client>, Models)> {
+        let Driver::Provider(Provider::Model(models)) = &self.driver else {
+            return None;
+        };
+        let workflow = self.workflow()?;
+        let plans = workflow.stance == Stance::Plan || workflow.plan.is_empty();
+        let client = Arc::clone(if plans { &models.plan } else { &models.edit });
+        Some((client, models.clone()))
+    }
+
+    /// The request for the next message. None where nobody is asked: a cap or a limit is reached, or
+    /// it cannot fit; that is an entry then.
+    ///
+    /// # Errors
+    /// The ledger cannot be used.
+    pub fn ask(&mut self) -> Result<Option<Ask>, EngineError> {
+        let Some((client, models)) = self.client() else {
+            return Ok(None);
+        };
+        if let Some(trouble) = self.limit(&client)? {
+            self.input(Input::Unanswered(trouble))?;
+            return Ok(None);
+        }
+        let window = room(&client, self.max_output());
+        for keep in KEPT {
+            let Some(built) = self.build(&client) else {
+                return Ok(None);
+            };
+            if built.requested.estimate * 100 <= window * FULL {
+                return self.send(built, client, models).map(Some);
+            }
+            self.input(Input::Summarise { keep })?;
+        }
+        let Some(built) = self.build(&client) else {
+            return Ok(None);
+        };
+        if built.requested.estimate <= window {
+            return self.send(built, client, models).map(Some);
+        }
+        let estimate = built.requested.estimate;
+        self.input(Input::Unanswered(Trouble {
+            code: FailureKind::TooLarge,
+            message: format!(
+                "The next request is about {estimate} tokens, and {} reads {window} at most beside its \
+                 answer; older messages are summed up already.",
+                client.name()
+            ),
+            retryable: false,
+            hint: "Choose a model with a larger window, or begin a new task with less in it.".to_owned(),
+            setting: Some(Setting::Model),
+        }))?;
+        Ok(None)
+    }
+
+    /// Why nobody is asked any more.
+    fn limit(&mut self, client: &Client) -> Result<Option<Trouble>, EngineError> {
+        let Driver::Provider(Provider::Model(models)) = &self.driver else {
+            return Ok(None);
+        };
+        let caps = models.caps();
+        let Some(workflow) = self.state.workflow(self.workflow) else {
+            return Ok(None);
+        };
+        let limit = workflow.guards.as_ref().map_or(u32::MAX, |guards| guards.turns);
+        if workflow.talk().requests() >= limit {
+            return Ok(Some(Trouble {
+                code: FailureKind::TooMany,
+                message: format!("The model has written {limit} messages in this task."),
+                retryable: true,
+                hint: format!(
+                    "Look at what it does; say that it goes on for another {limit}, or what it should do \
+                     instead. `turn_limit` in {FILE} is the number."
+                ),
+                setting: None,
+            }));
+        }
+        let is_capped = caps.day.or(caps.project).or(caps.workflow).is_some();
+        if !is_capped {
+            return Ok(None);
+        }
+        if !client.is_priced() {
+            return Ok(Some(Trouble {
+                code: FailureKind::PaymentRequired,
+                message: format!(
+                    "There is a cap on spending, and what {} costs is not known.",
+                    client.name()
+                ),
+                retryable: true,
+                hint: "Say its price in models.toml, take the cap away, or choose another model."
+                    .to_owned(),
+                setting: Some(Setting::Model),
+            }));
+        }
+        self.spent.read(&self.ledger)?;
+        Ok(self.spent.over(&caps, self.workflow, &workflow.place, now()))
+    }
+
+    fn max_output(&self) -> Option<u32> {
+        match &self.driver {
+            Driver::Provider(Provider::Model(models)) => models.config.max_output,
+            _ => None,
+        }
+    }
+
+    /// The next request, of what is in the ledger alone.
+    fn build(&self, client: &Client) -> Option<Built> {
+        let workflow = self.workflow()?;
+        let mut prompt = self.state.prompt(self.workflow)?;
+        equip(&mut prompt, workflow.stance, None);
+        prompt.max_output = self.max_output();
+        prompt.effort = client.chosen().effort;
+        let system = json!({
+            "rules": prompt.rules,
+            "tools": prompt.tools.iter().map(|tool| {
+                json!({ "name": tool.name, "about": tool.about, "schema": tool.schema })
+            }).collect::<Vec<_>>(),
+        });
+        let system = system.to_string().into_bytes();
+        let request = client.request(&prompt);
+        let bytes = request.body.len();
+        let requested = Requested {
+            model: client.name(),
+            effort: prompt.effort.map(|effort| effort.name().to_owned()),
+            max_output: prompt.max_output,
+            system: Fingerprint::of(&system),
+            summary: self.state.summary(self.workflow),
+            turns: prompt.turns.len() as u32 + 1,
+            bytes: bytes as u64,
+            estimate: workflow.talk().estimate(bytes),
+            window: u64::from(client.chosen().model.window),
+            body: Fingerprint::of(&request.body),
+        };
+        Some(Built { requested, system, request })
+    }
+
+    /// Writes down that a request is sent.
+    fn send(
+        &mut self,
+        built: Built,
+        client: Arc<Client>,
+        models: Models,
+    ) -> Result<Ask, EngineError> {
+        let Built { requested, system, request } = built;
+        // It is the same from one request to the next, and is kept once.
+        let is_kept = self.system.as_ref() == Some(&requested.system);
+        self.system = Some(requested.system.clone());
+        let blobs = if is_kept { Vec::new() } else { vec![system] };
+        let records = self.input_with(Input::Requested(Box::new(requested)), blobs)?;
+        let seq = records.first().map_or(Seq(0), |record| record.seq);
+        self.asking = Some(seq);
+        Ok(Ask { seq, client, models, request })
+    }
+
+    /// Whether a model is being asked.
+    pub fn is_asking(&self) -> bool {
+        self.asking.is_some()
+    }
+
+    /// Takes what came of a request. One that is not waited for any more is dropped.
+    ///
+    /// # Errors
+    /// The ledger cannot be used.
+    pub fn replied(
+        &mut self,
+        ask: &Ask,
+        answer: Result<Answer, HttpError>,
+    ) -> Result<(), EngineError> {
+        if self.asking != Some(ask.seq) {
+            return Ok(());
+        }
+        self.asking = None;
+        let answer = match answer {
+            Err(HttpError::Cancelled) => return Ok(()),
+            Err(error) => {
+                let trouble = unreached(&error, &ask.client);
+                return self.input(Input::Unanswered(trouble)).map(drop);
+            }
+            Ok(answer) => answer,
+        };
+        let failure = answer.end.failure.clone().unwrap_or_default();
+        if failure.context_overflow && self.makes_room()? {
+            return Ok(());
+        }
+        let input = match answer.end.outcome {
+            Outcome::Ok
+            | Outcome::Truncated
+            | Outcome::Refused
+            | Outcome::Empty
+            | Outcome::ModelError => Input::Replied(message(answer, &ask.client)),
+            Outcome::Incomplete | Outcome::ErrorInBody | Outcome::HttpError | Outcome::Error => {
+                Input::Unanswered(failed(&failure, &ask.client))
+            }
+        };
+        self.input(input).map(drop)
+    }
+
+    /// Sums up older messages, because the provider says that there are too many; false where there
+    /// is nothing left to sum up.
+    fn makes_room(&mut self) -> Result<bool, EngineError> {
+        for keep in KEPT {
+            let summed = self.input(Input::Summarise { keep })?;
+            if summed.iter().any(|record| matches!(record.entry, Entry::Summarised { .. })) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// A request, and what is written down of it.
+struct Built {
+    requested: Requested,
+    system: Vec<u8>,
+    request: Request,
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+fn tokens(usage: &Usage) -> Tokens {
+    Tokens {
+        prompt: usage.prompt,
+        generated: usage.generated,
+        cache_read: usage.cache_read,
+        cache_write: usage.cache_write,
+    }
+}
+
+/// What a whole answer says.
+fn message(answer: Answer, client: &Client) -> Message {
+    let chosen = client.chosen();
+    let replay = answer.end.replay.clone().map(|content| {
+        let (provider, model) = (chosen.service.name.clone(), chosen.model.id.clone());
+        Box::new(scene_schemas::entry::Replay { provider, model, content })
+    });
+    let cost = Cost {
+        model: client.name(),
+        tokens: answer.usage.as_ref().map(tokens),
+        dollars: answer.usage.as_ref().and_then(|usage| client.dollars(usage)),
+        replay,
+    };
+    let declined = answer.is_declined();
+    let flaw = flaw(&answer);
+    let is_cut = answer.end.outcome == Outcome::Truncated;
+    let said = Some(answer.text.trim()).filter(|text| !text.is_empty()).map(str::to_owned);
+    let refusal = answer.end.refusal.clone();
+    let why = || answer.end.failure.as_ref().map(|failure| failure.message.clone());
+    let text = if declined { said.or(refusal).or_else(why) } else { said };
+    let is_runnable = answer.end.outcome == Outcome::Ok;
+    let calls = answer.calls.into_iter().filter(|_| is_runnable || is_cut);
+    let calls = calls.map(|it| call(it, is_cut)).collect();
+    Message { text, calls, declined, flaw, cost: Some(cost) }
+}
+
+/// What is wrong with an answer as a whole.
+fn flaw(answer: &Answer) -> Option<String> {
+    let why = || answer.end.failure.as_ref().map_or("", |failure| failure.message.as_str());
+    match answer.end.outcome {
+        Outcome::ModelError => Some(format!(
+            "Your call could not be read by the provider ({}), so nothing was run. Call again, with \
+             arguments that fit the tool's schema.",
+            why()
+        )),
+        Outcome::Empty => Some(
+            "Your message was empty. Call a tool, or say what you have to say.".to_owned(),
+        ),
+        Outcome::Truncated if answer.calls.is_empty() => Some(
+            "Your message was cut off at the token limit, and nothing was run. Say it shorter, or do it \
+             in smaller steps."
+                .to_owned(),
+        ),
+        Outcome::Ok if answer.end.is_limited && answer.calls.is_empty() => Some(
+            "Your message was cut off at the token limit. Go on where it ended, or say it shorter."
+                .to_owned(),
+        ),
+        _ => None,
+    }
+}
+
+fn call(called: crate::providers::answer::Called, is_cut: bool) -> Call {
+    let tool = called.name;
+    let (args, broken) = match called.args {
+        Ok(args) => (args, None),
+        Err(malformed) => (json!({ "unparsed": malformed.text }), Some(malformed.why)),
+    };
+    let flaw = if is_cut {
+        Some(format!(
+            "{tool}: The message was cut off at the token limit within this call, so nothing was run. \
+             Do not send the same again: do it in several smaller calls."
+        ))
+    } else if tool.is_empty() {
+        Some("The call names no tool. Call one of the tools by its name.".to_owned())
+    } else {
+        broken.map(|why| {
+            format!(
+                "{tool}: The arguments are not JSON, so nothing was run: {why}. Send the call again with \
+                 arguments that are one JSON object."
+            )
+        })
+    };
+    Call { tool, args, id: called.id, flaw }
+}
+
+/// Nobody was reached.
+fn unreached(error: &HttpError, client: &Client) -> Trouble {
+    let hint = match error {
+        HttpError::Unreachable { .. } if client.is_free() => {
+            "Start the model's server on this machine, and try again.".to_owned()
+        }
+        HttpError::Redirected { .. } | HttpError::Unable(_) => {
+            "Mend the setting, and try again; or choose another model.".to_owned()
+        }
+        _ => "Look at the network, and try again; or choose another model.".to_owned(),
+    };
+    Trouble {
+        code: FailureKind::Provider,
+        message: format!("{}: {error}.", client.name()),
+        retryable: true,
+        hint,
+        setting: Some(Setting::Model),
+    }
+}
+
+/// The provider answered with an error, or not to the end.
+fn failed(failure: &Failure, client: &Client) -> Trouble {
+    let service = &client.chosen().service.name;
+    let status = failure.status.map_or(String::new(), |status| format!(" ({status})"));
+    let (code, hint) = match failure.status {
+        _ if failure.quota_exhausted => (
+            FailureKind::PaymentRequired,
+            format!("Pay or wait at {service}, or choose another model."),
+        ),
+        _ if failure.context_overflow => (
+            FailureKind::TooLarge,
+            "Begin a new task with less in it, or choose a model with a larger window.".to_owned(),
+        ),
+        Some(401 | 403) => (
+            FailureKind::Provider,
+            format!("Set its key anew with `vector key set {service}`, or choose another model."),
+        ),
+        Some(402) => {
+            (FailureKind::PaymentRequired, format!("Pay at {service}, or choose another model."))
+        }
+        Some(404) => (
+            FailureKind::Provider,
+            "Choose a model that it has; `vector models` lists those that are known.".to_owned(),
+        ),
+        _ if failure.retryable => {
+            (FailureKind::Provider, "Try again, or choose another model.".to_owned())
+        }
+        _ => (FailureKind::Provider, "Choose another model, or ask in other words.".to_owned()),
+    };
+    Trouble {
+        code,
+        message: format!("{}{status}: {}", client.name(), failure.message),
+        retryable: failure.retryable,
+        hint,
+        setting: Some(Setting::Model),
+    }
+}

@@ -1,0 +1,106 @@
+//! A model that is asked for a session: somewhere else, so that a decision, a cancel and what the
+//! plugin says are never behind it.
+
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use scene_schemas::api::{Event, EventRecord, SessionId};
+use scene_schemas::entry::Seq;
+
+use super::Word;
+use crate::engine::asked::Ask;
+use crate::providers::client::Heard;
+use crate::providers::http::{Cancel, Notice};
+use crate::server::Board;
+
+/// What a model says is told this often: three times a second.
+const GATHERED: Duration = Duration::from_millis(333);
+
+/// A request on its way. It ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct Asking {
+    cancel: Cancel,
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}
+
+/// Says things of the moment to those who watch a workflow.
+#[derive(Clone)]
+struct Watchers {
+    board: Arc<Board>,
+    session: SessionId,
+    workflow: Seq,
+}
+
+impl Watchers {
+    fn say(&self, event: Event) {
+        let record = EventRecord { seq: self.workflow, at: 0, workflow: self.workflow, event };
+        self.board.publish(Some(&self.session), record, true);
+    }
+
+    fn notice(&self, notice: &Notice) {
+        match notice {
+            Notice::Stalled(silence) => {
+                self.say(Event::Stalled { seconds: silence.as_secs() as u32 });
+            }
+            // What came of the try that failed is void.
+            Notice::Again { .. } => self.say(Event::AssistantStart {}),
+        }
+    }
+}
+
+impl Asking {
+    /// Sends a request. What comes of it is a word to the session.
+    pub(super) fn send(
+        ask: Ask,
+        workflow: Seq,
+        (board, session): (Arc<Board>, SessionId),
+        words: Sender<Word>,
+    ) -> Self {
+        let cancel = Cancel::new();
+        let watchers = Watchers { board, session, workflow };
+        let models = ask.models.clone();
+        let own = cancel.clone();
+        models.spawn(async move {
+            let text = Arc::new(Mutex::new(String::new()));
+            let answer = {
+                let (more, telling) = (Arc::clone(&text), watchers.clone());
+                let hear = move |heard: Heard| match heard {
+                    Heard::Text(piece) => {
+                        more.lock().unwrap_or_else(PoisonError::into_inner).push_str(&piece);
+                    }
+                    Heard::Reasoning(_) => {}
+                    Heard::Notice(notice) => {
+                        more.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                        telling.notice(&notice);
+                    }
+                };
+                let answer = ask.client.ask(&ask.request, &own, hear);
+                tokio::pin!(answer);
+                let mut gathered = tokio::time::interval(GATHERED);
+                loop {
+                    tokio::select! {
+                        answer = &mut answer => break answer,
+                        _ = gathered.tick() => {
+                            let piece = {
+                                let mut text = text.lock().unwrap_or_else(PoisonError::into_inner);
+                                std::mem::take(&mut *text)
+                            };
+                            if !piece.is_empty() {
+                                watchers.say(Event::AssistantUpdate { text: piece });
+                            }
+                        }
+                    }
+                }
+            };
+            // A session that is gone has nobody to tell.
+            let _ = words.send(Word::Replied(workflow, Box::new(ask), Box::new(answer)));
+        });
+        Self { cancel }
+    }
+}

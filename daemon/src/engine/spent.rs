@@ -1,0 +1,125 @@
+//! What was spent on models: a reading of the ledger, and the caps that a person has set.
+
+use std::collections::HashMap;
+
+use scene_schemas::api::{FailureKind, Setting};
+use scene_schemas::entry::{Entry, Place, Record, Seq, Tokens};
+
+use crate::core::workflow::Trouble;
+use crate::ledger::{Ledger, LedgerError};
+use crate::providers::config::{Caps, FILE};
+
+/// What a message took.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    /// When it came, in milliseconds since 1970.
+    pub at: u64,
+    /// The workflow.
+    pub workflow: Seq,
+    /// What it is spent on.
+    pub project: String,
+    /// The model.
+    pub model: String,
+    /// In tokens, where that is known.
+    pub tokens: Option<Tokens>,
+    /// In US dollars, where that is known.
+    pub dollars: Option<f64>,
+}
+
+/// Everything that was spent, as far as it was read.
+#[derive(Debug)]
+pub struct Spent {
+    read: Seq,
+    projects: HashMap<Seq, String>,
+    messages: Vec<Message>,
+}
+
+impl Default for Spent {
+    fn default() -> Self {
+        Self { read: Seq(0), projects: HashMap::new(), messages: Vec::new() }
+    }
+}
+
+impl Spent {
+    /// Reads what is new.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn read(&mut self, ledger: &Ledger) -> Result<(), LedgerError> {
+        for record in ledger.replied(self.read)? {
+            self.read = record.seq;
+            if !self.projects.contains_key(&record.workflow) {
+                let started = ledger.record(record.workflow)?;
+                let project = started.as_ref().map_or(String::new(), project_of);
+                self.projects.insert(record.workflow, project);
+            }
+            let project = self.projects[&record.workflow].clone();
+            if let Entry::Replied { model, tokens, cost, .. } = record.entry {
+                let (at, workflow, dollars) = (record.at, record.workflow, cost);
+                self.messages.push(Message { at, workflow, project, model, tokens, dollars });
+            }
+        }
+        Ok(())
+    }
+
+    /// All messages, oldest first.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// The sum in US dollars of those messages.
+    fn sum(&self, of: impl Fn(&Message) -> bool) -> f64 {
+        self.messages.iter().filter(|it| of(it)).filter_map(|it| it.dollars).sum()
+    }
+
+    /// Why nothing more is to be spent on a workflow; none where something may be. `now` is in
+    /// milliseconds since 1970; a day is one of UTC.
+    pub fn over(&self, caps: &Caps, workflow: Seq, place: &Place, now: u64) -> Option<Trouble> {
+        let (today, project) = (day(now), project(place));
+        let cap =
+            |cap: Option<f64>, spent: f64| cap.filter(|cap| spent >= *cap).map(|cap| (cap, spent));
+        let (what, setting, (cap, spent)) = None
+            .or_else(|| {
+                let spent = self.sum(|it| it.workflow == workflow);
+                Some(("in this task", "workflow_usd", cap(caps.workflow, spent)?))
+            })
+            .or_else(|| {
+                let spent = self.sum(|it| it.project == project);
+                Some(("on this project", "project_usd", cap(caps.project, spent)?))
+            })
+            .or_else(|| {
+                let spent = self.sum(|it| day(it.at) == today);
+                Some(("today", "day_usd", cap(caps.day, spent)?))
+            })?;
+        Some(Trouble {
+            code: FailureKind::PaymentRequired,
+            message: format!("${spent:.2} were spent {what}, and the cap is ${cap:.2}."),
+            retryable: true,
+            hint: format!("Raise caps.{setting} in {FILE}, or choose another model, and go on."),
+            setting: Some(Setting::Model),
+        })
+    }
+}
+
+/// The day of a time, from 1970.
+pub fn day(at: u64) -> u64 {
+    at / 86_400_000
+}
+
+fn project_of(started: &Record) -> String {
+    match &started.entry {
+        Entry::Started { place, .. } => project(place),
+        _ => String::new(),
+    }
+}
+
+/// What a place belongs to: the folder of a file, or the place that is open.
+fn project(place: &Place) -> String {
+    match place {
+        Place::File(file) => {
+            let folder = std::path::Path::new(&file.file).parent();
+            folder.map_or(String::new(), |folder| folder.display().to_string())
+        }
+        Place::Open(open) => open.place.name.clone(),
+    }
+}

@@ -1,0 +1,62 @@
+//! Conversations: which one a person goes on with in a place.
+//!
+//! A conversation is the tasks of one place that follow each other; it is over when it was cleared,
+//! or when nobody has said anything in it for long.
+
+use scene_schemas::entry::{Entry, Place, Seq};
+
+use crate::ledger::{Append, Ledger, LedgerError};
+
+/// After how long a silence a conversation is over, in milliseconds.
+const EXPIRY: u64 = 30 * 24 * 60 * 60 * 1000;
+
+/// How many of the newest tasks are looked at.
+const LOOKED_AT: usize = 500;
+
+/// The last task of the conversation that goes on in a place; none where a new one begins. `now` is
+/// in milliseconds since 1970.
+///
+/// # Errors
+/// The ledger cannot be read.
+pub fn last(ledger: &Ledger, place: &Place, now: u64) -> Result<Option<Seq>, LedgerError> {
+    for started in ledger.started(LOOKED_AT)? {
+        let Entry::Started { place: own, guards: Some(_), .. } = &started.entry else {
+            continue;
+        };
+        if !is_same(own, place) {
+            continue;
+        }
+        let records = ledger.workflow(started.workflow)?;
+        let is_cleared = records.iter().any(|it| matches!(it.entry, Entry::Cleared {}));
+        let spoken = records.last().map_or(0, |record| record.at);
+        let is_over = is_cleared || now.saturating_sub(spoken) > EXPIRY;
+        return Ok((!is_over).then_some(started.workflow));
+    }
+    Ok(None)
+}
+
+/// Ends the conversation of a place; false where there is none.
+///
+/// # Errors
+/// The ledger cannot be used.
+pub fn clear(ledger: &Ledger, place: &Place, now: u64) -> Result<bool, LedgerError> {
+    let Some(workflow) = last(ledger, place, now)? else {
+        return Ok(false);
+    };
+    let entries = vec![Entry::Cleared {}];
+    ledger.append(Append { workflow: Some(workflow), entries, blobs: Vec::new() })?;
+    Ok(true)
+}
+
+/// Whether two are one place: the same file, or the same place in Studio, in whatever window.
+fn is_same(one: &Place, other: &Place) -> bool {
+    match (one, other) {
+        (Place::File(one), Place::File(other)) => written(one) == written(other),
+        (Place::Open(one), Place::Open(other)) => one.place == other.place,
+        _ => false,
+    }
+}
+
+fn written(place: &scene_schemas::entry::FilePlace) -> &str {
+    place.out.as_deref().unwrap_or(&place.file)
+}

@@ -1,0 +1,331 @@
+//! A model that is asked: the request, the way there and back, and the answer as it is read.
+//!
+//! It keeps nothing between two requests but its connections. What an answer means for the work is
+//! decided elsewhere.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tokio::runtime::Runtime;
+
+use super::answer::{Answer, Outcome, Part, Usage};
+use super::choose::{Choice, ChoiceError, Chosen, OFFLINE, choose, usable};
+use super::config::{self, Action, Caps, Config};
+use super::decode::Decoder;
+use super::failure::Head;
+use super::http::{Cancel, Http, HttpError, Notice, Reader, Waits};
+use super::keys::{Credential, Keychain, Keys, System};
+use super::request::Request;
+use super::retry::Verdict;
+use crate::core::prompt::Prompt;
+
+/// What is heard while a model is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Heard {
+    /// More of its text.
+    Text(String),
+    /// More of its reasoning.
+    Reasoning(String),
+    /// Something of the way.
+    Notice(Notice),
+}
+
+/// A model that can be asked.
+#[derive(Debug)]
+pub struct Client {
+    chosen: Chosen,
+    http: Http,
+    waits: Waits,
+}
+
+impl Client {
+    /// A client for a model.
+    ///
+    /// # Errors
+    /// This machine cannot ask at all.
+    pub fn new(chosen: Chosen, waits: Waits) -> Result<Self, HttpError> {
+        let http = Http::new(&chosen.service.base_url)?;
+        Ok(Self { chosen, http, waits })
+    }
+
+    /// Who is asked.
+    pub fn chosen(&self) -> &Chosen {
+        &self.chosen
+    }
+
+    /// Its name: `PROVIDER/MODEL`.
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.chosen.service.name, self.chosen.model.id)
+    }
+
+    /// What is sent for the next message of a conversation.
+    pub fn request(&self, prompt: &Prompt) -> Request {
+        Request::new(prompt, &self.chosen)
+    }
+
+    /// What an answer cost in US dollars, where that is known. What runs on this machine costs nothing.
+    pub fn dollars(&self, usage: &Usage) -> Option<f64> {
+        match self.chosen.model.price {
+            Some(price) => Some(price.of(usage)),
+            None => self.is_free().then_some(0.0),
+        }
+    }
+
+    /// Whether it asks for no money: it runs on this machine, and needs no key.
+    pub fn is_free(&self) -> bool {
+        super::choose::is_local(&self.chosen.service.base_url)
+            && self.chosen.credential == Credential::None
+    }
+
+    /// Whether it is known what it costs.
+    pub fn is_priced(&self) -> bool {
+        self.chosen.model.price.is_some() || self.is_free()
+    }
+
+    /// Asks, and reads the answer to its end. `hear` is told of it meanwhile.
+    ///
+    /// # Errors
+    /// There is no answer to be read, or it was cancelled.
+    pub async fn ask(
+        &self,
+        request: &Request,
+        cancel: &Cancel,
+        hear: impl FnMut(Heard) + Send,
+    ) -> Result<Answer, HttpError> {
+        let hear = Mutex::new(hear);
+        let tell = |heard: Heard| (hear.lock().unwrap_or_else(PoisonError::into_inner))(heard);
+        let reader = || Reading { request, tell: &tell, decoder: None, parts: Vec::new() };
+        let mut notice = |notice: Notice| tell(Heard::Notice(notice));
+        let answered = self.http.send(request, &self.waits, cancel, reader, &mut notice).await?;
+        let mut answer = Answer::of(answered.reader.parts);
+        if let Some(failure) = &mut answer.end.failure {
+            failure.message = request.credential.scrub(&failure.message);
+        }
+        Ok(answer)
+    }
+}
+
+/// An answer that is being read.
+struct Reading<'a, T> {
+    request: &'a Request,
+    tell: &'a T,
+    decoder: Option<Decoder>,
+    parts: Vec<Part>,
+}
+
+impl<T: Fn(Heard) + Sync> Reading<'_, T> {
+    fn take(&mut self, parts: Vec<Part>) {
+        for part in &parts {
+            match part {
+                Part::Text(text) => (self.tell)(Heard::Text(text.clone())),
+                Part::Reasoning(text) => (self.tell)(Heard::Reasoning(text.clone())),
+                _ => {}
+            }
+        }
+        self.parts.extend(parts);
+    }
+}
+
+impl<T: Fn(Heard) + Sync> Reader for Reading<'_, T> {
+    fn head(&mut self, status: u16, headers: &[(String, String)]) {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = Some(since.as_millis() as u64);
+        let head = Head { status, headers: headers.to_vec(), now };
+        self.decoder = Some(Decoder::new(self.request.wire, head));
+    }
+
+    fn feed(&mut self, bytes: &[u8]) -> bool {
+        let Some(decoder) = &mut self.decoder else {
+            return false;
+        };
+        let parts = decoder.feed(bytes);
+        let is_over = decoder.is_over();
+        self.take(parts);
+        !is_over
+    }
+
+    fn end(&mut self, cut: Option<&str>) -> Verdict {
+        let parts = self.decoder.take().map(Decoder::finish).unwrap_or_default();
+        self.take(parts);
+        let Some(Part::End(end)) = self.parts.last_mut() else {
+            return Verdict { retryable: true, ..Verdict::default() };
+        };
+        if let (Some(cut), Outcome::Incomplete, Some(failure)) =
+            (cut, end.outcome, &mut end.failure)
+        {
+            failure.message = format!("the answer broke off: {cut}");
+        }
+        match &end.failure {
+            Some(failure) => Verdict {
+                is_ok: false,
+                retryable: failure.retryable,
+                retry_after: failure.retry_after,
+                context_overflow: failure.context_overflow,
+                reason: failure.message.clone(),
+            },
+            None => Verdict { is_ok: true, ..Verdict::default() },
+        }
+    }
+}
+
+/// The models of a task: one for each thing that it does, often the same. Connections are kept from
+/// one request to the next, by the threads that belong to it.
+#[derive(Debug, Clone)]
+pub struct Models {
+    /// Who edits, and answers.
+    pub edit: Arc<Client>,
+    /// Who plans.
+    pub plan: Arc<Client>,
+    /// What counts for all of them.
+    pub config: Arc<Config>,
+    runtime: Arc<Runtime>,
+}
+
+impl Models {
+    /// Waits for an answer here, as [`Client::ask`] does.
+    ///
+    /// # Errors
+    /// There is no answer to be read.
+    pub fn wait<T>(&self, work: impl Future<Output = T>) -> T {
+        self.runtime.block_on(work)
+    }
+
+    /// Lets something be done meanwhile.
+    pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        drop(self.runtime.spawn(work));
+    }
+
+    /// What may be spent.
+    pub fn caps(&self) -> Caps {
+        self.config.caps
+    }
+}
+
+/// Who answers, by the settings of a home and of a project; none is the offline planner. `said` is
+/// what a person says for this run.
+///
+/// # Errors
+/// A sentence: a setting that is wrong, or why the one who was chosen cannot be asked.
+pub fn models(
+    home: &Path,
+    project: Option<&Path>,
+    said: Option<&str>,
+    env: config::Env<'_>,
+    chain: &dyn Keychain,
+) -> Result<Option<Models>, String> {
+    let (catalogue, config) = config::load(home, project, env)?;
+    let keys = Keys::new(env, chain);
+    let waits = Waits::of(&config);
+    let client = |action| -> Result<Option<Client>, String> {
+        let choice = choose(said, Some(action), &config, &catalogue, &keys)
+            .map_err(|ChoiceError(error)| error)?;
+        match choice {
+            Choice::Offline(_) => Ok(None),
+            Choice::Model(chosen) => {
+                Client::new(*chosen, waits).map(Some).map_err(|error| error.to_string())
+            }
+        }
+    };
+    let Some(edit) = client(Action::Edit)?.map(Arc::new) else {
+        return Ok(None);
+    };
+    let plan = match client(Action::Plan)? {
+        Some(plan) if plan.chosen != edit.chosen => Arc::new(plan),
+        _ => Arc::clone(&edit),
+    };
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(1).thread_name("models").enable_all().build();
+    let runtime = runtime.map_err(|error| format!("no request can be sent: {error}"))?;
+    Ok(Some(Models { edit, plan, config: Arc::new(config), runtime: Arc::new(runtime) }))
+}
+
+/// Says who answers, wherever that is set.
+pub trait Who: Send + Sync {
+    /// Who answers; none is the offline planner. `said` is whom a person has chosen.
+    ///
+    /// # Errors
+    /// A sentence: a setting that is wrong, or why the one who was chosen cannot be asked.
+    fn answers(&self, said: Option<&str>) -> Result<Option<Models>, String>;
+
+    /// Whom a person can choose, the one first who answers where nobody has chosen.
+    fn names(&self) -> Vec<String>;
+}
+
+/// The offline planner, and nobody else.
+#[derive(Debug)]
+pub struct OnlyOffline;
+
+impl Who for OnlyOffline {
+    fn answers(&self, said: Option<&str>) -> Result<Option<Models>, String> {
+        match said {
+            None | Some(OFFLINE) => Ok(None),
+            Some(name) => Err(format!("{name} cannot be asked here; the offline planner can.")),
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        vec![OFFLINE.to_owned()]
+    }
+}
+
+/// The models of a home, by its settings, the environment and the system's keychain.
+#[derive(Debug)]
+pub struct OfHome {
+    home: PathBuf,
+    /// The last ones, whose connections are kept.
+    last: Mutex<Option<Models>>,
+}
+
+impl OfHome {
+    /// Of this home.
+    pub fn new(home: &Path) -> Self {
+        Self { home: home.to_owned(), last: Mutex::new(None) }
+    }
+}
+
+impl Who for OfHome {
+    fn answers(&self, said: Option<&str>) -> Result<Option<Models>, String> {
+        let env = |name: &str| std::env::var(name).ok();
+        let models = models(&self.home, None, said, &env, &System)?;
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |one: &Models, other: &Models| {
+            one.config == other.config
+                && one.edit.chosen == other.edit.chosen
+                && one.plan.chosen == other.plan.chosen
+        };
+        if let (Some(models), Some(kept)) = (&models, last.as_ref())
+            && is_same(models, kept)
+        {
+            return Ok(Some(kept.clone()));
+        }
+        last.clone_from(&models);
+        Ok(models)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let env = |name: &str| std::env::var(name).ok();
+        let Ok((catalogue, config)) = config::load(&self.home, None, &env) else {
+            return vec![OFFLINE.to_owned()];
+        };
+        let keys = Keys::new(&env, &System);
+        let first = match choose(None, Some(Action::Edit), &config, &catalogue, &keys) {
+            Ok(Choice::Model(chosen)) => {
+                Some(format!("{}/{}", chosen.service.name, chosen.model.id))
+            }
+            _ => None,
+        };
+        let usable = catalogue.models.iter().filter(|model| {
+            let service = catalogue.service(&model.provider);
+            service.is_some_and(|service| usable(service, &keys).is_ok())
+        });
+        let usable = usable.map(|model| format!("{}/{}", model.provider, model.id));
+        let mut names: Vec<String> = first.into_iter().collect();
+        for name in usable.chain([OFFLINE.to_owned()]) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+}
