@@ -11,6 +11,8 @@ mod engines;
 mod hostile;
 mod http;
 #[cfg(unix)]
+mod models;
+#[cfg(unix)]
 mod picture;
 mod plugin_style;
 mod printed;

@@ -1,0 +1,75 @@
+//! Scenarios with models: a folder holds what a person asks, what a provider replies and a place;
+//! and the ledger and the place that must come of it. `scenarios/README.md` says how one is written.
+//!
+//! The binary is the real one, and so is the way to the provider; only the provider's bytes are
+//! scripted.
+
+mod folder;
+mod play;
+mod server;
+mod spell;
+mod terminal;
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::thread;
+
+use vector_daemon::providers::answer::Wire;
+use vector_tests::repository;
+
+use self::folder::Scenario;
+
+/// How many scenarios are played at the same time: they mostly wait for each other's disks.
+const AT_ONCE: usize = 8;
+
+fn root() -> PathBuf {
+    repository::root().join("tests/models/scenarios")
+}
+
+/// Plays all of some, and says what is wrong with which.
+fn all<T: Send>(work: Vec<(String, T)>, check: impl Fn(T) -> Vec<String> + Sync) -> Vec<String> {
+    let (work, wrong) = (Mutex::new(work), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                loop {
+                    let next = work.lock().unwrap().pop();
+                    let Some((name, item)) = next else {
+                        return;
+                    };
+                    let lines = check(item);
+                    if !lines.is_empty() {
+                        wrong.lock().unwrap().push(format!("{name}:\n  {}", lines.join("\n  ")));
+                    }
+                }
+            });
+        }
+    });
+    wrong.into_inner().unwrap()
+}
+
+/// The scenarios: all, or those whose name holds the text of `SCENARIO`.
+fn chosen() -> Vec<(String, PathBuf)> {
+    let filter = std::env::var("SCENARIO").unwrap_or_default();
+    let named = folder::all(&root()).into_iter().map(|folder| {
+        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+        (name, folder)
+    });
+    named.filter(|(name, _)| name.contains(&filter)).collect()
+}
+
+#[test]
+fn scenarios_leave_the_ledger_and_the_place_that_they_should() {
+    let wrong = all(chosen(), |folder| play::check(&folder, None));
+    assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n\n"));
+}
+
+#[test]
+fn all_wires_leave_the_same_ledger_and_the_same_place() {
+    let shared = chosen().into_iter().filter(|(_, folder)| Scenario::read(folder).all_wires);
+    let work = shared.flat_map(|(name, folder)| {
+        Wire::ALL.map(|wire| (format!("{name} on {wire}"), (folder.clone(), wire)))
+    });
+    let wrong = all(work.collect(), |(folder, wire)| play::check(&folder, Some(wire)));
+    assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n\n"));
+}
