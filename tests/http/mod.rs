@@ -3,6 +3,7 @@
 
 mod closed;
 mod flow;
+mod models;
 mod pointed;
 mod routes;
 mod together;

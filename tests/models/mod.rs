@@ -6,8 +6,8 @@
 
 mod folder;
 mod play;
-mod server;
-mod spell;
+pub(crate) mod server;
+pub(crate) mod spell;
 mod terminal;
 
 use std::path::PathBuf;
