@@ -22,6 +22,10 @@ pub struct Chat {
     /// What was attached on purpose.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attached: Vec<Attachment>,
+    /// What the request is called by whoever makes it; made again under the same name, because the
+    /// answer was lost, it is the same request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
 }
 
 /// Something of the place that a person attached to what they ask for.

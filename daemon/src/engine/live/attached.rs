@@ -16,10 +16,16 @@ use crate::server::failed;
 
 /// More than this is refused.
 const MAX_ATTACHED: usize = 20;
+/// How many requests are remembered, for the case that one is made again.
+const REMEMBERED: usize = 100;
 
 impl Live {
     /// Takes a request with what was attached to it.
     pub(super) fn chat(&mut self, chat: Chat, mode: Mode) -> Result<Started, Failure> {
+        let known = self.requests.iter().find(|(name, _)| Some(name) == chat.request.as_ref());
+        if let Some((_, workflow)) = known {
+            return Ok(Started { workflow: *workflow });
+        }
         // A person points at what is there, and not at what is proposed.
         let scene = self.engine.told();
         let attached = attached(scene, &chat.attached);
@@ -27,7 +33,14 @@ impl Live {
         let _ = scene.take_missing();
         let attached = attached?;
         let driver = Driver::Provider(Provider::Offline);
-        self.start(Asked { goal: chat.text, attached }, driver, mode, |_| {})
+        let started = self.start(Asked { goal: chat.text, attached }, driver, mode, |_| {})?;
+        if let Some(name) = chat.request {
+            self.requests.push_back((name, started.workflow));
+            while self.requests.len() > REMEMBERED {
+                self.requests.pop_front();
+            }
+        }
+        Ok(started)
     }
 }
 
