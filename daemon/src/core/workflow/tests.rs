@@ -288,8 +288,6 @@ fn what_stands_on_another_workflows_proposal_is_decided_after_it() {
     let refused = decide(&run.state, Seq(100), yes.clone()).unwrap_err().0;
     assert!(refused.ends_with(&format!("Decide upon proposal {first} first.")), "{refused}");
     run.approve(first, Approver::Person, false).unwrap();
-    assert_eq!(run.state.first_approved(), Some(first));
-    assert!(run.state.is_settled_but(first) && !run.state.is_settled_but(second));
     decide(&run.state, Seq(100), yes).unwrap();
 }
 
