@@ -9,7 +9,7 @@ use super::paths::{Path, paths};
 use super::source::{Source, line_of};
 
 /// A room, and the rooms that it may name. `core` stands for all of its rooms, `*` for everything.
-const ARROWS: [(&str, &[&str]); 20] = [
+const ARROWS: [(&str, &[&str]); 21] = [
     ("core", &["core"]),
     ("core::calendar", &[]),
     ("core::refusal", &[]),
@@ -23,6 +23,7 @@ const ARROWS: [(&str, &[&str]); 20] = [
         "core::tools",
         &["core::proposal", "core::scene", "core::edit", "core::luau", "core::refusal"],
     ),
+    ("core::xml_call", &["core::prompt", "core::refusal"]),
     ("core::workflow", &["core::tools", "core::policy", "core::prompt", "core::refusal"]),
     ("providers", &["core"]),
     ("targets", &["core"]),

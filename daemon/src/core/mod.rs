@@ -12,5 +12,6 @@ pub mod refusal;
 pub mod scene;
 pub mod tools;
 pub mod workflow;
+pub mod xml_call;
 
 pub use refusal::Refusal;
