@@ -13,6 +13,7 @@ mod revert;
 mod settled;
 mod target;
 mod trial;
+pub mod web;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use crate::core::prompt::Call;
 use crate::core::proposal::{Blobs, Draft, Texts};
 use crate::core::refusal::refuse;
 use crate::core::scene::{Mark, Scene};
-use crate::core::tools;
+use crate::core::tools::{self, Plan};
 use crate::core::workflow::{CALLS, Input, State, Want, Workflow, decide};
 use crate::ledger::{Append, Lease, Ledger, LedgerError};
 use crate::providers::{Provider, ProviderError};
@@ -347,6 +348,10 @@ impl Engine {
         } else {
             let seen = self.seen.get(&call);
             tools::plan(call, tool, args, &mut self.scene, &base, &self.blobs, seen)
+        };
+        let result = match result {
+            Ok(Plan::Look(address)) => Err(web::unread(&address)),
+            result => result,
         };
         if self.asks_studio(call, &result) {
             self.scene.rollback(mark);

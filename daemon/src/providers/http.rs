@@ -99,7 +99,8 @@ impl Cancel {
         self.0.0.load(Ordering::SeqCst)
     }
 
-    async fn cancelled(&self) {
+    /// Waits until it is thrown.
+    pub async fn cancelled(&self) {
         loop {
             let told = self.0.1.notified();
             tokio::pin!(told);

@@ -213,7 +213,7 @@ fn planned(
         Err(refusal) => vec![refused(call, refusal.0)],
         Ok(Plan::Answer(answer)) => vec![Entry::Answered { call, answer }],
         // The shell asks, and says what was told.
-        Ok(Plan::Fetch(_)) => Vec::new(),
+        Ok(Plan::Fetch(_) | Plan::Look(_)) => Vec::new(),
         Ok(Plan::Talk(talk)) => talked(workflow, call, talk),
         Ok(Plan::Conflict(refusal, conflict)) => {
             vec![Entry::Refused { call, reason: refusal.0, conflict: Some(conflict) }]
