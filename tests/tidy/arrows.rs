@@ -9,12 +9,13 @@ use super::paths::{Path, paths};
 use super::source::{Source, line_of};
 
 /// A room, and the rooms that it may name. `core` stands for all of its rooms, `*` for everything.
-const ARROWS: [(&str, &[&str]); 23] = [
+const ARROWS: [(&str, &[&str]); 24] = [
     ("core", &["core"]),
     ("core::calendar", &[]),
     ("core::refusal", &[]),
     ("core::edit", &[]),
     ("core::luau", &[]),
+    ("core::memory", &["core::refusal"]),
     ("core::mention", &[]),
     ("core::page", &[]),
     ("core::policy", &[]),

@@ -5,6 +5,7 @@
 pub mod calendar;
 pub mod edit;
 pub mod luau;
+pub mod memory;
 pub mod mention;
 pub mod page;
 pub mod policy;
