@@ -8,6 +8,7 @@ mod conflict;
 mod insert;
 mod inverse;
 mod judge;
+mod memory;
 mod part;
 mod perform;
 
@@ -54,6 +55,8 @@ pub struct Draft<'a> {
     class: Class,
     made: BTreeSet<InstanceId>,
     texts: Vec<Text>,
+    /// The memory before, and the last command that changes it.
+    memory: Option<(String, u32)>,
     /// The scripts that assets bring.
     brought: Vec<ScriptDiff>,
     warnings: Vec<Warning>,
@@ -88,6 +91,7 @@ impl<'a> Draft<'a> {
             class: Class::Additive,
             made: BTreeSet::new(),
             texts: Vec::new(),
+            memory: None,
             brought: Vec::new(),
             warnings: Vec::new(),
             title: None,
@@ -298,6 +302,7 @@ impl<'a> Draft<'a> {
             }
             _ => None,
         };
+        self.note_memory(&command, at);
         let node = attempt(self.scene, &command, self.blobs)?;
         self.note_class(&command, own);
         match &command {
@@ -427,8 +432,8 @@ impl<'a> Draft<'a> {
             _ if own => Class::Additive,
             Command::Set { .. } | Command::Move { .. } => Class::Modifying,
             Command::Delete { .. } => Class::Destructive,
-            // The whole change of a script is judged when the draft is finished.
-            Command::EditScript { .. } => Class::Additive,
+            // The whole change of a text is judged when the draft is finished.
+            Command::EditScript { .. } | Command::EditMemory { .. } => Class::Additive,
         };
         self.class = self.class.max(class);
     }
@@ -474,7 +479,9 @@ impl<'a> Draft<'a> {
             Command::Restore { parent, class, name, count, .. } => {
                 vec![(Change::Restored { count: *count }, class.clone(), below(parent, name))]
             }
-            Command::EditScript { .. } | Command::Insert { .. } => Vec::new(),
+            Command::EditScript { .. } | Command::EditMemory { .. } | Command::Insert { .. } => {
+                Vec::new()
+            }
         }
     }
 
@@ -491,6 +498,7 @@ impl<'a> Draft<'a> {
                 scripts.push(diff);
             }
         }
+        scripts.extend(self.judge_memory());
         let title = self.title.take().unwrap_or_else(|| self.default_title());
         let preview = Preview { rows: self.rows, more_rows: self.more_rows, scripts };
         Ok(Proposal {
