@@ -303,7 +303,8 @@ fn what_stood_on_another_workflows_proposal_is_planned_again() {
     assert_eq!(*proposal, second);
     // What the target was given stands.
     let acks = serde_json::from_value(json!([{ "outcomes": [], "inverse": [] }])).unwrap();
-    let entry = Entry::Applying { proposals: vec![second], file: String::new(), before: None, acks };
+    let entry =
+        Entry::Applying { proposals: vec![second], file: String::new(), before: None, acks };
     run.state.apply(&Record { seq: Seq(103), at: 0, workflow: Seq(100), entry });
     assert!(decide(&run.state, Seq(100), Input::Lost(first)).unwrap().is_empty());
 }
