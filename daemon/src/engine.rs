@@ -16,8 +16,10 @@ pub mod spent;
 mod target;
 pub mod thread;
 mod trial;
+mod turn;
+pub mod web;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use scene_schemas::entry::{Approver, Attached, Entry, Finish, Record, Seq, Stance};
@@ -30,9 +32,9 @@ use crate::core::prompt::Call;
 use crate::core::proposal::{Blobs, Draft, Texts};
 use crate::core::refusal::refuse;
 use crate::core::scene::{Mark, Scene};
-use crate::core::tools;
+use crate::core::tools::{self, Plan};
 use crate::core::workflow::{CALLS, Input, State, Want, Workflow, before, decide};
-use crate::ledger::{Append, Lease, Ledger, LedgerError};
+use crate::ledger::{Append, Ledger, LedgerError};
 use crate::providers::{Provider, offline};
 use crate::targets::place::{PlaceError, PlaceFile};
 
@@ -41,6 +43,7 @@ pub use self::revert::applied;
 pub use self::target::Target;
 
 use self::revert::way_back;
+use self::turn::Task;
 
 /// The call by which a person takes a proposal back; no model can make it.
 pub const REVERT: &str = "revert";
@@ -74,6 +77,8 @@ pub enum Due {
     Studio,
     /// A model's next message: see [`Engine::ask`].
     Model,
+    /// A page of the web that a call wants to read: see [`Engine::page`].
+    Page(Seq),
     /// A person's answer to a question of the model.
     Answer(Seq),
     /// A person's word that it goes on, after something went wrong.
@@ -89,6 +94,13 @@ pub enum Driver {
     Provider(Provider),
     /// A person's list of calls; done when they are.
     Calls,
+    /// A model that cannot be asked any more.
+    Missing {
+        /// Its name.
+        name: String,
+        /// Why not, in a sentence.
+        why: String,
+    },
 }
 
 impl Driver {
@@ -97,6 +109,7 @@ impl Driver {
         match self {
             Self::Provider(provider) => provider.name(),
             Self::Calls => CALLS.to_owned(),
+            Self::Missing { name, .. } => name.clone(),
         }
     }
 }
@@ -123,13 +136,14 @@ impl From<&str> for Asked {
 /// Told of every entry once it is durable.
 pub type Listener = Box<dyn FnMut(&Record) + Send>;
 
-/// A workflow at work.
+/// A place, and the workflows at work in it.
 pub struct Engine {
     ledger: Arc<Ledger>,
+    /// The workflows at work.
     state: State,
+    /// The one whose turn it is.
     workflow: Seq,
-    _lease: Option<Lease>,
-    driver: Driver,
+    tasks: BTreeMap<Seq, Task>,
     scene: Scene,
     target: Target,
     /// The pending proposals that are done in the scene on trial, each with the moment before it.
@@ -141,11 +155,13 @@ pub struct Engine {
     moves: usize,
     /// Of an open place: how far the questions of the call have got that is planned now.
     questions: open::Questions,
-    /// The request that a model is being asked with.
-    asking: Option<Seq>,
+    /// The page that a call wants to read.
+    page: Option<(Seq, String)>,
     /// The rules and tools that the last request had, which are in the ledger.
     system: Option<Fingerprint>,
     spent: spent::Spent,
+    /// The last entry that was made here.
+    last: Seq,
     listener: Listener,
 }
 
@@ -153,80 +169,15 @@ impl Engine {
     /// Begins a workflow in a place.
     pub fn start(
         ledger: &Arc<Ledger>,
-        (target, scene): (impl Into<Target>, Scene),
+        opened: (impl Into<Target>, Scene),
         asked: impl Into<Asked>,
         driver: Driver,
         mode: Mode,
         listener: Listener,
     ) -> Result<Self, EngineError> {
-        let target = target.into();
-        let Asked { goal, attached, stance, follows } = asked.into();
-        let state = conversation(ledger, follows)?;
-        let (place, guards) = (target.place(), asked::guards(&driver));
-        let driver_name = driver.name();
-        let started = Entry::Started {
-            place,
-            goal,
-            driver: driver_name,
-            mode,
-            attached,
-            stance,
-            follows,
-            guards,
-        };
-        let batch = Append { workflow: None, entries: vec![started], blobs: Vec::new() };
-        let (records, lease) = ledger.start(batch)?;
-        let workflow = records.first().map_or(Seq(0), |record| record.seq);
-        let mut engine = Self {
-            ledger: Arc::clone(ledger),
-            state,
-            workflow,
-            _lease: Some(lease),
-            driver,
-            scene,
-            target,
-            trial: Vec::new(),
-            blobs: Blobs::new(),
-            seen: HashMap::new(),
-            moves: 0,
-            questions: open::Questions::default(),
-            asking: None,
-            system: None,
-            spent: spent::Spent::default(),
-            listener,
-        };
-        engine.read(&records);
+        let mut engine = Self::idle(ledger, opened, listener);
+        engine.begin(asked, driver, mode)?;
         Ok(engine)
-    }
-
-    /// Goes on with a workflow that another process left behind.
-    fn resume(
-        ledger: &Arc<Ledger>,
-        lease: Lease,
-        state: State,
-        (target, scene): (impl Into<Target>, Scene),
-        driver: Driver,
-        listener: Listener,
-    ) -> Self {
-        let target = target.into();
-        Self {
-            ledger: Arc::clone(ledger),
-            state,
-            workflow: lease.workflow(),
-            _lease: Some(lease),
-            driver,
-            scene,
-            target,
-            trial: Vec::new(),
-            blobs: Blobs::new(),
-            seen: HashMap::new(),
-            moves: 0,
-            questions: open::Questions::default(),
-            asking: None,
-            system: None,
-            spent: spent::Spent::default(),
-            listener,
-        }
     }
 
     /// Ends without tidying up, for a process that ends as well: what a large scene holds need not be
@@ -235,12 +186,12 @@ impl Engine {
         std::mem::forget((self.scene, self.state));
     }
 
-    /// The workflow's position.
+    /// The position of the workflow whose turn it is.
     pub fn seq(&self) -> Seq {
         self.workflow
     }
 
-    /// The workflow as it is read from the ledger.
+    /// The workflow whose turn it is, as it is read from the ledger.
     pub fn workflow(&self) -> Option<&Workflow> {
         self.state.workflow(self.workflow)
     }
@@ -261,6 +212,7 @@ impl Engine {
     fn read(&mut self, records: &[Record]) {
         for record in records {
             self.state.apply(record);
+            self.last = record.seq;
             (self.listener)(record);
         }
     }
@@ -292,6 +244,7 @@ impl Engine {
         let records = self.ledger.append(batch)?;
         self.read(&records);
         self.drop_what_is_gone();
+        self.withdraw_elsewhere(&records)?;
         Ok(records)
     }
 
@@ -303,26 +256,37 @@ impl Engine {
     /// Works until somebody has to decide, Studio has to answer, or nothing is left.
     pub fn run(&mut self) -> Result<Due, EngineError> {
         loop {
-            if self.is_waiting_for_studio() {
+            if self.workflow().is_none_or(Workflow::is_over) {
+                return Ok(Due::Nothing);
+            }
+            if self.is_waiting_for_studio()? {
                 return Ok(Due::Studio);
             }
             let want = self.workflow().and_then(Workflow::wants);
             match want {
                 None => return Ok(Due::Nothing),
                 Some(Want::Ask(proposal)) => return Ok(Due::Decision(proposal)),
+                Some(Want::ApproveByMode(proposal)) if self.decided_before(proposal).is_some() => {
+                    return Ok(Due::Decision(proposal));
+                }
                 Some(Want::ApproveByMode(proposal)) => {
                     self.approve(proposal, Approver::Mode, false)?;
                 }
-                Some(Want::Plan { call, tool, args }) => self.plan(call, &tool, &args)?,
+                Some(Want::Plan { call, tool, args }) => {
+                    if self.plan(call, &tool, &args)? {
+                        return Ok(Due::Page(call));
+                    }
+                }
                 Some(Want::Apply(proposals)) => match self.target {
                     Target::File(_) => self.apply(&proposals)?,
-                    Target::Open(_) => self.hand_out(&proposals)?,
+                    // What is approved goes first there, whosever turn it is.
+                    Target::Open(_) => return Ok(Due::Studio),
                 },
                 Some(Want::Answer(call)) => return Ok(Due::Answer(call)),
                 Some(Want::GoAhead) => return Ok(Due::GoAhead),
-                Some(Want::Reply) => match &self.driver {
-                    Driver::Provider(Provider::Model(_)) => return Ok(Due::Model),
-                    Driver::Provider(Provider::Offline) | Driver::Calls => self.reply()?,
+                Some(Want::Reply) => match self.driver() {
+                    Some(Driver::Provider(Provider::Model(_))) => return Ok(Due::Model),
+                    _ => self.reply()?,
                 },
             }
         }
@@ -330,10 +294,11 @@ impl Engine {
 
     /// A yes to what was seen.
     pub fn approve(&mut self, proposal: Seq, by: Approver, twice: bool) -> Result<(), EngineError> {
-        let patch_id = match self.workflow().and_then(|workflow| workflow.proposal(proposal)) {
-            Some(pending) => pending.proposal.patch_id.clone(),
+        let patch_id = match self.proposal(proposal) {
+            Some((_, pending)) => pending.proposal.patch_id.clone(),
             None => return Err(Refusal(format!("There is no proposal {proposal}.")).into()),
         };
+        self.turn_to_proposal(proposal);
         let yes = Input::Approve { proposal, patch_id, by, twice };
         match self.target {
             Target::File(_) => self.input(yes).map(drop),
@@ -342,8 +307,12 @@ impl Engine {
     }
 
     fn reply(&mut self) -> Result<(), EngineError> {
+        if let Some(Driver::Missing { why, .. }) = self.driver() {
+            let missing = asked::missing(why);
+            return self.input(Input::Unanswered(missing)).map(drop);
+        }
         let prompt = self.state.prompt(self.workflow);
-        let input = if let (Driver::Provider(_), Some(prompt)) = (&self.driver, prompt) {
+        let input = if let (Some(Driver::Provider(_)), Some(prompt)) = (self.driver(), prompt) {
             Input::Replied(offline::reply(&prompt))
         } else {
             let refused = self.workflow().is_some_and(|it| it.refusals().next().is_some());
@@ -360,22 +329,24 @@ impl Engine {
         }
         let mut text = base.to_string();
         for (seq, _) in &self.trial {
-            let pending = self.workflow().and_then(|workflow| workflow.proposal(*seq));
+            let pending = self.proposal(*seq);
             text.push('\n');
-            text.push_str(pending.map_or("", |pending| &pending.proposal.patch_id.0));
+            text.push_str(pending.map_or("", |(_, pending)| &pending.proposal.patch_id.0));
         }
         Fingerprint::of(text.as_bytes())
     }
 
-    fn plan(&mut self, call: Seq, tool: &str, args: &Json) -> Result<(), EngineError> {
+    /// Plans a call; true where a page has to be read for it first.
+    fn plan(&mut self, call: Seq, tool: &str, args: &Json) -> Result<bool, EngineError> {
         if let Err(refusal) = before(&self.state, self.workflow, call) {
             let (result, after) = (Err(refusal), Vec::new());
-            return self.input(Input::Planned { call, result, after }).map(drop);
+            self.input(Input::Planned { call, result, after })?;
+            return Ok(false);
         }
         let base = self.base();
         self.begin_questions(call);
         let mark = self.scene.mark();
-        let is_own = matches!(self.driver, Driver::Calls);
+        let is_own = matches!(self.driver(), Some(Driver::Calls));
         self.scene.begin(call);
         let result = if is_own && tool == REVERT {
             self.plan_revert(call, args, &base)?
@@ -385,15 +356,38 @@ impl Engine {
             let seen = self.seen.get(&call);
             tools::plan(call, tool, args, &mut self.scene, &base, &self.blobs, seen)
         };
+        if let Ok(Plan::Look(address)) = result {
+            self.scene.rollback(mark);
+            self.page = Some((call, address));
+            return Ok(true);
+        }
         if self.asks_studio(call, &result) {
             self.scene.rollback(mark);
-            return Ok(());
+            return Ok(false);
         }
         self.end_questions();
         let after = self.trial.iter().map(|(seq, _)| *seq).collect();
         let records = self.input(Input::Planned { call, result, after })?;
         self.keep_trial(&records, mark);
-        Ok(())
+        Ok(false)
+    }
+
+    /// The address of the page that a call wants to read.
+    pub fn page(&self, call: Seq) -> Option<&str> {
+        let (of, address) = self.page.as_ref()?;
+        (*of == call).then_some(address.as_str())
+    }
+
+    /// Takes what stands on a page, or why it cannot be read. Where the call is settled, nobody wants it.
+    ///
+    /// # Errors
+    /// The ledger cannot be used.
+    pub fn has_read(&mut self, call: Seq, page: Result<String, String>) -> Result<(), EngineError> {
+        let result = page.map(|text| Plan::Answer(text.into())).map_err(Refusal);
+        match self.input(Input::Planned { call, result, after: Vec::new() }) {
+            Ok(_) | Err(EngineError::Refused(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Replaces a proposal by what a person made of it. The old one stands where that is refused.
@@ -403,12 +397,13 @@ impl Engine {
         draft: impl FnOnce(&mut Draft<'_>) -> Result<(), Refusal>,
     ) -> Result<Seq, EngineError> {
         let Some(at) = self.trial.iter().position(|(seq, _)| *seq == old) else {
-            return Err(Refusal(format!("Proposal {old} is no longer pending.")).into());
+            return Err(self.not_on_trial(old).into());
         };
-        let (call, title) = match self.workflow().and_then(|workflow| workflow.proposal(old)) {
-            Some(pending) => (pending.call, pending.proposal.title.clone()),
+        let (call, title) = match self.proposal(old) {
+            Some((_, pending)) => (pending.call, pending.proposal.title.clone()),
             None => return Err(Refusal(format!("There is no proposal {old}.")).into()),
         };
+        self.turn_to_proposal(old);
         let mark = self.trial[at].1;
         let dropped: Vec<Seq> = self.trial.split_off(at).into_iter().map(|(seq, _)| seq).collect();
         self.scene.rollback(mark);
@@ -550,12 +545,16 @@ impl Engine {
     }
 }
 
-/// What was said in the tasks that a conversation goes on with.
-fn conversation(ledger: &Ledger, mut follows: Option<Seq>) -> Result<State, LedgerError> {
+/// What was said before a position in the tasks that a conversation goes on with.
+fn conversation(
+    ledger: &Ledger,
+    mut follows: Option<Seq>,
+    before: Seq,
+) -> Result<State, LedgerError> {
     let mut state = State::default();
     while let Some(workflow) = follows {
-        for record in ledger.workflow(workflow)? {
-            state.apply(&record);
+        for record in ledger.workflow(workflow)?.iter().filter(|record| record.seq < before) {
+            state.apply(record);
         }
         let before = state.workflow(workflow).and_then(|it| it.follows);
         follows = before.filter(|before| *before < workflow);

@@ -1,7 +1,7 @@
-//! What a place that is open in Studio costs: taking it in, reading it, holding polls, and the time
-//! from an approval to the plugin's wake-up, beside what nothing but axum or serde_json takes.
+//! What a place that is open in Studio costs: taking it in, reading it, holding polls, the time
+//! from an approval to the plugin's wake-up, and what a turn of a model takes besides the model, beside what nothing but axum or serde_json takes.
 //!
-//! `cargo bench -p vector-tests --bench studio [-- [--only snapshot|tools|wake|held] [--instances N]]`
+//! `cargo bench -p vector-tests --bench studio [-- [--only snapshot|tools|wake|held|turn] [--instances N]]`
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a measurement that fails has failed")]
 
@@ -9,6 +9,7 @@ mod held;
 #[expect(dead_code, reason = "only whole processes need the rest")]
 mod measure;
 mod mirror;
+mod turn;
 mod wake;
 
 use std::env;
@@ -35,6 +36,9 @@ fn main() {
     }
     if is_wanted("wake") {
         wake::run();
+    }
+    if is_wanted("turn") {
+        turn::run();
     }
     if is_wanted("held") {
         held::run();

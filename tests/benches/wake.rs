@@ -24,20 +24,20 @@ const ROUNDS: usize = 200;
 const RUNS: usize = 5;
 
 /// A connection that stays open.
-struct Line {
+pub(crate) struct Line {
     reader: BufReader<TcpStream>,
     port: u16,
     token: String,
 }
 
 impl Line {
-    fn open(port: u16, token: &str) -> Self {
+    pub(crate) fn open(port: u16, token: &str) -> Self {
         let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         stream.set_nodelay(true).unwrap();
         Self { reader: BufReader::new(stream), port, token: token.to_owned() }
     }
 
-    fn call(&mut self, method: &str, path: &str, body: &str) -> Vec<u8> {
+    pub(crate) fn call(&mut self, method: &str, path: &str, body: &str) -> Vec<u8> {
         let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\n\
              Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
@@ -63,7 +63,7 @@ impl Line {
     }
 }
 
-fn percentile(times: &mut [Duration], share: f64) -> f64 {
+pub(crate) fn percentile(times: &mut [Duration], share: f64) -> f64 {
     times.sort_unstable();
     times[((times.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e6
 }

@@ -3,8 +3,10 @@
 
 mod closed;
 mod flow;
+mod models;
 mod pointed;
 mod routes;
+mod together;
 
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::Daemon;

@@ -7,8 +7,8 @@
 mod folder;
 mod leaks;
 mod play;
-mod server;
-mod spell;
+pub(crate) mod server;
+pub(crate) mod spell;
 mod terminal;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -47,6 +47,8 @@ impl Daemon {
         let mut child = Command::new(vector)
             .args(["serve", "--port", &port.to_string(), "--home"])
             .arg(home)
+            // Whatever keys there are here, nobody is asked whom a test does not name.
+            .env("VECTOR_MODEL", "offline")
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
             .spawn()

@@ -9,12 +9,15 @@ use super::paths::{Path, paths};
 use super::source::{Source, line_of};
 
 /// A room, and the rooms that it may name. `core` stands for all of its rooms, `*` for everything.
-const ARROWS: [(&str, &[&str]); 20] = [
+const ARROWS: [(&str, &[&str]); 24] = [
     ("core", &["core"]),
     ("core::calendar", &[]),
     ("core::refusal", &[]),
     ("core::edit", &[]),
     ("core::luau", &[]),
+    ("core::memory", &["core::refusal"]),
+    ("core::mention", &[]),
+    ("core::page", &[]),
     ("core::policy", &[]),
     ("core::prompt", &[]),
     ("core::scene", &["core::refusal"]),
@@ -23,6 +26,7 @@ const ARROWS: [(&str, &[&str]); 20] = [
         "core::tools",
         &["core::proposal", "core::scene", "core::edit", "core::luau", "core::refusal"],
     ),
+    ("core::xml_call", &["core::prompt", "core::refusal"]),
     ("core::workflow", &["core::tools", "core::policy", "core::prompt", "core::refusal"]),
     ("providers", &["core"]),
     ("targets", &["core"]),

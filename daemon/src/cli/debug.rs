@@ -7,12 +7,16 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use base64::Engine as _;
 use clap::{Args, Subcommand};
+use scene_schemas::entry::Seq;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
 use super::Exit;
-use super::terminal::one_line;
+use super::terminal::{one_line, print, say};
+use crate::engine::asked::{Rebuilt, rebuilt};
+use crate::ledger::Ledger;
 use crate::providers::answer::{Answer, Called, Outcome, Usage, Wire};
+use crate::providers::config;
 use crate::providers::decode::Decoder;
 use crate::providers::failure::Head;
 
@@ -27,6 +31,21 @@ pub(super) struct Debug {
 enum DebugCommand {
     /// Decode recorded responses of model providers
     Wire(WireArgs),
+    /// Print what a model was sent, rebuilt from the ledger
+    Request(RequestArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The number is that of a `requested` entry, as `vector log --json` has it. What is printed is the
+request byte for byte, which its hash in the ledger proves; where it does not, because Vector or
+models.toml is another by now, that is said, and the exit code is 1.
+
+Example:
+  vector debug request 42 | jq .messages")]
+struct RequestArgs {
+    /// The entry's number
+    number: u64,
 }
 
 #[derive(Debug, Args)]
@@ -61,8 +80,34 @@ struct Recorded {
     chunk_offsets: Option<Vec<usize>>,
 }
 
-pub(super) fn run(args: &Debug) -> anyhow::Result<Exit> {
-    let DebugCommand::Wire(args) = &args.command;
+pub(super) fn run(
+    args: &Debug,
+    home: impl Fn() -> anyhow::Result<PathBuf>,
+) -> anyhow::Result<Exit> {
+    match &args.command {
+        DebugCommand::Wire(args) => wire(args),
+        DebugCommand::Request(args) => request(Seq(args.number), &home()?),
+    }
+}
+
+fn request(number: Seq, home: &Path) -> anyhow::Result<Exit> {
+    let env = |name: &str| std::env::var(name).ok();
+    let (catalogue, _) = config::load(home, None, &env).map_err(anyhow::Error::msg)?;
+    let ledger = Ledger::open(home)?;
+    let Some(Rebuilt { body, is_exact }) = rebuilt(&ledger, number, &catalogue)? else {
+        bail!("{number} is no request; `vector log --json` names those that are `requested`");
+    };
+    print(&format!("{}\n", String::from_utf8_lossy(&body)))?;
+    if is_exact {
+        return Ok(Exit::Done);
+    }
+    say(
+        "error: this is not byte for byte what was sent: Vector, or models.toml, was another then.",
+    );
+    Ok(Exit::Failed)
+}
+
+fn wire(args: &WireArgs) -> anyhow::Result<Exit> {
     match args.file.as_deref().filter(|file| *file != Path::new("-")) {
         Some(file) => {
             let opened = fs::File::open(file);

@@ -206,7 +206,7 @@ pub fn main() -> ExitCode {
         Command::Usage(args) => home().and_then(|home| usage::run(&args, &home)),
         Command::Key(args) => home().and_then(|home| key::run(&args, &home)),
         Command::Tools(args) => tools::run(&args),
-        Command::Debug(args) => debug::run(&args),
+        Command::Debug(args) => debug::run(&args, home),
         Command::Help(args) => help::run(&args, <Cli as clap::CommandFactory>::command()),
     };
     match ended {

@@ -7,7 +7,7 @@ use scene_schemas::entry::Seq;
 use super::terminal::{Terminal, say};
 use crate::core::workflow::Input;
 use crate::engine::asked::Ask;
-use crate::engine::{Driver, Engine};
+use crate::engine::{Driver, Engine, web};
 use crate::providers::Provider;
 use crate::providers::client::{Heard, models};
 use crate::providers::http::{Cancel, Notice};
@@ -54,6 +54,14 @@ pub(super) fn ask(engine: &mut Engine, terminal: &Terminal) -> anyhow::Result<bo
     }
     engine.replied(&ask, answer)?;
     Ok(streamed)
+}
+
+/// Reads a page of the web for a call.
+pub(super) fn page(engine: &mut Engine, call: Seq, terminal: &Terminal) -> anyhow::Result<()> {
+    let address = engine.page(call).unwrap_or_default().to_owned();
+    let page = terminal.busy(&format!("Reading {address}"), || web::look(&address, &Cancel::new()));
+    engine.has_read(call, page)?;
+    Ok(())
 }
 
 /// What happens on the way, in a sentence.

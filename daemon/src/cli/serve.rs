@@ -16,6 +16,7 @@ use super::Exit;
 use super::terminal::{print_line, say};
 use crate::engine::house::{House, random};
 use crate::ledger::Ledger;
+use crate::providers::client::OfHome;
 use crate::server::{self, Board, Desk, Secret};
 
 /// Who serves a ledger holds a lock on this file, which says who it is.
@@ -50,7 +51,8 @@ pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
         print_line(&format!("Vector serves on http://127.0.0.1:{port}. Ctrl-C ends it."));
         let tell = Box::new(|text: &str| print_line(text));
         let house = House::new(home, ledger, Arc::clone(&board), tell)
-            .with_context(|| format!("{} cannot be read", home.display()))?;
+            .with_context(|| format!("{} cannot be read", home.display()))?
+            .answered_by(Arc::new(OfHome::new(home)));
         std::thread::spawn(move || house.run(asks));
         tokio::spawn(desk.clone().tidy());
         server::run(listener, board, desk, stopped()).await.context("the server broke")

@@ -5,6 +5,9 @@
 pub mod calendar;
 pub mod edit;
 pub mod luau;
+pub mod memory;
+pub mod mention;
+pub mod page;
 pub mod policy;
 pub mod prompt;
 pub mod proposal;
@@ -12,5 +15,6 @@ pub mod refusal;
 pub mod scene;
 pub mod tools;
 pub mod workflow;
+pub mod xml_call;
 
 pub use refusal::Refusal;

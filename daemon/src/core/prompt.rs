@@ -49,7 +49,7 @@ pub struct Prompt {
 }
 
 /// A tool, as a model is told of it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tool {
     /// Its name: letters, digits and `_`, at most 64.
     pub name: String,

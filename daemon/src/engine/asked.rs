@@ -10,16 +10,20 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use scene_schemas::Fingerprint;
 use scene_schemas::api::{FailureKind, Setting};
 use scene_schemas::entry::{Entry, Guards, Requested, Seq, Stance, Tokens};
-use serde_json::json;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
 
-use super::{Driver, Engine, EngineError};
+use super::{Driver, Engine, EngineError, conversation};
 use crate::core::prompt::{self, Call, Cost, Message, Prompt, Tool};
 use crate::core::tools::{TOOLS, Tool as OwnTool};
 use crate::core::workflow::{Input, Trouble};
+use crate::core::xml_call;
+use crate::ledger::{Ledger, LedgerError};
 use crate::providers::Provider;
 use crate::providers::answer::{Answer, Failure, Outcome, Usage};
+use crate::providers::catalogue::Catalogue;
 use crate::providers::client::{Client, Models};
-use crate::providers::config::FILE;
+use crate::providers::config::{self, FILE};
 use crate::providers::http::HttpError;
 use crate::providers::request::Request;
 
@@ -62,8 +66,8 @@ pub fn fits(models: &Models, goal: &str, stance: Stance) -> Result<(), String> {
     let mut prompt = Prompt { goal: goal.to_owned(), ..Prompt::default() };
     equip(&mut prompt, stance, None);
     let client = &models.edit;
-    let bytes = client.request(&prompt).body.len();
-    let window = room(client, prompt.max_output);
+    let bytes = client.request(&spelled(prompt, client.chosen().model.tools)).body.len();
+    let window = room(client, models.config.max_output);
     // Three bytes for a token are few; most texts need fewer tokens.
     let estimate = bytes as u64 / 3;
     if estimate <= window {
@@ -81,6 +85,11 @@ fn room(client: &Client, max_output: Option<u32>) -> u64 {
     let model = &client.chosen().model;
     let answer = max_output.unwrap_or(model.output).min(model.window / 2);
     u64::from(model.window - answer)
+}
+
+/// A prompt as a model takes it: with its own tools, or with calls as XML.
+fn spelled(prompt: Prompt, has_tools: bool) -> Prompt {
+    if has_tools { prompt } else { xml_call::spelled_out(prompt) }
 }
 
 /// Gives a prompt the rules and the tools of what is to be done.
@@ -111,7 +120,7 @@ fn equip(prompt: &mut Prompt, stance: Stance, memory: Option<&str>) {
 impl Engine {
     /// Who answers, by what is done now.
     fn client(&self) -> Option<(Arc<Client>, Models)> {
-        let Driver::Provider(Provider::Model(models)) = &self.driver else {
+        let Some(Driver::Provider(Provider::Model(models))) = self.driver() else {
             return None;
         };
         let workflow = self.workflow()?;
@@ -166,7 +175,7 @@ impl Engine {
 
     /// Why nobody is asked any more.
     fn limit(&mut self, client: &Client) -> Result<Option<Trouble>, EngineError> {
-        let Driver::Provider(Provider::Model(models)) = &self.driver else {
+        let Some(Driver::Provider(Provider::Model(models))) = self.driver() else {
             return Ok(None);
         };
         let caps = models.caps();
@@ -208,8 +217,8 @@ impl Engine {
     }
 
     fn max_output(&self) -> Option<u32> {
-        match &self.driver {
-            Driver::Provider(Provider::Model(models)) => models.config.max_output,
+        match self.driver() {
+            Some(Driver::Provider(Provider::Model(models))) => models.config.max_output,
             _ => None,
         }
     }
@@ -221,22 +230,20 @@ impl Engine {
         equip(&mut prompt, workflow.stance, None);
         prompt.max_output = self.max_output();
         prompt.effort = client.chosen().effort;
-        let system = json!({
-            "rules": prompt.rules,
-            "tools": prompt.tools.iter().map(|tool| {
-                json!({ "name": tool.name, "about": tool.about, "schema": tool.schema })
-            }).collect::<Vec<_>>(),
-        });
-        let system = system.to_string().into_bytes();
-        let request = client.request(&prompt);
+        let system = System { rules: prompt.rules.clone(), tools: prompt.tools.clone() };
+        let system = serde_json::to_vec(&system).unwrap_or_default();
+        let turns = prompt.turns.len() as u32 + 1;
+        let effort = prompt.effort.map(|effort| effort.name().to_owned());
+        let max_output = prompt.max_output;
+        let request = client.request(&spelled(prompt, client.chosen().model.tools));
         let bytes = request.body.len();
         let requested = Requested {
             model: client.name(),
-            effort: prompt.effort.map(|effort| effort.name().to_owned()),
-            max_output: prompt.max_output,
+            effort,
+            max_output,
             system: Fingerprint::of(&system),
             summary: self.state.summary(self.workflow),
-            turns: prompt.turns.len() as u32 + 1,
+            turns,
             bytes: bytes as u64,
             estimate: workflow.talk().estimate(bytes),
             window: u64::from(client.chosen().model.window),
@@ -259,16 +266,14 @@ impl Engine {
         let blobs = if is_kept { Vec::new() } else { vec![system] };
         let records = self.input_with(Input::Requested(Box::new(requested)), blobs)?;
         let seq = records.first().map_or(Seq(0), |record| record.seq);
-        self.asking = Some(seq);
+        if let Some(task) = self.tasks.get_mut(&self.workflow) {
+            task.asking = Some(seq);
+        }
         Ok(Ask { seq, client, models, request })
     }
 
-    /// Whether a model is being asked.
-    pub fn is_asking(&self) -> bool {
-        self.asking.is_some()
-    }
-
-    /// Takes what came of a request. One that is not waited for any more is dropped.
+    /// Takes what came of a request of the workflow whose turn it is. One that is not waited for any
+    /// more is dropped.
     ///
     /// # Errors
     /// The ledger cannot be used.
@@ -277,10 +282,11 @@ impl Engine {
         ask: &Ask,
         answer: Result<Answer, HttpError>,
     ) -> Result<(), EngineError> {
-        if self.asking != Some(ask.seq) {
+        let task = self.tasks.get_mut(&self.workflow);
+        let Some(task) = task.filter(|task| task.asking == Some(ask.seq)) else {
             return Ok(());
-        }
-        self.asking = None;
+        };
+        task.asking = None;
         let answer = match answer {
             Err(HttpError::Cancelled) => return Ok(()),
             Err(error) => {
@@ -298,12 +304,37 @@ impl Engine {
             | Outcome::Truncated
             | Outcome::Refused
             | Outcome::Empty
-            | Outcome::ModelError => Input::Replied(message(answer, &ask.client)),
+            | Outcome::ModelError => Input::Replied(self.message(answer, &ask.client)),
             Outcome::Incomplete | Outcome::ErrorInBody | Outcome::HttpError | Outcome::Error => {
                 Input::Unanswered(failed(&failure, &ask.client))
             }
         };
         self.input(input).map(drop)
+    }
+
+    /// What a whole answer says. A model without tools has written its call into the text.
+    fn message(&self, answer: Answer, client: &Client) -> Message {
+        let is_whole = answer.end.outcome == Outcome::Ok && !answer.is_declined();
+        let message = message(answer, client);
+        if client.chosen().model.tools || !is_whole {
+            return message;
+        }
+        let mut equipped = Prompt::default();
+        equip(&mut equipped, self.workflow().map_or(Stance::Act, |it| it.stance), None);
+        let Some(text) = &message.text else {
+            return message;
+        };
+        let read = xml_call::read(text, &equipped.tools);
+        match read.call {
+            None => message,
+            // What cannot be read stands as it was written, with why.
+            Some(Err(why)) => Message { flaw: Some(why), ..message },
+            Some(Ok(call)) => {
+                let more = read.more.into_iter().map(|tool| Call::new(tool, Json::Null));
+                let text = Some(read.text_before).filter(|text| !text.is_empty());
+                Message { text, calls: std::iter::once(call).chain(more).collect(), ..message }
+            }
+        }
     }
 
     /// Sums up older messages, because the provider says that there are too many; false where there
@@ -319,6 +350,56 @@ impl Engine {
     }
 }
 
+/// What a model was sent, made once more of the ledger.
+#[derive(Debug)]
+pub struct Rebuilt {
+    /// The request.
+    pub body: Vec<u8>,
+    /// Whether it is byte for byte what was sent.
+    pub is_exact: bool,
+}
+
+/// What a model was sent with a request; none where the position is no request.
+///
+/// # Errors
+/// The ledger cannot be read.
+pub fn rebuilt(
+    ledger: &Ledger,
+    number: Seq,
+    catalogue: &Catalogue,
+) -> Result<Option<Rebuilt>, LedgerError> {
+    let Some(record) = ledger.record(number)? else {
+        return Ok(None);
+    };
+    let Entry::Requested { request } = &record.entry else {
+        return Ok(None);
+    };
+    let state = conversation(ledger, Some(record.workflow), number)?;
+    let (provider, id) = request.model.split_once('/').unwrap_or((&request.model, ""));
+    let system = ledger.blob(&request.system)?.unwrap_or_default();
+    let system: System = serde_json::from_slice(&system).unwrap_or_default();
+    let (Some(mut prompt), Some(service)) =
+        (state.prompt(record.workflow), catalogue.service(provider))
+    else {
+        return Ok(None);
+    };
+    prompt.rules = system.rules;
+    prompt.tools = system.tools;
+    prompt.max_output = request.max_output;
+    prompt.effort = request.effort.as_deref().and_then(|name| config::effort(name).ok());
+    let model = catalogue.model(provider, id);
+    let body = Request::body_of(&spelled(prompt, model.tools), service, &model);
+    let is_exact = Fingerprint::of(&body) == request.body;
+    Ok(Some(Rebuilt { body, is_exact }))
+}
+
+/// The rules and the tools of a request, as they are kept.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct System {
+    rules: String,
+    tools: Vec<Tool>,
+}
+
 /// A request, and what is written down of it.
 struct Built {
     requested: Requested,
@@ -326,7 +407,8 @@ struct Built {
     request: Request,
 }
 
-fn now() -> u64 {
+/// Milliseconds since 1970.
+pub(super) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
 
@@ -412,6 +494,17 @@ fn call(called: crate::providers::answer::Called, is_cut: bool) -> Call {
         })
     };
     Call { tool, args, id: called.id, flaw }
+}
+
+/// Whom a workflow began with cannot be asked.
+pub(super) fn missing(why: &str) -> Trouble {
+    Trouble {
+        code: FailureKind::Provider,
+        message: why.to_owned(),
+        retryable: true,
+        hint: "Mend that, or choose another model, and go on.".to_owned(),
+        setting: Some(Setting::Model),
+    }
 }
 
 /// Nobody was reached.

@@ -3,9 +3,11 @@
 //! What concerns one open place is that session's own business; what is only read comes from the
 //! ledger, whoever wrote it.
 
+mod chosen;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -14,19 +16,21 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use scene_schemas::Fingerprint;
 use scene_schemas::api::{
     Checkpoint, Checkpoints, EventRecord, Failure, FailureKind, Hello, MakeCheckpoint, PROTOCOL,
-    Pair, Paired, ProposalView, Proposals, SessionId, SessionView, Sessions, Settings, Usage,
-    Welcome, WorkflowState, WorkflowView, Workflows,
+    Pair, Paired, ProposalView, Proposals, SessionId, SessionView, Sessions, Settings, Welcome,
+    WorkflowState, WorkflowView, Workflows,
 };
 use scene_schemas::entry::{Entry, Finish, Place, Record, Seq, Stance, StudioPlace};
 use scene_schemas::proposal::Mode;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::kept::{credentials, keep_credentials, keep_settings, models, settings};
+use super::kept::{credentials, keep_credentials, settings};
 use super::live::{AtOnce, Live, Word};
 use super::settled;
+use super::spent::Spent;
 use crate::core::policy;
 use crate::core::workflow::{Input, State, Status, Workflow, events};
 use crate::ledger::{Append, Ledger, LedgerError};
+use crate::providers::client::{OnlyOffline, Who};
 use crate::server::{Ask, Board, Seat, Secret, Verb, failed};
 
 /// The driver of a workflow that is only a moment to come back to.
@@ -63,6 +67,8 @@ pub struct House {
     /// After how long a silence a session is closed.
     closing: Duration,
     say: Say,
+    who: Arc<dyn Who>,
+    spent: Spent,
 }
 
 struct Session {
@@ -98,7 +104,8 @@ impl House {
         board: Arc<Board>,
         say: Say,
     ) -> Result<Self, std::io::Error> {
-        let settings = settings(home);
+        let who: Arc<dyn Who> = Arc::new(OnlyOffline);
+        let settings = settings(home, &who.names());
         let mut house = Self {
             dry_run: Arc::new(AtomicBool::new(settings.dry_run)),
             settings,
@@ -112,11 +119,21 @@ impl House {
             epoch: 0,
             closing: CLOSED,
             say,
+            who,
+            spent: Spent::default(),
         };
         house.replay();
         let code = house.code.clone();
         house.tell_code(&code);
         Ok(house)
+    }
+
+    /// Lets these answer, and not only the offline planner.
+    #[must_use]
+    pub fn answered_by(mut self, who: Arc<dyn Who>) -> Self {
+        self.settings = settings(&self.home, &who.names());
+        self.who = who;
+        self
     }
 
     /// Closes sessions after a silence of this long.
@@ -174,7 +191,8 @@ impl House {
             Ask::Chat(chat, reply) => {
                 let session = chat.session.clone();
                 let mode = if self.settings.dry_run { Mode::Confirm } else { self.settings.mode };
-                self.tell(&session, |_| Word::Chat(chat, mode, reply));
+                let model = self.settings.model.clone();
+                self.tell(&session, |_| Word::Chat(chat, mode, model, reply));
             }
             Ask::Decide(seq, decide, reply) => match self.session_of_entry(seq) {
                 Ok(session) => self.tell(&session, |_| Word::Decide(seq, decide, reply)),
@@ -191,7 +209,8 @@ impl House {
                     Ok(session) => {
                         // The session answers when it has acted; the view is read then.
                         let (done, acted) = tokio::sync::oneshot::channel();
-                        self.tell(&session, |_| Word::Do(verb, done));
+                        let model = self.settings.model.clone();
+                        self.tell(&session, |_| Word::Do(seq, verb, model, done));
                         thread::spawn(move || {
                             let acted = acted.blocking_recv().unwrap_or_else(|_| Err(away()));
                             let view = acted.and_then(|()| view_of(&ledger, &board, seq));
@@ -211,13 +230,10 @@ impl House {
                 Ok(session) => self.tell(&session, |_| Word::Restore(seq, reply)),
                 Err(failure) => drop(reply.send(Err(failure))),
             },
-            Ask::Settings(reply) => drop(reply.send(Ok(self.settings.clone()))),
+            Ask::Settings(reply) => drop(reply.send(Ok(self.shown()))),
             Ask::Choose(settings, reply) => drop(reply.send(self.choose(settings))),
             Ask::Tidy => self.tidy(),
-            Ask::Usage(reply) => {
-                // No provider reports any yet.
-                drop(reply.send(Ok(Usage { input: 0, output: 0, cost: None })));
-            }
+            Ask::Usage(reply) => drop(reply.send(self.usage())),
         }
     }
 
@@ -330,6 +346,7 @@ impl House {
             Arc::clone(seat),
             place.clone(),
             Arc::clone(&self.dry_run),
+            (Arc::clone(&self.who), words.clone()),
         );
         let live = Arc::new(Mutex::new(live));
         seat.decided_by(Arc::new(AtOnce::new(&live, &words)));
@@ -476,24 +493,6 @@ impl House {
         let first = records.first().ok_or_else(away)?;
         Ok(Checkpoint { seq: first.seq, at: first.at, session: make.session, label })
     }
-
-    fn choose(&mut self, settings: Settings) -> Result<Settings, Failure> {
-        let models = models();
-        if !models.contains(&settings.model) {
-            return Err(failed(
-                FailureKind::BadRequest,
-                format!("There is no model `{}`.", settings.model),
-                format!("Choose one of: {}.", models.join(", ")),
-            ));
-        }
-        self.settings = Settings { models, ..settings };
-        self.dry_run.store(self.settings.dry_run, Ordering::Relaxed);
-        keep_settings(&self.home, &self.settings).map_err(|error| {
-            let message = format!("The settings cannot be kept: {error}.");
-            failed(FailureKind::Internal, message, "They hold until Vector ends.")
-        })?;
-        Ok(self.settings.clone())
-    }
 }
 
 fn away() -> Failure {
@@ -554,7 +553,7 @@ fn view_of(ledger: &Ledger, board: &Board, seq: Seq) -> Result<WorkflowView, Fai
         (Some(_), _) => WorkflowState::Finished,
         (None, Some(None)) => WorkflowState::Away,
         (None, Some(Some(seat))) if seat.silence() > AWAY => WorkflowState::Away,
-        (None, Some(Some(seat))) if seat.is_stopped() => WorkflowState::Stopped,
+        (None, Some(Some(seat))) if seat.is_stopped(seq) => WorkflowState::Stopped,
         (None, _) if is_waiting => WorkflowState::Waiting,
         (None, _) => WorkflowState::Working,
     };

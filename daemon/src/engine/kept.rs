@@ -12,23 +12,22 @@ use crate::targets::write_file;
 const SETTINGS: &str = "settings.json";
 const CREDENTIALS: &str = "paired";
 
-/// Who can call the tools.
-pub(super) fn models() -> Vec<String> {
-    vec!["offline".to_owned()]
-}
-
-/// What a person has chosen; what cannot be read counts as nothing chosen.
-pub(super) fn settings(home: &Path) -> Settings {
+/// What a person has chosen; what cannot be read counts as nothing chosen. Where no model was chosen
+/// it is the first of these names.
+pub(super) fn settings(home: &Path, names: &[String]) -> Settings {
     let kept = fs::read_to_string(home.join(SETTINGS)).ok();
     let kept = kept.and_then(|text| serde_json::from_str::<Settings>(&text).ok());
-    let kept = kept.filter(|settings| models().contains(&settings.model));
     let default = || Settings {
         mode: Mode::Confirm,
         dry_run: false,
-        model: models().remove(0),
-        models: models(),
+        model: String::new(),
+        models: Vec::new(),
     };
-    kept.map_or_else(default, |settings| Settings { models: models(), ..settings })
+    let mut settings = kept.unwrap_or_else(default);
+    if settings.model.is_empty() {
+        settings.model = names.first().cloned().unwrap_or_default();
+    }
+    settings
 }
 
 /// The hashes of what paired plugins hold, one a line.
@@ -46,8 +45,16 @@ pub(super) fn keep_credentials(home: &Path, credentials: &[Secret]) -> std::io::
     write_file(&home.join(CREDENTIALS), text.as_bytes())
 }
 
-/// Keeps what a person has chosen.
-pub(super) fn keep_settings(home: &Path, settings: &Settings) -> std::io::Result<()> {
-    let text = serde_json::to_string_pretty(settings).unwrap_or_default();
+/// Keeps what a person has chosen. Whoever answers anyhow was not chosen: that may become another.
+pub(super) fn keep_settings(
+    home: &Path,
+    settings: &Settings,
+    names: &[String],
+) -> std::io::Result<()> {
+    let mut kept = Settings { models: Vec::new(), ..settings.clone() };
+    if names.first() == Some(&kept.model) {
+        kept.model.clear();
+    }
+    let text = serde_json::to_string_pretty(&kept).unwrap_or_default();
     write_file(&home.join(SETTINGS), text.as_bytes())
 }

@@ -1,36 +1,44 @@
-//! A session at work: what is known of one open place, and the workflow in it.
+//! A session at work: what is known of one open place, and the workflows in it, side by side.
 //!
 //! It hears what the plugin says, what a person asks and decides, and works until somebody else is
 //! due. What there is to do for the plugin, and what has happened, it puts on the board. It has a
 //! thread of its own, with a large stack, for all that may take long. A decision need not wait for
 //! that thread: while it rests, whoever brings the decision takes it, and Studio is told at once.
 
+mod asking;
 mod attached;
+mod decisions;
+mod moment;
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex};
 
 use scene_schemas::api::{
-    ApplyAck, ApplyTaken, Chat, Decide, Decided, Decision, Event, EventRecord, Failure,
-    FailureKind, Need, Part, ProposalStatus, ScenePart, SceneTaken, SceneUpdate, SessionId,
-    Started, ThinkingPhase, Wanted, Work,
+    ApplyAck, ApplyTaken, Chat, Decide, Decided, EventRecord, Failure, FailureKind, Need,
+    ScenePart, SceneTaken, SceneUpdate, SessionId, Started, ThinkingPhase,
 };
-use scene_schemas::entry::{Approver, Entry, Finish, Record, Seq, StudioPlace};
+use scene_schemas::entry::{Entry, Record, Seq, StudioPlace};
 use scene_schemas::proposal::Mode;
 use serde_json::json;
 
-use super::{Asked, Driver, Due, Engine, EngineError, Listener, RESTORE, settled};
+use super::asked::Ask;
+use super::{Asked, Driver, Due, Engine, EngineError, Listener, RESTORE, Target, settled};
 use crate::core::prompt::Call;
-use crate::core::proposal::{PartText, Unit, draft_again, units};
-use crate::core::scene::{Scene, count};
-use crate::core::workflow::{Input, Status, Workflow, events};
+use crate::core::scene::Scene;
+use crate::core::workflow::{Input, events};
 use crate::ledger::Ledger;
 use crate::providers::Provider;
-use crate::server::{Board, Decides, Reply, Seat, Verb, failed};
+use crate::providers::answer::Answer;
+use crate::providers::choose::OFFLINE;
+use crate::providers::client::Who;
+use crate::providers::http::HttpError;
+use crate::server::{Board, Reply, Seat, Verb, failed};
 use crate::targets::studio::{Studio, recorded};
+
+use self::asking::Asking;
+pub(super) use self::decisions::AtOnce;
 
 /// What a session is told.
 pub(super) enum Word {
@@ -40,12 +48,16 @@ pub(super) enum Word {
     Scene(Box<SceneUpdate>, Reply<SceneTaken>),
     /// Its plugin says what became of a proposal.
     Ack(Seq, Box<ApplyAck>, Reply<ApplyTaken>),
-    /// A person asks for something.
-    Chat(Chat, Mode, Reply<Started>),
+    /// A person asks for something, of this model.
+    Chat(Chat, Mode, String, Reply<Started>),
+    /// A model has answered in a workflow, or has not.
+    Replied(Seq, Box<Ask>, Box<Result<Answer, HttpError>>),
+    /// What stands on a page that a call wanted to read, or why it cannot be read.
+    Page(Seq, Seq, Result<String, String>),
     /// A person decides.
     Decide(Seq, Decide, Reply<Decided>),
-    /// A person does something to the workflow.
-    Do(Verb, Reply<()>),
+    /// A person does something to a workflow; where it is to go on, with this model.
+    Do(Seq, Verb, String, Reply<()>),
     /// A person wants to go back to a checkpoint.
     Restore(Seq, Reply<Started>),
     /// How large the mirror is: instances, and the version.
@@ -54,42 +66,15 @@ pub(super) enum Word {
     GoOn,
 }
 
-/// More commands than this are not made ready while somebody's request waits.
-const MAX_AT_ONCE: usize = 1_000;
-
-/// The way to a session for whoever brings a decision.
-pub(super) struct AtOnce {
-    live: Arc<Mutex<Live>>,
-    words: Sender<Word>,
-}
-
-impl AtOnce {
-    pub(super) fn new(live: &Arc<Mutex<Live>>, words: &Sender<Word>) -> Self {
-        Self { live: Arc::clone(live), words: words.clone() }
-    }
-}
-
-impl fmt::Debug for AtOnce {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AtOnce")
-    }
-}
-
-impl Decides for AtOnce {
-    fn decide(&self, seq: Seq, decide: &Decide) -> Option<Result<Decided, Failure>> {
-        let mut live = self.live.try_lock().ok()?;
-        if !live.is_short(seq, &decide.decision) {
-            return None;
-        }
-        let decided = live.decide(seq, decide);
-        if live.engine.as_ref().is_some_and(Engine::is_acting) {
-            live.go_on();
-        } else {
-            // A thread that has ended is missed by whoever says something next.
-            let _ = self.words.send(Word::GoOn);
-        }
-        Some(decided)
-    }
+/// What a session knows of a workflow at work in it.
+#[derive(Debug, Default)]
+struct Job {
+    /// Whether something went wrong that has to be tried again.
+    stopped: bool,
+    /// What was last said of the moment.
+    moment: Option<ThinkingPhase>,
+    /// The model that is being asked, or the page that is being read.
+    asking: Option<Asking>,
 }
 
 /// A session.
@@ -98,19 +83,17 @@ pub(super) struct Live {
     board: Arc<Board>,
     seat: Arc<Seat>,
     session: SessionId,
-    /// The workflow at work.
-    engine: Option<Engine>,
-    /// What it works with, while there is none.
-    idle: Option<(Studio, Scene)>,
+    /// The place, and the workflows at work in it.
+    engine: Engine,
+    jobs: BTreeMap<Seq, Job>,
     version: u64,
-    /// Whether something went wrong that has to be tried again.
-    stopped: bool,
-    /// What was last said of the moment.
-    moment: Option<ThinkingPhase>,
-    /// How much was asked when that was last said.
+    /// How much was asked of Studio when that was last said.
     asked: usize,
     /// Whether nothing is to be approved.
     dry_run: Arc<AtomicBool>,
+    who: Arc<dyn Who>,
+    /// The way to this session, for what a model answers.
+    words: Sender<Word>,
 }
 
 impl Live {
@@ -121,20 +104,23 @@ impl Live {
         seat: Arc<Seat>,
         place: StudioPlace,
         dry_run: Arc<AtomicBool>,
+        (who, words): (Arc<dyn Who>, Sender<Word>),
     ) -> Self {
         let session = place.session.clone();
+        let listener = listener(&board, &session);
+        let opened = (Target::Open(Studio::new(place)), Scene::open_place());
         Self {
+            engine: Engine::idle(&ledger, opened, listener),
             ledger,
             seat,
             board,
             session,
-            engine: None,
-            idle: Some((Studio::new(place), Scene::open_place())),
+            jobs: BTreeMap::new(),
             version: 0,
-            stopped: false,
-            moment: None,
             asked: 0,
             dry_run,
+            who,
+            words,
         }
     }
 
@@ -155,30 +141,6 @@ impl Live {
         }
     }
 
-    fn listener(&self) -> Listener {
-        let (board, session) = (Arc::clone(&self.board), self.session.clone());
-        Box::new(move |record: &Record| {
-            // What is approved comes with its work.
-            let comes_with_more = matches!(record.entry, Entry::Approved { .. });
-            for event in events(record) {
-                let (seq, at, workflow) = (record.seq, record.at, record.workflow);
-                let event = EventRecord { seq, at, workflow, event };
-                if comes_with_more {
-                    board.note(Some(&session), event, false);
-                } else {
-                    board.publish(Some(&session), event, false);
-                }
-            }
-        })
-    }
-
-    /// Says something of the moment, to those whom [`Self::post`] wakes.
-    fn mention(&self, event: Event) {
-        let workflow = self.engine.as_ref().map_or(Seq(0), Engine::seq);
-        let record = EventRecord { seq: workflow, at: 0, workflow, event };
-        self.board.note(Some(&self.session), record, true);
-    }
-
     /// Goes on with what an earlier epoch or process left.
     fn resume(&mut self) {
         let Ok(unfinished) = self.ledger.unfinished() else {
@@ -191,18 +153,14 @@ impl Live {
             if place.open().is_none_or(|open| open.session != self.session) {
                 continue;
             }
-            let driver = driver_of(driver);
+            let driver = self.driver_of(driver);
             let Ok(Some(lease)) = self.ledger.lease(record.seq) else {
                 continue;
             };
-            if let Some(opened) = self.idle.take() {
-                let listener = self.listener();
-                match Engine::resume_open(&self.ledger, lease, opened, driver, listener) {
-                    Ok(engine) => self.engine = Some(engine),
-                    Err(error) => self.went_wrong(&error),
-                }
+            self.jobs.insert(record.seq, Job::default());
+            if let Err(error) = self.engine.resume_open(lease, driver) {
+                self.went_wrong(record.seq, &error);
             }
-            return;
         }
     }
 
@@ -221,8 +179,8 @@ impl Live {
                 self.post();
                 let _ = reply.send(taken);
             }
-            Word::Chat(chat, mode, reply) => {
-                let started = self.chat(chat, mode);
+            Word::Chat(chat, mode, model, reply) => {
+                let started = self.chat(chat, mode, &model);
                 let _ = reply.send(started);
             }
             Word::Restore(checkpoint, reply) => {
@@ -237,13 +195,31 @@ impl Live {
                 let decided = self.decide(seq, &decide);
                 let _ = reply.send(decided);
             }
-            Word::Do(verb, reply) => {
-                let done = self.act(verb);
+            Word::Replied(workflow, ask, answer) => {
+                if let Some(job) = self.jobs.get_mut(&workflow) {
+                    job.asking = None;
+                }
+                self.engine.turn_to(workflow);
+                if let Err(error) = self.engine.replied(&ask, *answer) {
+                    self.went_wrong(workflow, &error);
+                }
+            }
+            Word::Page(workflow, call, page) => {
+                if let Some(job) = self.jobs.get_mut(&workflow) {
+                    job.asking = None;
+                }
+                self.engine.turn_to(workflow);
+                if let Err(error) = self.engine.has_read(call, page) {
+                    self.went_wrong(workflow, &error);
+                }
+            }
+            Word::Do(workflow, verb, model, reply) => {
+                let done = self.act(workflow, verb, &model);
                 let _ = reply.send(done);
             }
             Word::GoOn => {}
             Word::Size(reply) => {
-                let _ = reply.send((self.scene_now().mirrored(), self.version));
+                let _ = reply.send((self.engine.scene().mirrored(), self.version));
                 return;
             }
         }
@@ -255,18 +231,8 @@ impl Live {
         if let Some(seat) = self.board.seat(&self.session) {
             self.seat = seat;
         }
-        match &mut self.engine {
-            Some(engine) => engine.began_anew(),
-            None => self.idle = Some((Studio::new(place), Scene::open_place())),
-        }
-    }
-
-    fn scene_now(&self) -> &Scene {
-        match (&self.engine, &self.idle) {
-            (Some(engine), _) => engine.scene(),
-            (None, Some((_, scene))) => scene,
-            (None, None) => unreachable!("a session has a workflow or none"),
-        }
+        self.engine.opened(place);
+        self.engine.began_anew();
     }
 
     /// Whether a call is of this epoch; it may have begun anew while the call waited for its turn.
@@ -282,13 +248,10 @@ impl Live {
         self.is_now(update.epoch)?;
         for part in &update.parts {
             self.note_undone(part).map_err(|error| wrong(&error))?;
-            let heard = match (&mut self.engine, &mut self.idle) {
-                (Some(engine), _) => engine.hear(part).map_err(|error| wrong(&error))?,
-                (None, Some((_, scene))) => scene.hear(part),
-                (None, None) => Ok(()),
-            };
+            let heard = self.engine.hear(part).map_err(|error| wrong(&error))?;
             if let Err(torn) = heard {
-                self.forget_scene();
+                // Nothing of the place is known any more.
+                self.engine.began_anew();
                 return Err(failed(
                     FailureKind::Stale,
                     format!("What was said does not fit the mirror: {torn}."),
@@ -297,7 +260,7 @@ impl Live {
             }
         }
         self.version = update.version;
-        Ok(SceneTaken { instances: self.scene_now().mirrored() })
+        Ok(SceneTaken { instances: self.engine.scene().mirrored() })
     }
 
     /// What was undone may be of a workflow that is over.
@@ -311,7 +274,7 @@ impl Live {
         let Some(record) = self.ledger.record(proposal)? else {
             return Ok(());
         };
-        if self.engine.as_ref().is_some_and(|engine| engine.seq() == record.workflow) {
+        if self.engine.is_at_work(record.workflow) {
             return Ok(());
         }
         let again = matches!(part, ScenePart::Redone { .. });
@@ -319,21 +282,9 @@ impl Live {
         Ok(settled::input(&self.ledger, &self.board, record.workflow, [input])?)
     }
 
-    /// Nothing of the place is known any more.
-    fn forget_scene(&mut self) {
-        match (&mut self.engine, &mut self.idle) {
-            (Some(engine), _) => engine.began_anew(),
-            (None, Some((_, scene))) => *scene = Scene::open_place(),
-            (None, None) => {}
-        }
-    }
-
     fn acknowledged(&mut self, seq: Seq, ack: ApplyAck) -> Result<ApplyTaken, Failure> {
         self.is_now(ack.epoch)?;
-        let Some(engine) = &mut self.engine else {
-            return Ok(ApplyTaken { is_news: false });
-        };
-        let is_news = engine.acknowledged(seq, &ack.patch_id, ack.outcome);
+        let is_news = self.engine.acknowledged(seq, &ack.patch_id, ack.outcome);
         is_news.map(|is_news| ApplyTaken { is_news }).map_err(|error| wrong(&error))
     }
 
@@ -349,202 +300,125 @@ impl Live {
             let hint = "Say what is to be done.";
             return Err(failed(FailureKind::BadRequest, "Nothing was asked for.", hint));
         }
-        if let Some(engine) = &self.engine {
-            return Err(failed(
-                FailureKind::Settled,
-                format!("Workflow {} is still at work in this place.", engine.seq()),
-                "Decide upon what waits, or stop it.",
-            ));
-        }
-        let Some(opened) = self.idle.take() else {
-            return Err(failed(FailureKind::Internal, "The session is lost.", "Say hello again."));
-        };
-        let place = opened.0.place().clone();
-        let opened = (super::Target::Open(opened.0), opened.1);
-        match Engine::start(&self.ledger, opened, asked, driver, mode, self.listener()) {
-            Ok(mut engine) => {
-                begin(&mut engine);
-                let workflow = engine.seq();
-                self.engine = Some(engine);
-                self.stopped = false;
-                Ok(Started { workflow })
-            }
-            Err(error) => {
-                self.idle = Some((Studio::new(place), Scene::open_place()));
-                Err(wrong(&error))
-            }
-        }
-    }
-
-    /// Whether a decision takes no longer than a request may.
-    fn is_short(&self, seq: Seq, decision: &Decision) -> bool {
-        let pending =
-            self.engine.as_ref().and_then(Engine::workflow).and_then(|it| it.proposal(seq));
-        let is_small = pending.is_some_and(|it| it.proposal.commands.len() <= MAX_AT_ONCE);
-        // A part is planned anew, and a plan may read whole scripts.
-        is_small && !matches!(decision, Decision::Take { .. })
-    }
-
-    fn decide(&mut self, seq: Seq, decide: &Decide) -> Result<Decided, Failure> {
-        let gone = || {
-            let message = format!("Proposal {seq} does not wait for a decision in this place.");
-            failed(FailureKind::Settled, message, "Look at what became of it.")
-        };
-        let engine = self.engine.as_mut().ok_or_else(gone)?;
-        let pending = engine.workflow().and_then(|it| it.proposal(seq)).ok_or_else(gone)?;
-        if pending.proposal.patch_id != decide.patch_id || pending.proposal.base != decide.base {
-            return Err(failed(
-                FailureKind::Stale,
-                format!("Proposal {seq} is not what was seen."),
-                "Look at it again, and decide then.",
-            ));
-        }
-        let stands = match &decide.decision {
-            Decision::Approve { .. } if self.dry_run.load(Ordering::Relaxed) => {
-                return Err(failed(
-                    FailureKind::Settled,
-                    "Dry run is on: proposals are shown and never applied.",
-                    "Switch it off in the settings, and approve again.",
-                ));
-            }
-            Decision::Approve { twice } => {
-                engine.approve(seq, Approver::Person, *twice).map(|()| seq)
-            }
-            Decision::Reject { reason } => {
-                let reason = reason.clone();
-                engine.input(Input::Reject { proposal: seq, reason }).map(|_| seq)
-            }
-            Decision::Take { parts } => {
-                let proposal = pending.proposal.clone();
-                let keep = |at: usize| parts.contains(&Part::Command { command: at as u32 });
-                let texts = taken(&units(&proposal), parts);
-                engine.revise(seq, |draft| draft_again(draft, &proposal, keep, &texts))
-            }
-        };
-        let stands = stands.map_err(|error| wrong(&error))?;
-        let status = engine.workflow().and_then(|it| it.proposal(stands));
-        let status = status.map_or(ProposalStatus::Withdrawn, |it| it.status.shown());
-        Ok(Decided { proposal: stands, status })
-    }
-
-    fn act(&mut self, verb: Verb) -> Result<(), Failure> {
-        let Some(engine) = &mut self.engine else {
-            let message = "No workflow is at work in this place.";
-            return Err(failed(FailureKind::Settled, message, "Ask for something new."));
-        };
-        match verb {
-            Verb::Cancel => {
-                let outcome = Finish::NotApproved;
-                engine.input(Input::Finish { outcome }).map_err(|error| wrong(&error))?;
-            }
-            Verb::Clear => {
-                let waiting = engine.workflow().into_iter().flat_map(Workflow::proposals);
-                let waiting = waiting.filter(|(_, it)| it.status == Status::Waiting);
-                let waiting: Vec<Seq> = waiting.map(|(seq, _)| seq).collect();
-                for proposal in waiting {
-                    // One that stood on another is gone with it.
-                    let reason = Some("The person cleared all that waited.".to_owned());
-                    let _ = engine.input(Input::Reject { proposal, reason });
-                }
-            }
-            Verb::Retry | Verb::Resume => self.stopped = false,
-        }
-        Ok(())
+        let workflow = self.engine.begin(asked, driver, mode).map_err(|error| wrong(&error))?;
+        self.jobs.insert(workflow, Job::default());
+        begin(&mut self.engine);
+        Ok(Started { workflow })
     }
 
     /// Works until somebody else is due, and puts on the board what there is to do.
     fn go_on(&mut self) {
-        if !self.stopped
-            && let Some(engine) = &mut self.engine
-        {
-            match engine.run() {
-                Ok(Due::Nothing) => self.finished(),
-                Ok(due) => self.thinks(due),
-                Err(error) => self.went_wrong(&error),
+        // What one does may concern another: all have their turns until nothing more happens.
+        let mut due = BTreeMap::new();
+        loop {
+            let last = self.engine.last();
+            for workflow in self.engine.turns() {
+                match self.work(workflow) {
+                    Some(is_due) => drop(due.insert(workflow, is_due)),
+                    None => drop(due.remove(&workflow)),
+                }
             }
+            if self.engine.last() == last {
+                break;
+            }
+        }
+        self.say_what_is_asked();
+        for (workflow, due) in due {
+            self.thinks(workflow, due);
         }
         self.post();
     }
 
-    fn finished(&mut self) {
-        self.moment = None;
-        if let Some(engine) = self.engine.take()
-            && let (super::Target::Open(studio), scene) = engine.into_parts()
-        {
-            self.idle = Some((studio, scene));
+    /// Works on one workflow; whom it waits for, where it is neither over nor stopped.
+    fn work(&mut self, workflow: Seq) -> Option<Due> {
+        if self.jobs.get(&workflow).is_none_or(|job| job.stopped) {
+            return None;
         }
-    }
-
-    fn thinks(&mut self, due: Due) {
-        let work = self.engine.as_ref().and_then(Engine::studio).map_or(&[][..], Studio::work);
-        let work = work.to_vec();
-        let asked = work.iter().filter(|work| matches!(work, Work::Tell { .. })).count();
-        let phase = match due {
-            Due::Decision(_) => ThinkingPhase::Decision,
-            _ if work.iter().any(|work| matches!(work, Work::Apply { .. })) => {
-                ThinkingPhase::Applying
+        self.engine.turn_to(workflow);
+        match self.engine.run() {
+            Ok(Due::Model) => self.asks(workflow),
+            Ok(Due::Page(call)) => Some(self.looks(workflow, call)),
+            Ok(Due::Nothing) => {
+                self.engine.end(workflow);
+                self.jobs.remove(&workflow);
+                None
             }
-            _ => ThinkingPhase::Reading,
-        };
-        if asked > self.asked {
-            self.mention(Event::ContextRequested { what: questions(&work) });
-        }
-        self.asked = asked;
-        if self.moment != Some(phase) {
-            self.moment = Some(phase);
-            self.mention(Event::Thinking { phase });
+            Ok(due) => Some(due),
+            Err(error) => {
+                self.went_wrong(workflow, &error);
+                None
+            }
         }
     }
 
-    fn went_wrong(&mut self, error: &EngineError) {
-        self.stopped = true;
-        self.mention(Event::Error {
-            code: FailureKind::Internal,
-            message: error.to_string(),
-            retryable: true,
-            hint: "Try again; where it stays, start Vector anew.".to_owned(),
-            setting: None,
-        });
+    /// Has a model asked for the next message of a workflow, unless it is being asked.
+    fn asks(&mut self, workflow: Seq) -> Option<Due> {
+        let job = self.jobs.entry(workflow).or_default();
+        if job.asking.is_some() {
+            return Some(Due::Model);
+        }
+        match self.engine.ask() {
+            Ok(Some(ask)) => {
+                let to = (Arc::clone(&self.board), self.session.clone());
+                job.asking = Some(Asking::send(ask, workflow, to, self.words.clone()));
+                Some(Due::Model)
+            }
+            // Why not is an entry, and a person has to say that it goes on.
+            Ok(None) => Some(Due::GoAhead),
+            Err(error) => {
+                self.went_wrong(workflow, &error);
+                None
+            }
+        }
+    }
+
+    /// Has a page of the web read for a call, unless it is being read.
+    fn looks(&mut self, workflow: Seq, call: Seq) -> Due {
+        let job = self.jobs.entry(workflow).or_default();
+        if job.asking.is_none() {
+            let address = self.engine.page(call).unwrap_or_default().to_owned();
+            job.asking = Some(Asking::look(address, (workflow, call), self.words.clone()));
+        }
+        Due::Page(call)
+    }
+
+    /// Whom a name stands for. One who cannot be asked is missed when it is their turn.
+    fn driver_of(&self, name: &str) -> Driver {
+        if name != OFFLINE && !name.contains('/') {
+            return Driver::Calls;
+        }
+        match self.who.answers(Some(name)) {
+            Ok(None) => Driver::Provider(Provider::Offline),
+            Ok(Some(models)) => Driver::Provider(Provider::Model(models)),
+            Err(why) => Driver::Missing { name: name.to_owned(), why },
+        }
     }
 
     fn post(&self) {
-        let studio = match (&self.engine, &self.idle) {
-            (Some(engine), _) => engine.studio(),
-            (None, Some((studio, _))) => Some(studio),
-            (None, None) => None,
-        };
         // Also while one is being told: it may never end.
-        let need = (!self.scene_now().is_whole()).then_some(Need::Snapshot);
-        self.seat.set(studio.map_or(&[], Studio::work), need, self.stopped);
+        let need = (!self.engine.scene().is_whole()).then_some(Need::Snapshot);
+        let stopped = self.jobs.iter().filter(|(_, job)| job.stopped);
+        let stopped = stopped.map(|(workflow, _)| *workflow).collect();
+        self.seat.set(self.engine.studio().map_or(&[], Studio::work), need, stopped);
         self.board.wake(Some(&self.session));
     }
 }
 
-/// What is asked of a plugin, in a person's words.
-fn questions(work: &[Work]) -> String {
-    let (mut instances, mut scripts, mut others) = (0, 0, Vec::new());
-    for work in work {
-        let Work::Tell { wanted, .. } = work else {
-            continue;
-        };
-        match wanted {
-            Wanted::Properties { of } => instances += of.len(),
-            Wanted::Sources { ids } => scripts += ids.len(),
-            Wanted::ActiveScript {} => others.push("the script that is open".to_owned()),
-            Wanted::Selection {} => others.push("the selection".to_owned()),
-            Wanted::Documents { .. } => others.push("the open scripts".to_owned()),
-            Wanted::Reveal { .. } => others.push("something to show".to_owned()),
-            Wanted::Capture {} => others.push("the viewport".to_owned()),
-            Wanted::Asset { asset } => others.push(format!("asset {asset}")),
+fn listener(board: &Arc<Board>, session: &SessionId) -> Listener {
+    let (board, session) = (Arc::clone(board), session.clone());
+    Box::new(move |record: &Record| {
+        // What is approved comes with its work.
+        let comes_with_more = matches!(record.entry, Entry::Approved { .. });
+        for event in events(record) {
+            let (seq, at, workflow) = (record.seq, record.at, record.workflow);
+            let event = EventRecord { seq, at, workflow, event };
+            if comes_with_more {
+                board.note(Some(&session), event, false);
+            } else {
+                board.publish(Some(&session), event, false);
+            }
         }
-    }
-    if instances > 0 {
-        others.push(format!("properties of {}", count(instances, "instance", "instances")));
-    }
-    if scripts > 0 {
-        others.push(count(scripts, "script", "scripts"));
-    }
-    others.join(", ")
+    })
 }
 
 /// What an engine's error is to whoever asked.
@@ -555,23 +429,4 @@ fn wrong(error: &EngineError) -> Failure {
         }
         error => failed(FailureKind::Internal, error.to_string(), "Try again."),
     }
-}
-
-fn driver_of(name: &str) -> Driver {
-    match name {
-        "offline" => Driver::Provider(Provider::Offline),
-        _ => Driver::Calls,
-    }
-}
-
-/// The hunks that are taken, of the scripts of which some are not.
-fn taken(units: &[Unit], parts: &[Part]) -> BTreeMap<usize, PartText> {
-    let mut hunks: BTreeMap<usize, Vec<bool>> = BTreeMap::new();
-    for unit in units {
-        if let Unit::Hunk { script, hunk } = unit {
-            let part = Part::Hunk { script: *script as u32, hunk: *hunk as u32 };
-            hunks.entry(*script).or_default().push(parts.contains(&part));
-        }
-    }
-    hunks.into_iter().map(|(script, keep)| (script, PartText::Hunks(keep))).collect()
 }

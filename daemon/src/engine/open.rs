@@ -3,21 +3,18 @@
 //! The place may change at any time. What is heard goes below what is on trial: that is taken back,
 //! the mirror takes what was heard, and the trial is done again; what no longer fits is planned again.
 
-use std::sync::Arc;
-
-use scene_schemas::api::{Acted, Answer, ApplyOutcome, ScenePart, Wanted, WantedProperties};
+use scene_schemas::api::{Acted, Answer, ApplyOutcome, ScenePart, Wanted, WantedProperties, Work};
 use scene_schemas::command::AssetContents;
-use scene_schemas::entry::{Entry, Seq};
+use scene_schemas::entry::{Entry, Seq, StudioPlace};
 use scene_schemas::proposal::{Ack, Proposal};
 use scene_schemas::{Command, Fingerprint, InstanceId};
 
-use super::{Driver, Engine, EngineError, Listener, Target, conversation};
+use super::{Engine, EngineError, Target};
 use crate::core::Refusal;
 use crate::core::refusal::refuse;
 use crate::core::scene::{Missing, Scene, Torn};
 use crate::core::tools::{self, Plan};
-use crate::core::workflow::{Input, Status, Workflow, decide};
-use crate::ledger::{Lease, Ledger};
+use crate::core::workflow::{Input, Pending, Status, Workflow, decide};
 use crate::targets::studio::{self, Prepared, Seen, Studio};
 
 /// How often one call may ask something before it is refused.
@@ -32,51 +29,38 @@ pub(super) struct Questions {
     rounds: usize,
     /// What its tool asks itself: the answer is the call's.
     own: Option<(u64, Seq)>,
-    /// Whether ids of the ledger may be of another epoch than those of the place.
-    is_other_epoch: bool,
     /// Proposals that were on trial, and need something told before they can be again.
     untried: Vec<Seq>,
 }
 
 impl Engine {
-    /// Goes on with a workflow of an open place that another process, or another epoch, left behind.
-    pub fn resume_open(
-        ledger: &Arc<Ledger>,
-        lease: Lease,
-        opened: (Studio, Scene),
-        driver: Driver,
-        listener: Listener,
-    ) -> Result<Engine, EngineError> {
-        let state = conversation(ledger, Some(lease.workflow()))?;
-        let (studio, scene) = opened;
-        let opened = (Target::Open(studio), scene);
-        let mut engine = Engine::resume(ledger, lease, state, opened, driver, listener);
-        let waiting = |status: &Status| *status == Status::Waiting;
-        let pending = engine.workflow().into_iter().flat_map(Workflow::proposals);
-        let untried = pending.filter(|(_, it)| waiting(&it.status)).map(|(seq, _)| seq).collect();
-        engine.questions.untried = untried;
-        engine.questions.is_other_epoch = true;
-        Ok(engine)
+    /// The plugin began anew: what was asked has to be asked again, and the place to be told.
+    pub fn began_anew(&mut self) {
+        self.retry_waiting();
+        self.forget_questions();
+        self.tasks.values_mut().for_each(|task| task.is_other_epoch = true);
+        self.scene = Scene::open_place();
     }
 
-    /// What it works with, for the next workflow; nothing is on trial any more.
-    pub fn into_parts(mut self) -> (Target, Scene) {
-        self.drop_trial();
+    /// What was asked of Studio is not wanted any more, or has to be asked again.
+    pub(super) fn forget_questions(&mut self) {
+        self.questions.own = None;
+        self.questions.call = None;
         if let Target::Open(studio) = &mut self.target {
             studio.forget_questions();
         }
-        (self.target, self.scene)
     }
 
-    /// The plugin began anew: what was asked has to be asked again, and the place to be told.
-    pub fn began_anew(&mut self) {
+    /// The place as it was told, with nothing on trial.
+    pub fn told(&mut self) -> &mut Scene {
         self.drop_trial();
-        self.retry_waiting();
-        self.questions.own = None;
-        self.questions.is_other_epoch = true;
-        self.scene = Scene::open_place();
+        &mut self.scene
+    }
+
+    /// What is called otherwise now, or is a place at all.
+    pub fn opened(&mut self, place: StudioPlace) {
         if let Target::Open(studio) = &mut self.target {
-            studio.forget_questions();
+            studio.opened(place);
         }
     }
 
@@ -96,7 +80,7 @@ impl Engine {
             self.scene.forget_facts();
         }
         let mut meant = self.workflow().and_then(|workflow| workflow.meant(call));
-        if self.questions.is_other_epoch
+        if self.tasks.get(&self.workflow).is_some_and(|task| task.is_other_epoch)
             && let Some(meant) = &mut meant
         {
             // In another epoch its id may be somebody else's; the path is left.
@@ -110,31 +94,51 @@ impl Engine {
         self.questions.call = None;
     }
 
-    pub(super) fn is_waiting_for_studio(&mut self) -> bool {
-        let Target::Open(studio) = &self.target else {
-            return false;
-        };
-        // What stands on something that is being done can be tried when it is.
-        if self.is_acting() || studio.is_asked() || !self.scene.is_whole() {
-            return true;
+    /// Does what the place needs before anybody plans in it: what was approved is handed out, and what
+    /// waits is on trial. Whether Studio has to do or to tell something first.
+    pub(super) fn is_waiting_for_studio(&mut self) -> Result<bool, EngineError> {
+        loop {
+            let Target::Open(studio) = &self.target else {
+                return Ok(false);
+            };
+            // What stands on something that is being done can be tried when it is.
+            if self.is_acting() || studio.is_asked() || !self.scene.is_whole() {
+                return Ok(true);
+            }
+            if let Some(seq) = self.state.first_approved() {
+                self.hand_out(seq)?;
+            } else if self.questions.untried.is_empty() {
+                return Ok(false);
+            } else {
+                self.try_again()?;
+            }
         }
-        if self.questions.untried.is_empty() {
-            return false;
-        }
-        let untried = std::mem::take(&mut self.questions.untried);
-        // What cannot be tried was asked about, or is planned again.
-        let _ = self.try_again(untried);
-        self.is_waiting_for_studio()
     }
 
     /// Whether Studio was given a proposal that it has not acknowledged.
-    pub(super) fn is_acting(&self) -> bool {
-        let Some(studio) = self.studio() else {
-            return false;
+    pub fn is_acting(&self) -> bool {
+        let work = self.studio().map_or(&[][..], Studio::work).iter();
+        let mut handed_out = work.filter_map(|work| match work {
+            Work::Apply { apply } => Some(apply.proposal),
+            Work::Tell { .. } => None,
+        });
+        let is_due = |seq| {
+            let status = self.proposal(seq).map(|(_, pending)| &pending.status);
+            matches!(status, Some(Status::Applying(_)))
         };
-        let applying = |status: &Status| matches!(status, Status::Applying(_));
-        let mut pending = self.workflow().into_iter().flat_map(Workflow::proposals);
-        pending.any(|(seq, it)| applying(&it.status) && studio.is_handed_out(seq))
+        handed_out.any(is_due)
+    }
+
+    /// For whose sake Studio is asked something, or will be.
+    pub fn asks(&self) -> Option<Seq> {
+        let is_its = |workflow: &Workflow, call| workflow.call(call).is_some();
+        let call = self.questions.call;
+        let of_call = call.and_then(|call| {
+            let mut all = self.state.workflows();
+            all.find(|(_, workflow)| is_its(workflow, call)).map(|(seq, _)| seq)
+        });
+        let first = || self.state.first_approved().or(self.questions.untried.first().copied());
+        of_call.or_else(|| Some(self.proposal(first()?)?.0))
     }
 
     /// Asks Studio for what a plan needs; false where it needs nothing.
@@ -175,8 +179,7 @@ impl Engine {
     /// once, so that Studio is told after one sync.
     pub(super) fn approve_open(&mut self, seq: Seq, yes: Input) -> Result<(), EngineError> {
         let mut entries = decide(&self.state, self.workflow, yes)?;
-        let workflow = self.state.workflow(self.workflow);
-        let is_free = workflow.is_some_and(|it| it.is_settled_but(seq));
+        let is_free = self.state.is_settled_but(seq);
         let prepared = if is_free { self.prepare(seq)? } else { None };
         let session = self.studio().map(|studio| studio.place().session.to_string());
         let Some((approved, prepared)) = prepared.filter(|_| !entries.is_empty()) else {
@@ -195,8 +198,8 @@ impl Engine {
     fn prepare(&mut self, seq: Seq) -> Result<Option<(Proposal, Prepared)>, EngineError> {
         self.drop_trial();
         self.load_blobs(&[seq])?;
-        let pending = self.state.workflow(self.workflow).and_then(|it| it.proposal(seq));
-        let Some((call, proposal)) = pending.map(|it| (it.call, it.proposal.clone())) else {
+        let pending = self.proposal(seq);
+        let Some((call, proposal)) = pending.map(|(_, it)| (it.call, it.proposal.clone())) else {
             return Ok(None);
         };
         let mark = self.scene.mark();
@@ -206,15 +209,18 @@ impl Engine {
         Ok(prepared.ok().filter(|_| is_known).map(|prepared| (proposal, prepared)))
     }
 
-    /// Hands an approved proposal to Studio, the first that is not.
-    pub(super) fn hand_out(&mut self, proposals: &[Seq]) -> Result<(), EngineError> {
+    /// Hands an approved proposal to Studio, in whosever turn.
+    fn hand_out(&mut self, seq: Seq) -> Result<(), EngineError> {
+        match self.proposal(seq) {
+            Some((workflow, _)) => self.in_turn_of(workflow, |engine| engine.hand_out_own(seq)),
+            None => Ok(()),
+        }
+    }
+
+    fn hand_out_own(&mut self, seq: Seq) -> Result<(), EngineError> {
         self.drop_trial();
-        let Some(seq) = proposals.first().copied() else {
-            return Ok(());
-        };
         self.load_blobs(&[seq])?;
-        let Some(pending) = self.state.workflow(self.workflow).and_then(|it| it.proposal(seq))
-        else {
+        let Some((_, pending)) = self.state.proposal(seq) else {
             return Ok(());
         };
         let (call, is_new) = (pending.call, pending.status == Status::Approved);
@@ -283,8 +289,8 @@ impl Engine {
         if let Target::Open(studio) = &mut self.target {
             studio.acknowledged(seq, patch_id);
         }
-        let Some(pending) = self.state.workflow(self.workflow).and_then(|it| it.proposal(seq))
-        else {
+        self.turn_to_proposal(seq);
+        let Some((_, pending)) = self.proposal(seq) else {
             return Ok(false);
         };
         let Status::Applying(predicted) = &pending.status else {
@@ -318,8 +324,8 @@ impl Engine {
 
     /// Whether the place is as a proposal would have left it, which a plugin may have forgotten.
     fn is_there(&mut self, seq: Seq, predicted: &Ack) -> bool {
-        let pending = self.state.workflow(self.workflow).and_then(|it| it.proposal(seq));
-        let seen = pending.map(|it| studio::seen(&self.scene, &it.proposal, predicted));
+        let pending = self.state.proposal(seq);
+        let seen = pending.map(|(_, it)| studio::seen(&self.scene, &it.proposal, predicted));
         self.scene.take_missing().is_empty() && seen == Some(Seen::Done)
     }
 
@@ -333,12 +339,15 @@ impl Engine {
     }
 
     /// What waits is put on trial again, once what it stands on is heard of.
-    fn retry_waiting(&mut self) {
+    pub(super) fn retry_waiting(&mut self) {
         self.drop_trial();
-        let workflow = self.state.workflow(self.workflow).into_iter();
-        let waiting = workflow.flat_map(Workflow::proposals);
-        let waiting = waiting.filter(|(_, it)| it.status == Status::Waiting);
+        let waiting = self.state.proposals().into_iter().filter(|(_, it)| is_waiting(it));
         self.questions.untried = waiting.map(|(seq, _)| seq).collect();
+    }
+
+    /// Notes what was on trial, and is to be again before what is noted already.
+    pub(super) fn untried(&mut self, proposals: impl Iterator<Item = Seq>) {
+        self.questions.untried.splice(0..0, proposals);
     }
 
     /// Takes what is said of the place.
@@ -351,21 +360,20 @@ impl Engine {
         }
         if let ScenePart::Undone { recording } | ScenePart::Redone { recording } = part {
             let again = matches!(part, ScenePart::Redone { .. });
-            if let Some(proposal) = studio::recorded(recording) {
+            if let Some(proposal) = studio::recorded(recording)
+                && self.turn_to_proposal(proposal)
+            {
                 self.input(Input::Undone { proposal, again })?;
                 self.take_back_settled();
             }
             return Ok(Ok(()));
         }
-        if !self.trial.is_empty() {
-            let trial: Vec<Seq> = self.trial.iter().map(|(seq, _)| *seq).collect();
-            self.drop_trial();
-            self.questions.untried.splice(0..0, trial);
-        }
+        self.drop_trial();
         Ok(self.scene.hear(part))
     }
 
     fn answered(&mut self, number: u64, answer: &Answer) -> Result<(), EngineError> {
+        let asks = self.asks();
         let Target::Open(studio) = &mut self.target else {
             return Ok(());
         };
@@ -375,15 +383,14 @@ impl Engine {
         if let Some((own, call)) = self.questions.own
             && own == number
         {
+            self.turn_to(asks.unwrap_or(self.workflow));
             self.questions.own = None;
             self.end_questions();
             let result = tools::told(&self.scene, answer).map(Plan::Answer);
             let after = self.trial.iter().map(|(seq, _)| *seq).collect();
             return self.input(Input::Planned { call, result, after }).map(drop);
         }
-        let trial: Vec<Seq> = self.trial.iter().map(|(seq, _)| *seq).collect();
         self.drop_trial();
-        self.questions.untried.splice(0..0, trial);
         match (wanted, answer) {
             (Wanted::Properties { of }, Answer::Properties { known }) => {
                 self.scene.know(known, &of);
@@ -406,42 +413,49 @@ impl Engine {
 
     /// Offers nothing any more that is settled.
     fn take_back_settled(&mut self) {
-        let workflow = self.state.workflow(self.workflow);
+        let state = &self.state;
         let is_due = |seq: Seq| {
-            let pending = workflow.and_then(|it| it.proposal(seq));
-            pending.is_some_and(|it| matches!(it.status, Status::Applying(_)))
+            let status = state.proposal(seq).map(|(_, it)| &it.status);
+            matches!(status, Some(Status::Applying(_)))
         };
         if let Target::Open(studio) = &mut self.target {
             studio.keep(is_due);
         }
     }
 
-    /// Puts proposals on trial once more. What does not fit is planned again; what needs something
-    /// told is tried later.
-    fn try_again(&mut self, proposals: Vec<Seq>) -> Result<(), EngineError> {
-        let is_waiting = |engine: &Self, seq: Seq| {
-            let pending = engine.workflow().and_then(|workflow| workflow.proposal(seq));
-            pending.is_some_and(|it| it.status == Status::Waiting)
-        };
-        let proposals: Vec<Seq> =
-            proposals.into_iter().filter(|seq| is_waiting(self, *seq)).collect();
+    /// Puts proposals on trial once more. What does not fit is planned again, with its workflow's
+    /// others; what needs something told is tried later.
+    fn try_again(&mut self) -> Result<(), EngineError> {
+        let mut proposals = std::mem::take(&mut self.questions.untried);
+        proposals.retain(|seq| self.proposal(*seq).is_some_and(|(_, it)| is_waiting(it)));
+        let tried = self.trial.len();
         let done = self.redo(&proposals);
         let missing = self.scene.take_missing();
+        let unfit = proposals.get(self.trial.len() - tried).copied();
+        if missing.is_empty() && done.is_ok() {
+            return Ok(());
+        }
+        self.drop_trial_from(tried);
+        self.questions.untried = proposals;
         if !missing.is_empty() {
-            self.drop_trial();
-            self.questions.untried = proposals;
             if let Target::Open(studio) = &mut self.target {
                 ask(studio, missing);
             }
             return Ok(());
         }
-        if let Err(EngineError::Refused(refusal)) = done {
-            self.drop_trial();
-            let reason = format!("{refusal} It is planned again on what is there now.");
-            self.input(Input::Moved { reason, not_done: Vec::new() })?;
+        match (done, unfit.and_then(|seq| self.proposal(seq))) {
+            (Err(EngineError::Refused(refusal)), Some((workflow, _))) => {
+                let reason = format!("{refusal} It is planned again on what is there now.");
+                let moved = Input::Moved { reason, not_done: Vec::new() };
+                self.in_turn_of(workflow, |engine| engine.input(moved)).map(drop)
+            }
+            (done, _) => done,
         }
-        Ok(())
     }
+}
+
+fn is_waiting(pending: &Pending) -> bool {
+    pending.status == Status::Waiting
 }
 
 /// What an asset holds, or why that cannot be told.

@@ -37,10 +37,9 @@ pub fn recover(ledger: &Arc<Ledger>, file: &Path) -> Result<Vec<String>, EngineE
 
 fn settle(ledger: &Arc<Ledger>, lease: Lease) -> Result<Vec<String>, EngineError> {
     let seq = lease.workflow();
+    let records = ledger.workflow(seq)?;
     let mut state = State::default();
-    for record in ledger.workflow(seq)? {
-        state.apply(&record);
-    }
+    records.iter().for_each(|record| state.apply(record));
     let Some(workflow) = state.workflow(seq) else {
         return Ok(Vec::new());
     };
@@ -60,7 +59,8 @@ fn settle(ledger: &Arc<Ledger>, lease: Lease) -> Result<Vec<String>, EngineError
         }
     };
     let listener: Listener = Box::new(|_| {});
-    let mut engine = Engine::resume(ledger, lease, state, opened, Driver::Calls, listener);
+    let mut engine = Engine::idle(ledger, opened, listener);
+    engine.resume(lease, &records, Driver::Calls);
     let mut notices = engine.settle_replaced()?;
     notices.extend(engine.settle_approved(&base, replaced.as_ref())?);
     engine.input(Input::Finish { outcome: Finish::Failed })?;

@@ -5,17 +5,16 @@ use scene_schemas::Command;
 use scene_schemas::entry::{Entry, Record, Seq};
 
 use super::{Engine, EngineError, Target};
+use crate::core::Refusal;
 use crate::core::proposal::attempt;
 use crate::core::scene::Mark;
+use crate::core::workflow::Status;
 
 impl Engine {
     /// Takes back what is no longer pending, and all that stood on it.
     pub(super) fn drop_what_is_gone(&mut self) {
-        let Some(workflow) = self.state.workflow(self.workflow) else {
-            return;
-        };
         let is_pending =
-            |seq: Seq| workflow.proposal(seq).is_some_and(|pending| pending.status.is_pending());
+            |seq: Seq| self.proposal(seq).is_some_and(|(_, pending)| pending.status.is_pending());
         if let Some(at) = self.trial.iter().position(|(seq, _)| !is_pending(*seq)) {
             self.drop_trial_from(at);
         }
@@ -23,10 +22,7 @@ impl Engine {
 
     /// Keeps the texts that a proposal was planned on, for the case that it is planned again.
     pub(super) fn remember(&mut self, proposal: Seq) {
-        let Some(workflow) = self.state.workflow(self.workflow) else {
-            return;
-        };
-        let Some(pending) = workflow.proposal(proposal) else {
+        let Some((_, pending)) = self.state.proposal(proposal) else {
             return;
         };
         for command in &pending.proposal.commands {
@@ -42,6 +38,16 @@ impl Engine {
         }
     }
 
+    /// Why a proposal cannot be changed now.
+    pub(super) fn not_on_trial(&self, proposal: Seq) -> Refusal {
+        let waits = |status: &Status| *status == Status::Waiting;
+        Refusal(if self.proposal(proposal).is_some_and(|(_, it)| waits(&it.status)) {
+            "The place is being read or changed now; say it again in a moment.".to_owned()
+        } else {
+            format!("Proposal {proposal} is no longer pending.")
+        })
+    }
+
     /// What was just proposed stays done on trial; what was not goes back.
     pub(super) fn keep_trial(&mut self, records: &[Record], mark: Mark) {
         let proposed = records.iter().find(|it| matches!(it.entry, Entry::Proposed { .. }));
@@ -54,10 +60,7 @@ impl Engine {
     /// Does pending proposals on trial once more.
     pub(super) fn redo(&mut self, proposals: &[Seq]) -> Result<(), EngineError> {
         for seq in proposals {
-            let Some(workflow) = self.state.workflow(self.workflow) else {
-                return Ok(());
-            };
-            let Some(pending) = workflow.proposal(*seq) else {
+            let Some((_, pending)) = self.state.proposal(*seq) else {
                 continue;
             };
             let mark = self.scene.mark();
@@ -84,11 +87,16 @@ impl Engine {
         }
     }
 
-    /// Takes back what is on trial, the last first, and keeps the texts that each was planned on.
+    /// Takes back what is on trial, the last first, and keeps the texts that each was planned on. In an
+    /// open place, what still waits is tried again.
     pub(super) fn drop_trial_from(&mut self, at: usize) {
-        for (seq, mark) in self.trial.split_off(at).into_iter().rev() {
-            self.scene.rollback(mark);
-            self.remember(seq);
+        let dropped = self.trial.split_off(at);
+        for (seq, mark) in dropped.iter().rev() {
+            self.scene.rollback(*mark);
+            self.remember(*seq);
+        }
+        if matches!(self.target, Target::Open(_)) {
+            self.untried(dropped.into_iter().map(|(seq, _)| seq));
         }
     }
 }

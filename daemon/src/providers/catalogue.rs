@@ -110,6 +110,8 @@ pub struct Model {
     pub efforts: Vec<String>,
     /// Whether a request has to say what is kept.
     pub cache: bool,
+    /// Whether it can call tools; one that cannot writes its calls as XML.
+    pub tools: bool,
     /// Whether it is listed at all.
     pub is_listed: bool,
 }
@@ -126,6 +128,7 @@ impl Model {
             thinking: Thinking::None,
             efforts: Vec::new(),
             cache: false,
+            tools: true,
             is_listed: false,
         }
     }
@@ -196,6 +199,12 @@ struct FileModel {
     efforts: Vec<String>,
     #[serde(default)]
     cache: bool,
+    #[serde(default = "has_tools")]
+    tools: bool,
+}
+
+fn has_tools() -> bool {
+    true
 }
 
 fn unknown_window() -> u32 {
@@ -249,9 +258,9 @@ fn service((name, file): (String, FileService)) -> Service {
 }
 
 fn described(provider: &str, id: String, file: FileModel) -> Model {
-    let FileModel { window, output, price, thinking, efforts, cache } = file;
+    let FileModel { window, output, price, thinking, efforts, cache, tools } = file;
     let provider = provider.to_owned();
-    Model { provider, id, window, output, price, thinking, efforts, cache, is_listed: true }
+    Model { provider, id, window, output, price, thinking, efforts, cache, tools, is_listed: true }
 }
 
 /// Lays one table over another, field by field.

@@ -5,11 +5,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 
 use super::answer::{Answer, Outcome, Part, Usage};
+use super::capture::Capture;
 use super::choose::{Choice, ChoiceError, Chosen, OFFLINE, choose, usable};
 use super::config::{self, Action, Caps, Config};
 use super::decode::Decoder;
@@ -37,6 +38,7 @@ pub struct Client {
     chosen: Chosen,
     http: Http,
     waits: Waits,
+    capture: Option<Capture>,
 }
 
 impl Client {
@@ -44,9 +46,9 @@ impl Client {
     ///
     /// # Errors
     /// This machine cannot ask at all.
-    pub fn new(chosen: Chosen, waits: Waits) -> Result<Self, HttpError> {
+    pub fn new(chosen: Chosen, waits: Waits, capture: Option<Capture>) -> Result<Self, HttpError> {
         let http = Http::new(&chosen.service.base_url)?;
-        Ok(Self { chosen, http, waits })
+        Ok(Self { chosen, http, waits, capture })
     }
 
     /// Who is asked.
@@ -95,7 +97,15 @@ impl Client {
     ) -> Result<Answer, HttpError> {
         let hear = Mutex::new(hear);
         let tell = |heard: Heard| (hear.lock().unwrap_or_else(PoisonError::into_inner))(heard);
-        let reader = || Reading { request, tell: &tell, decoder: None, parts: Vec::new() };
+        let capture = self.capture.as_ref().map(|capture| (capture, self.name()));
+        let reader = || Reading {
+            request,
+            tell: &tell,
+            decoder: None,
+            parts: Vec::new(),
+            capture: capture.clone(),
+            raw: (0, Vec::new()),
+        };
         let mut notice = |notice: Notice| tell(Heard::Notice(notice));
         let answered = self.http.send(request, &self.waits, cancel, reader, &mut notice).await?;
         let mut answer = Answer::of(answered.reader.parts);
@@ -112,6 +122,10 @@ struct Reading<'a, T> {
     tell: &'a T,
     decoder: Option<Decoder>,
     parts: Vec<Part>,
+    /// Where the reply is kept, and whose it is.
+    capture: Option<(&'a Capture, String)>,
+    /// The status and the body, where they are kept.
+    raw: (u16, Vec<u8>),
 }
 
 impl<T: Fn(Heard) + Sync> Reading<'_, T> {
@@ -131,6 +145,7 @@ impl<T: Fn(Heard) + Sync> Reader for Reading<'_, T> {
     fn head(&mut self, status: u16, headers: &[(String, String)]) {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = Some(since.as_millis() as u64);
+        self.raw.0 = status;
         let head = Head { status, headers: headers.to_vec(), now };
         self.decoder = Some(Decoder::new(self.request.wire, head));
     }
@@ -139,6 +154,9 @@ impl<T: Fn(Heard) + Sync> Reader for Reading<'_, T> {
         let Some(decoder) = &mut self.decoder else {
             return false;
         };
+        if self.capture.is_some() {
+            self.raw.1.extend_from_slice(bytes);
+        }
         let parts = decoder.feed(bytes);
         let is_over = decoder.is_over();
         self.take(parts);
@@ -146,6 +164,10 @@ impl<T: Fn(Heard) + Sync> Reader for Reading<'_, T> {
     }
 
     fn end(&mut self, cut: Option<&str>) -> Verdict {
+        if let Some((capture, model)) = &self.capture {
+            // Whoever looks for a fault misses a file, and nobody else is told.
+            let _ = capture.keep(model, self.raw.0, &self.raw.1);
+        }
         let parts = self.decoder.take().map(Decoder::finish).unwrap_or_default();
         self.take(parts);
         let Some(Part::End(end)) = self.parts.last_mut() else {
@@ -179,7 +201,23 @@ pub struct Models {
     pub plan: Arc<Client>,
     /// What counts for all of them.
     pub config: Arc<Config>,
-    runtime: Arc<Runtime>,
+    threads: Arc<Threads>,
+}
+
+/// The threads that wait for answers.
+#[derive(Debug)]
+struct Threads {
+    handle: Handle,
+    runtime: Option<Runtime>,
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        // The last to let go may be one of them, which must not wait for itself.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 impl Models {
@@ -188,12 +226,12 @@ impl Models {
     /// # Errors
     /// There is no answer to be read.
     pub fn wait<T>(&self, work: impl Future<Output = T>) -> T {
-        self.runtime.block_on(work)
+        self.threads.handle.block_on(work)
     }
 
     /// Lets something be done meanwhile.
     pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        drop(self.runtime.spawn(work));
+        drop(self.threads.handle.spawn(work));
     }
 
     /// What may be spent.
@@ -217,13 +255,17 @@ pub fn models(
     let (catalogue, config) = config::load(home, project, env)?;
     let keys = Keys::new(env, chain);
     let waits = Waits::of(&config);
+    let days = u64::from(config.capture_days);
+    let capture = Capture::new(home, Duration::from_hours(24 * days));
+    capture.expire();
     let client = |action| -> Result<Option<Client>, String> {
         let choice = choose(said, Some(action), &config, &catalogue, &keys)
             .map_err(|ChoiceError(error)| error)?;
         match choice {
             Choice::Offline(_) => Ok(None),
             Choice::Model(chosen) => {
-                Client::new(*chosen, waits).map(Some).map_err(|error| error.to_string())
+                let capture = config.capture.then(|| capture.clone());
+                Client::new(*chosen, waits, capture).map(Some).map_err(|error| error.to_string())
             }
         }
     };
@@ -237,7 +279,8 @@ pub fn models(
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(1).thread_name("models").enable_all().build();
     let runtime = runtime.map_err(|error| format!("no request can be sent: {error}"))?;
-    Ok(Some(Models { edit, plan, config: Arc::new(config), runtime: Arc::new(runtime) }))
+    let threads = Threads { handle: runtime.handle().clone(), runtime: Some(runtime) };
+    Ok(Some(Models { edit, plan, config: Arc::new(config), threads: Arc::new(threads) }))
 }
 
 /// Says who answers, wherever that is set.
@@ -310,17 +353,17 @@ impl Who for OfHome {
         };
         let keys = Keys::new(&env, &System);
         let first = match choose(None, Some(Action::Edit), &config, &catalogue, &keys) {
-            Ok(Choice::Model(chosen)) => {
-                Some(format!("{}/{}", chosen.service.name, chosen.model.id))
-            }
-            _ => None,
+            Ok(Choice::Model(chosen)) => format!("{}/{}", chosen.service.name, chosen.model.id),
+            Ok(Choice::Offline(_)) => OFFLINE.to_owned(),
+            // What was chosen and cannot be asked stays chosen: asking says why.
+            Err(_) => config.model.as_ref().map_or(OFFLINE, |(name, _)| name).to_owned(),
         };
         let usable = catalogue.models.iter().filter(|model| {
             let service = catalogue.service(&model.provider);
             service.is_some_and(|service| usable(service, &keys).is_ok())
         });
         let usable = usable.map(|model| format!("{}/{}", model.provider, model.id));
-        let mut names: Vec<String> = first.into_iter().collect();
+        let mut names = vec![first];
         for name in usable.chain([OFFLINE.to_owned()]) {
             if !names.contains(&name) {
                 names.push(name);

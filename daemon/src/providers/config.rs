@@ -95,6 +95,10 @@ pub struct Config {
     pub scope: u32,
     /// Whether what was built needs a script before a model may say that it is done.
     pub needs_script: bool,
+    /// Whether whole replies are kept in files, to look for faults.
+    pub capture: bool,
+    /// For how many days.
+    pub capture_days: u32,
     /// Models by action.
     pub routes: BTreeMap<Action, String>,
     /// Efforts by action.
@@ -116,6 +120,8 @@ impl Default for Config {
             caps: Caps::default(),
             scope: 8,
             needs_script: true,
+            capture: false,
+            capture_days: 3,
             routes: BTreeMap::new(),
             efforts: BTreeMap::new(),
             providers: BTreeMap::new(),
@@ -174,7 +180,7 @@ macro_rules! effort {
 }
 
 /// All settings but those of single providers.
-pub const SETTINGS: [Setting; 20] = [
+pub const SETTINGS: [Setting; 22] = [
     setting(
         "model",
         "VECTOR_MODEL",
@@ -264,6 +270,20 @@ pub const SETTINGS: [Setting; 20] = [
         "true",
         "whether a model that made parts and no script has to add one, or ask you",
         Put::Switch(|config, is_on| config.needs_script = is_on),
+    ),
+    setting(
+        "debug.capture",
+        "VECTOR_DEBUG_CAPTURE",
+        "false",
+        "whether whole replies of providers are kept in files of yours, to look for faults",
+        Put::Switch(|config, is_on| config.capture = is_on),
+    ),
+    setting(
+        "debug.capture_days",
+        "VECTOR_DEBUG_CAPTURE_DAYS",
+        "3",
+        "after how many days these files are removed",
+        Put::Number(1, 30, |config, number| config.capture_days = number),
     ),
     setting("routes.plan", "VECTOR_ROUTE_PLAN", "`model`", "who makes plans", route!(Plan)),
     setting("routes.edit", "VECTOR_ROUTE_EDIT", "`model`", "who edits", route!(Edit)),
@@ -394,6 +414,12 @@ impl Config {
         let Some(setting) = SETTINGS.iter().find(|setting| setting.key == key) else {
             return Err(unknown(key));
         };
+        if key.starts_with("debug.") && origin == Origin::Project {
+            return Err(format!(
+                "`{key}` is not taken from a project, which could have your conversations kept. Set it \
+                 in {FILE} in Vector's folder, which `vector models` names."
+            ));
+        }
         self.set(setting, value, origin).map_err(|error| format!("`{key}`: {error}."))
     }
 

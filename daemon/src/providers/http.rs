@@ -99,7 +99,8 @@ impl Cancel {
         self.0.0.load(Ordering::SeqCst)
     }
 
-    async fn cancelled(&self) {
+    /// Waits until it is thrown.
+    pub async fn cancelled(&self) {
         loop {
             let told = self.0.1.notified();
             tokio::pin!(told);
@@ -199,13 +200,13 @@ impl Http {
     }
 
     /// Sends a request until it is answered, or cannot be. `notice` is told what happens meanwhile.
-    pub async fn send<R: Reader>(
+    pub async fn send<R: Reader + Send>(
         &self,
         request: &Request,
         waits: &Waits,
         cancel: &Cancel,
-        mut reader: impl FnMut() -> R,
-        notice: &mut dyn FnMut(Notice),
+        mut reader: impl FnMut() -> R + Send,
+        notice: &mut (dyn FnMut(Notice) + Send),
     ) -> Result<Answered<R>, HttpError> {
         let mut tries = 0;
         loop {
@@ -247,8 +248,8 @@ impl Http {
         request: &Request,
         waits: &Waits,
         cancel: &Cancel,
-        reader: &mut impl Reader,
-        notice: &mut dyn FnMut(Notice),
+        reader: &mut (impl Reader + Send),
+        notice: &mut (dyn FnMut(Notice) + Send),
     ) -> Result<Verdict, HttpError> {
         if cancel.is_cancelled() {
             return Err(HttpError::Cancelled);
@@ -283,8 +284,8 @@ async fn body(
     response: &mut Response,
     waits: &Waits,
     cancel: &Cancel,
-    reader: &mut impl Reader,
-    notice: &mut dyn FnMut(Notice),
+    reader: &mut (impl Reader + Send),
+    notice: &mut (dyn FnMut(Notice) + Send),
 ) -> Result<Option<String>, HttpError> {
     let mut read = 0;
     loop {
@@ -317,7 +318,7 @@ async fn wait<T>(
     most: Duration,
     waits: &Waits,
     cancel: &Cancel,
-    notice: &mut dyn FnMut(Notice),
+    notice: &mut (dyn FnMut(Notice) + Send),
 ) -> Result<Option<T>, HttpError> {
     let begun = Instant::now();
     let end = begun + most;

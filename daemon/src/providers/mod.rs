@@ -7,6 +7,7 @@
 pub mod answer;
 mod anthropic;
 mod bedrock;
+pub mod capture;
 pub mod catalogue;
 pub mod choose;
 pub mod client;

@@ -47,8 +47,13 @@ impl Request {
             url: url(service, model),
             wire: service.wire,
             credential: credential.clone(),
-            body: body(prompt, model, service.wire, service.accent).to_string().into_bytes(),
+            body: Self::body_of(prompt, service, model),
         }
+    }
+
+    /// What it says, for whoever only wants to read it.
+    pub fn body_of(prompt: &Prompt, service: &Service, model: &Model) -> Vec<u8> {
+        body(prompt, model, service.wire, service.accent).to_string().into_bytes()
     }
 
     /// Its headers. A signature holds for some minutes: `at` is now, in seconds since 1970.

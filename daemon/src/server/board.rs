@@ -65,7 +65,7 @@ struct SeatState {
     token: Secret,
     work: Vec<Work>,
     need: Option<Need>,
-    stopped: bool,
+    stopped: Vec<Seq>,
     polled: Instant,
 }
 
@@ -111,7 +111,7 @@ impl Board {
                 token,
                 work: Vec::new(),
                 need: Some(Need::Snapshot),
-                stopped: false,
+                stopped: Vec::new(),
                 polled: Instant::now(),
             };
         let mut seats = self.seats.write().unwrap_or_else(PoisonError::into_inner);
@@ -235,14 +235,14 @@ impl Seat {
         lock(&self.state).polled.elapsed()
     }
 
-    /// Whether its workflow went wrong and has to be tried again.
-    pub fn is_stopped(&self) -> bool {
-        lock(&self.state).stopped
+    /// Whether a workflow of it went wrong and has to be tried again.
+    pub fn is_stopped(&self, workflow: Seq) -> bool {
+        lock(&self.state).stopped.contains(&workflow)
     }
 
-    /// Says what there is to do, or that something went wrong; whoever says so wakes those who wait
-    /// for it.
-    pub fn set(&self, work: &[Work], need: Option<Need>, stopped: bool) {
+    /// Says what there is to do, and in which workflows something went wrong; whoever says so wakes
+    /// those who wait for it.
+    pub fn set(&self, work: &[Work], need: Option<Need>, stopped: Vec<Seq>) {
         let mut state = lock(&self.state);
         if state.work != work {
             state.work = work.to_vec();

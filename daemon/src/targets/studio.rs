@@ -44,6 +44,11 @@ impl Studio {
         Self { place, next: 1, work: Vec::new() }
     }
 
+    /// What is open there by now.
+    pub fn opened(&mut self, place: StudioPlace) {
+        self.place = place;
+    }
+
     /// The place.
     pub fn place(&self) -> &StudioPlace {
         &self.place

@@ -22,7 +22,7 @@ mod patch;
 mod ranges;
 mod replace;
 #[cfg(test)]
-mod seeded;
+pub(crate) mod seeded;
 mod space;
 
 pub use class::change_class;

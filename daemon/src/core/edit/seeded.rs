@@ -12,14 +12,14 @@ pub(super) fn edit(line: u32, character: u32, to_line: u32, to: u32, text: &str)
 }
 
 /// A xorshift generator.
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    pub(super) fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -27,7 +27,7 @@ impl Random {
     }
 
     /// A few lines from a small alphabet, so that lines repeat and line ends meet each other.
-    pub(super) fn text(&mut self, lines: usize) -> String {
+    pub(crate) fn text(&mut self, lines: usize) -> String {
         const PIECES: [&str; 12] =
             ["a", "b", "end", "\tx", "😀", "é", " ", "", "local a = 1", "\r", "foo()", "a"];
         let mut text = String::new();

@@ -8,6 +8,7 @@ mod conflict;
 mod insert;
 mod inverse;
 mod judge;
+mod made;
 mod part;
 mod perform;
 
@@ -27,6 +28,7 @@ use crate::core::scene::{Node, Scene, count};
 
 use self::conflict::conflict;
 pub use self::inverse::{Back, Inverse, inverse, witness};
+pub use self::made::{Made, made};
 pub use self::part::{Text as PartText, Unit, draft_again, relocated, units};
 pub use self::perform::{Blobs, Done, attempt, perform, text_of};
 

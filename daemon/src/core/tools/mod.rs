@@ -12,6 +12,7 @@ mod clone_instance;
 mod complete;
 mod create_instance;
 mod delete_instance;
+mod fetch_url;
 mod final_message;
 mod find_instances;
 mod get_active_script;
@@ -71,6 +72,7 @@ pub static TOOLS: &[Tool] = &[
     list_open_documents::TOOL,
     reveal::TOOL,
     capture_viewport::TOOL,
+    fetch_url::TOOL,
     open_or_create_script::TOOL,
     create_instance::TOOL,
     clone_instance::TOOL,
@@ -148,6 +150,8 @@ pub enum Run {
     Change(fn(Json, &mut Draft<'_>) -> Result<Json, Refusal>),
     /// It asks Studio.
     Fetch(fn(Json, &Scene) -> Result<Wanted, Refusal>),
+    /// It looks at a page of the web, whose address it gives.
+    Look(fn(Json) -> Result<String, Refusal>),
     /// It says something to the person or about the work.
     Talk(fn(Json) -> Result<Talk, Refusal>),
 }
@@ -201,6 +205,8 @@ pub enum Plan {
     Propose(Box<Proposal>, Json),
     /// Something that only Studio can tell; nothing changes.
     Fetch(Wanted),
+    /// A page of the web, by its address; nothing changes.
+    Look(String),
     /// Something that was said.
     Talk(Talk),
     /// Nothing: somebody else has changed the same lines since the call was made.
@@ -239,6 +245,7 @@ pub fn plan(
     match tool.run {
         Run::Read(read) => read(args, scene).map(Plan::Answer).map_err(named),
         Run::Talk(talk) => talk(args).map(Plan::Talk).map_err(named),
+        Run::Look(look) => look(args).map(Plan::Look).map_err(named),
         Run::Fetch(_) if !scene.is_open() => refuse!(
             "{name}: This place is a file, and not open in Studio. list_children and read_script \
              read it."
@@ -274,7 +281,7 @@ pub fn run_change(name: &str, args: &Json, draft: &mut Draft<'_>) -> Result<Json
             draft.mean(meant);
             change(args, draft).map_err(named)
         }
-        Run::Read(_) | Run::Talk(_) | Run::Fetch(_) => {
+        Run::Read(_) | Run::Talk(_) | Run::Fetch(_) | Run::Look(_) => {
             refuse!("`{name}` changes nothing; name a tool that does.")
         }
     }

@@ -8,6 +8,7 @@ use scene_schemas::entry::{
 use scene_schemas::proposal::{Ack, Mode, Proposal};
 use serde_json::{Value as Json, json};
 
+use super::together::withdraw_later;
 use super::{Pending, State, Status, Trouble, Workflow, guards, summary};
 use crate::core::policy;
 use crate::core::prompt::{Call, Cost, Message};
@@ -137,6 +138,8 @@ pub enum Input {
         /// Those that the target was given and has surely not done; others that it was given stand.
         not_done: Vec<Seq>,
     },
+    /// A proposal of another workflow in the same place is gone, on which some may have stood.
+    Lost(Seq),
     /// The run is over, whatever still waits.
     Finish {
         /// How.
@@ -187,7 +190,14 @@ pub fn decide(state: &State, workflow: Seq, input: Input) -> Result<Vec<Entry>, 
             Ok(entries)
         }
         Input::Approve { proposal, patch_id, by, twice } => {
-            approve(workflow, proposal, patch_id, by, twice)
+            let entries = approve(workflow, proposal, patch_id, by, twice)?;
+            match state.decided_before(proposal) {
+                None => Ok(entries),
+                Some(first) => refuse!(
+                    "Proposal {proposal} was planned on top of proposal {first}, which waits for a \
+                     decision. Decide upon proposal {first} first."
+                ),
+            }
         }
         Input::Reject { proposal, reason } => {
             waiting(workflow, proposal)?;
@@ -212,6 +222,7 @@ pub fn decide(state: &State, workflow: Seq, input: Input) -> Result<Vec<Entry>, 
             Ok(proposals.into_iter().map(failed).collect())
         }
         Input::Moved { reason, not_done } => Ok(moved(workflow, &reason, &not_done)),
+        Input::Lost(gone) => Ok(withdraw_later(workflow, gone)),
         Input::Finish { outcome } => Ok(finish(workflow, outcome)),
     }
 }
@@ -315,7 +326,7 @@ fn planned(
         Err(refusal) => vec![refused(call, refusal.0)],
         Ok(Plan::Answer(answer)) => vec![Entry::Answered { call, answer }],
         // The shell asks, and says what was told.
-        Ok(Plan::Fetch(_)) => Vec::new(),
+        Ok(Plan::Fetch(_) | Plan::Look(_)) => Vec::new(),
         Ok(Plan::Talk(talk)) => talked(workflow, call, talk),
         Ok(Plan::Conflict(refusal, conflict)) => {
             vec![Entry::Refused { call, reason: refusal.0, conflict: Some(conflict) }]
@@ -451,20 +462,6 @@ fn approve(
         return refuse!("Proposal {proposal} has a warning that needs a second confirmation.");
     }
     Ok(vec![Entry::Approved { proposal, patch_id, by }])
-}
-
-/// Later proposals that stood on this one are planned again.
-fn withdraw_later(workflow: &Workflow, gone: Seq) -> Vec<Entry> {
-    workflow
-        .proposals
-        .iter()
-        .filter(|(_, later)| later.status.is_pending() && later.proposal.after.contains(&gone))
-        .map(|(seq, _)| Entry::Withdrawn {
-            proposal: *seq,
-            reason: format!("It stood on proposal {gone}, and is planned again without it."),
-            again: true,
-        })
-        .collect()
 }
 
 fn revise(workflow: &Workflow, old: Seq, mut by: Box<Proposal>) -> Result<Vec<Entry>, Refusal> {

@@ -13,10 +13,10 @@ use scene_schemas::proposal::Proposal;
 use serde_json::{Value as Json, json};
 
 use super::chain::{Chain, Step};
+use super::talk::Said;
 use super::{State, Workflow};
+use crate::core::proposal::{Made, made};
 use crate::core::refusal::{Refusal, refuse};
-use crate::core::scene::count;
-use crate::core::scene::reflection::{is_a, is_script};
 use crate::core::tools::{self, Plan};
 
 /// What an answer says that is as it was.
@@ -80,6 +80,9 @@ pub fn before(state: &State, workflow: Seq, call: Seq) -> Result<(), Refusal> {
              planned then."
         );
     }
+    if tool == "fetch_url" {
+        is_named(&state.chain(workflow), args)?;
+    }
     if tool == "ask_clarification" {
         let asked = before().filter(|step| std::ptr::eq(step.workflow, own));
         let asked = asked.filter(|step| step.call.tool == tool && step.answer().is_some()).count();
@@ -94,6 +97,43 @@ pub fn before(state: &State, workflow: Seq, call: Seq) -> Result<(), Refusal> {
         Some(Refusal(reason)) => refuse!("{tool}: {reason}"),
         None => Ok(()),
     }
+}
+
+/// Sites whose pages may be read without being named: what Roblox developers look things up in.
+const SITES: [&str; 6] = [
+    "create.roblox.com",
+    "devforum.roblox.com",
+    "luau.org",
+    "rojo.space",
+    "github.com",
+    "raw.githubusercontent.com",
+];
+
+/// An address could carry out what the model has read, so the person has to have named its site.
+fn is_named(chain: &Chain<'_>, args: &Json) -> Result<(), Refusal> {
+    let address = args["url"].as_str().unwrap_or_default();
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let host = host.split(':').next().unwrap_or_default().to_lowercase();
+    if SITES.contains(&host.as_str()) {
+        return Ok(());
+    }
+    let said = chain.0.iter().flat_map(|(_, workflow)| {
+        let more = workflow.talk.turns().filter_map(|(_, said)| match said {
+            Said::Person(text) => Some(text.as_str()),
+            _ => None,
+        });
+        std::iter::once(workflow.goal.as_str()).chain(more)
+    });
+    if !host.is_empty() && said.map(str::to_lowercase).any(|text| text.contains(&host)) {
+        return Ok(());
+    }
+    refuse!(
+        "fetch_url: The person has not named {host:?}. Only pages of sites that they named, and of {}, are \
+         read. Ask them for the address, or go on without it.",
+        SITES.join(", ")
+    )
 }
 
 /// How many of the last steps are this call.
@@ -118,21 +158,13 @@ pub(super) fn missing(own: &Workflow) -> Option<Refusal> {
         return None;
     }
     let done = own.proposals().filter(|(_, it)| matches!(it.status, super::Status::Applied(_)));
-    let (mut parts, mut scripts) = (0, 0);
-    for command in done.flat_map(|(_, it)| &it.proposal.commands) {
-        match command {
-            Command::Create { class, .. } if is_a(class, "BasePart") => parts += 1,
-            Command::Create { class, .. } if is_script(class) => scripts += 1,
-            Command::EditScript { .. } => scripts += 1,
-            _ => {}
-        }
-    }
+    let Made { parts, scripts } = made(done.flat_map(|(_, it)| &it.proposal.commands));
     if parts == 0 || scripts > 0 || own.question_was_answered() {
         return None;
     }
-    let made = count(parts, "part", "parts");
+    let parts = if parts == 1 { "a part".to_owned() } else { format!("{parts} parts") };
     Some(Refusal(format!(
-        "You made {made} and no script. Where that is to do something, add the script that makes it do \
+        "You made {parts} and no script. Where that is to do something, add the script that makes it do \
          it (open_or_create_script). Where it is only to stand there, ask with ask_clarification whether \
          that is all."
     )))

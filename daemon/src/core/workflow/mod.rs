@@ -14,6 +14,7 @@ mod summary;
 mod talk;
 #[cfg(test)]
 mod tests;
+mod together;
 
 use std::collections::BTreeMap;
 
@@ -448,11 +449,6 @@ impl Workflow {
         } else {
             Some(Want::Reply)
         }
-    }
-
-    /// Whether no other proposal is approved and not done.
-    pub fn is_settled_but(&self, proposal: Seq) -> bool {
-        self.approved().all(|other| other == proposal)
     }
 
     /// The proposals that somebody said yes to and that are not done.

@@ -1,8 +1,10 @@
 //! Decisions on small workflows, and the same state from a replay.
 
+mod model;
+
 use scene_schemas::Fingerprint;
 use scene_schemas::entry::{
-    Approver, Attached, Entry, FilePlace, Finish, Place, Record, Seq, Stance,
+    Approver, Attached, Entry, FilePlace, Finish, Guards, Place, Record, Seq, Stance,
 };
 use scene_schemas::proposal::{Class, Mode, Preview, Proposal, Warning, WarningKind};
 use serde_json::{Value as Json, json};
@@ -22,12 +24,16 @@ const WORKFLOW: Seq = Seq(1);
 
 impl Run {
     fn new(driver: &str, mode: Mode) -> Self {
+        Self::held_to(driver, mode, "a goal", None)
+    }
+
+    fn held_to(driver: &str, mode: Mode, goal: &str, guards: Option<Guards>) -> Self {
         let mut run = Self { state: State::default(), records: Vec::new() };
         let hash = Fingerprint::of(b"place");
         let file = "place.rbxl".to_owned();
         let place = Place::File(FilePlace { file, out: None, hash, replaces: None });
-        let (goal, driver) = ("a goal".to_owned(), driver.to_owned());
-        let (attached, stance, follows, guards) = (Vec::new(), Stance::Act, None, None);
+        let (goal, driver) = (goal.to_owned(), driver.to_owned());
+        let (attached, stance, follows) = (Vec::new(), Stance::Act, None);
         run.input(Input::Start { place, goal, driver, mode, attached, stance, follows, guards })
             .unwrap();
         run

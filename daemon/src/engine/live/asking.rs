@@ -3,6 +3,7 @@
 
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use scene_schemas::api::{Event, EventRecord, SessionId};
@@ -10,6 +11,7 @@ use scene_schemas::entry::Seq;
 
 use super::Word;
 use crate::engine::asked::Ask;
+use crate::engine::web;
 use crate::providers::client::Heard;
 use crate::providers::http::{Cancel, Notice};
 use crate::server::Board;
@@ -55,6 +57,18 @@ impl Watchers {
 }
 
 impl Asking {
+    /// Reads a page of the web. What stands there is a word to the session.
+    pub(super) fn look(address: String, (workflow, call): (Seq, Seq), words: Sender<Word>) -> Self {
+        let cancel = Cancel::new();
+        let own = cancel.clone();
+        thread::spawn(move || {
+            let page = web::look(&address, &own);
+            // A session that is gone has nobody to tell.
+            let _ = words.send(Word::Page(workflow, call, page));
+        });
+        Self { cancel }
+    }
+
     /// Sends a request. What comes of it is a word to the session.
     pub(super) fn send(
         ask: Ask,

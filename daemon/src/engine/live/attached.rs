@@ -9,8 +9,10 @@ use scene_schemas::entry::Attached;
 use scene_schemas::proposal::Mode;
 use scene_schemas::{Fingerprint, InstanceId, Target};
 
-use super::{Asked, Driver, Live};
+use super::{Asked, Driver, Live, wrong};
 use crate::core::scene::{Node, Scene};
+use crate::core::workflow::Input;
+use crate::engine::{asked, thread};
 use crate::providers::Provider;
 use crate::server::failed;
 
@@ -19,19 +21,39 @@ const MAX_ATTACHED: usize = 20;
 
 impl Live {
     /// Takes a request with what was attached to it.
-    pub(super) fn chat(&mut self, chat: Chat, mode: Mode) -> Result<Started, Failure> {
-        let attached = match &mut self.idle {
-            Some((_, scene)) => {
-                let attached = attached(scene, &chat.attached);
-                // What the mirror misses is not asked for.
-                let _ = scene.take_missing();
-                attached?
+    pub(super) fn chat(&mut self, chat: Chat, mode: Mode, model: &str) -> Result<Started, Failure> {
+        // A person points at what is there, and not at what is proposed.
+        let scene = self.engine.told();
+        let attached = attached(scene, &chat.attached);
+        // What the mirror misses is not asked for.
+        let _ = scene.take_missing();
+        let attached = attached?;
+        let driver = match self.driver_of(model) {
+            Driver::Missing { why, .. } => {
+                let hint = "Mend that, or choose another model in the settings.";
+                return Err(failed(FailureKind::Provider, why, hint));
             }
-            // Something is at work, and the request is refused for that.
-            None => Vec::new(),
+            driver => driver,
         };
-        let driver = Driver::Provider(Provider::Offline);
-        self.start(Asked { goal: chat.text, attached, ..Asked::default() }, driver, mode, |_| {})
+        let Driver::Provider(Provider::Model(models)) = &driver else {
+            let asked = Asked { goal: chat.text, attached, ..Asked::default() };
+            return self.start(asked, driver, mode, |_| {});
+        };
+        asked::fits(models, &chat.text, chat.stance).map_err(|why| {
+            failed(FailureKind::TooLarge, why, "Say it shorter, or choose another model.")
+        })?;
+        let place = self.engine.place();
+        let follows = thread::last(&self.ledger, &place, asked::now());
+        let follows = follows.map_err(|error| wrong(&error.into()))?;
+        if let Some(workflow) = follows.filter(|it| self.engine.is_at_work(*it)) {
+            // It is read with the next request, or answers the question that is open.
+            self.engine.turn_to(workflow);
+            let said = Input::Asked { text: chat.text, attached };
+            self.engine.input(said).map_err(|error| wrong(&error))?;
+            return Ok(Started { workflow });
+        }
+        let asked = Asked { goal: chat.text, attached, stance: chat.stance, follows };
+        self.start(asked, driver, mode, |_| {})
     }
 }
 

@@ -1,7 +1,6 @@
 //! The way there and back, against a server on this machine that keeps silent, cuts, sends
 //! elsewhere and asks for patience.
 
-use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{self, Receiver};
@@ -132,11 +131,11 @@ fn run(url: &str, waits: &Waits, cancel: &Cancel, fed: Option<mpsc::Sender<()>>)
     };
     let http = Http::new(url).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let notices = RefCell::new(Vec::new());
+    let mut notices = Vec::new();
     let reader = || Kept { fed: fed.clone(), ..Kept::default() };
-    let mut notice = |it| notices.borrow_mut().push(it);
+    let mut notice = |it| notices.push(it);
     let result = runtime.block_on(http.send(&request, waits, cancel, reader, &mut notice));
-    Ran { result, notices: notices.into_inner() }
+    Ran { result, notices }
 }
 
 fn sent(url: &str) -> Ran {

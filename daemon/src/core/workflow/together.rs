@@ -1,0 +1,75 @@
+//! What the proposals of several workflows in one place have to do with each other.
+//!
+//! A proposal is planned on top of those that were pending then, whoever asked for them. Those are
+//! decided before it, and where one of them goes, it is planned again.
+
+use std::collections::BTreeSet;
+
+use scene_schemas::entry::{Entry, Seq};
+
+use super::{Pending, State, Status, Workflow};
+
+impl State {
+    /// A proposal, and whose it is.
+    pub fn proposal(&self, proposal: Seq) -> Option<(Seq, &Pending)> {
+        let mut workflows = self.workflows.iter();
+        workflows.find_map(|(seq, workflow)| Some((*seq, workflow.proposal(proposal)?)))
+    }
+
+    /// The proposals of all workflows, oldest first.
+    pub fn proposals(&self) -> Vec<(Seq, &Pending)> {
+        let mut all: Vec<_> = self.workflows.values().flat_map(Workflow::proposals).collect();
+        all.sort_unstable_by_key(|(seq, _)| *seq);
+        all
+    }
+
+    /// The proposal that is to be decided before another: the first that it was planned on top of and
+    /// that waits.
+    pub fn decided_before(&self, proposal: Seq) -> Option<Seq> {
+        let (_, pending) = self.proposal(proposal)?;
+        let waits = |seq: &Seq| {
+            self.proposal(*seq).is_some_and(|(_, below)| below.status == Status::Waiting)
+        };
+        pending.proposal.after.iter().copied().filter(waits).min()
+    }
+
+    /// The first proposal that somebody said yes to and that is not done.
+    pub fn first_approved(&self) -> Option<Seq> {
+        self.workflows.values().flat_map(Workflow::approved).min()
+    }
+
+    /// Whether no other proposal is approved and not done.
+    pub fn is_settled_but(&self, proposal: Seq) -> bool {
+        self.workflows.values().flat_map(Workflow::approved).all(|other| other == proposal)
+    }
+
+    /// Forgets all but these, and the tasks whose conversations they go on with.
+    pub fn keep(&mut self, workflows: impl Iterator<Item = Seq>) {
+        let chains = workflows.flat_map(|it| self.chain(it).0).map(|(seq, _)| seq);
+        let kept: BTreeSet<Seq> = chains.collect();
+        self.workflows.retain(|seq, _| kept.contains(seq));
+    }
+}
+
+impl Workflow {
+    /// Whether it has ended, and nothing that was approved is left to do.
+    pub fn is_over(&self) -> bool {
+        self.finished.is_some() && self.approved().next().is_none()
+    }
+}
+
+/// What stood on a proposal that is gone is planned again. What the target was given stands: it was
+/// given after everything that it stood on had been settled.
+pub(super) fn withdraw_later(workflow: &Workflow, gone: Seq) -> Vec<Entry> {
+    let stood = |later: &Pending| {
+        let is_open = matches!(later.status, Status::Waiting | Status::Approved);
+        is_open && later.proposal.after.contains(&gone)
+    };
+    let later = workflow.proposals().filter(|(_, later)| stood(later));
+    let withdrawn = later.map(|(proposal, _)| Entry::Withdrawn {
+        proposal,
+        reason: format!("It stood on proposal {gone}, and is planned again without it."),
+        again: true,
+    });
+    withdrawn.collect()
+}

@@ -1,0 +1,279 @@
+//! The text of an argument as the value that its schema asks for.
+//!
+//! A text stays a text, whatever it looks like. All else is read as JSON; what does not fit is refused.
+
+use serde_json::Value as Json;
+
+/// An argument as it stands between its tags.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Raw {
+    /// The text.
+    pub(super) text: String,
+    /// Whether it stood in CDATA, and is taken exactly as it is.
+    pub(super) is_exact: bool,
+}
+
+/// What a value may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Number,
+    Integer,
+    Boolean,
+    List,
+    Object,
+    Null,
+}
+
+/// All that a value may be.
+#[derive(Debug, Default)]
+struct Kinds {
+    kinds: Vec<Kind>,
+    /// Whether the text has a form of its own, and blanks around it are none of it.
+    is_formed: bool,
+}
+
+impl Kinds {
+    fn has(&self, kind: Kind) -> bool {
+        self.kinds.contains(&kind)
+    }
+
+    /// Whether only texts are asked for, or nothing is said.
+    fn has_no_json(&self) -> bool {
+        self.kinds.iter().all(|kind| matches!(kind, Kind::Text | Kind::Null))
+    }
+}
+
+/// Reads an argument.
+///
+/// # Errors
+/// What it is instead of what the schema asks for.
+pub(super) fn value(raw: &Raw, schema: &Json) -> Result<Json, String> {
+    let mut kinds = Kinds::default();
+    collect(schema, &mut kinds, 0);
+    let is_any = kinds.has_no_json();
+    if kinds.has(Kind::Text) && is_any {
+        let text = text(raw);
+        return Ok(Json::String(if kinds.is_formed { text.trim().to_owned() } else { text }));
+    }
+    let read = json(raw);
+    match read {
+        Ok(read) => match fitting(read, &kinds) {
+            Ok(value) => Ok(value),
+            Err(_) if kinds.has(Kind::Text) => Ok(Json::String(text(raw))),
+            Err(other) if is_any => Ok(other),
+            Err(other) => Err(format!("is {}, not {}", of(&other), asked(&kinds))),
+        },
+        Err(_) if kinds.has(Kind::Text) || is_any && !kinds.has(Kind::Null) => {
+            Ok(Json::String(text(raw)))
+        }
+        Err(error) => Err(format!("is not {}: {error}", asked(&kinds))),
+    }
+}
+
+fn collect(schema: &Json, kinds: &mut Kinds, depth: usize) {
+    for key in ["anyOf", "oneOf", "allOf"] {
+        if depth < 8 {
+            schema[key]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .for_each(|it| collect(it, kinds, depth + 1));
+        }
+    }
+    let constants = schema["enum"].as_array().into_iter().flatten().chain(schema.get("const"));
+    for constant in constants {
+        kinds.is_formed |= constant.is_string();
+        kinds.kinds.push(match constant {
+            Json::Null => Kind::Null,
+            Json::Bool(_) => Kind::Boolean,
+            Json::Number(_) => Kind::Number,
+            Json::String(_) => Kind::Text,
+            Json::Array(_) => Kind::List,
+            Json::Object(_) => Kind::Object,
+        });
+    }
+    kinds.is_formed |= schema.get("pattern").is_some() || schema.get("format").is_some();
+    let names = match &schema["type"] {
+        Json::Array(names) => names.iter().collect(),
+        name => vec![name],
+    };
+    kinds.kinds.extend(names.into_iter().filter_map(Json::as_str).filter_map(|name| {
+        Some(match name {
+            "string" => Kind::Text,
+            "number" => Kind::Number,
+            "integer" => Kind::Integer,
+            "boolean" => Kind::Boolean,
+            "array" => Kind::List,
+            "object" => Kind::Object,
+            "null" => Kind::Null,
+            _ => return None,
+        })
+    }));
+}
+
+/// The value where it is of a kind that is asked for; itself where not.
+fn fitting(value: Json, kinds: &Kinds) -> Result<Json, Json> {
+    let fits = match &value {
+        Json::Null => kinds.has(Kind::Null),
+        Json::Bool(_) => kinds.has(Kind::Boolean),
+        Json::Array(_) => kinds.has(Kind::List),
+        Json::Object(_) => kinds.has(Kind::Object),
+        Json::Number(number) => {
+            let whole = number.as_f64().filter(|it| it.fract() == 0.0 && it.abs() < 9e15);
+            if kinds.has(Kind::Integer)
+                && number.is_f64()
+                && let Some(whole) = whole
+            {
+                return Ok(Json::from(whole as i64));
+            }
+            kinds.has(Kind::Number) || kinds.has(Kind::Integer) && !number.is_f64()
+        }
+        // Numbers and the like in quotes are meant as what is asked for; a text is taken as it is.
+        Json::String(quoted) if !kinds.has(Kind::Text) => {
+            let inner = serde_json::from_str(quoted).ok().filter(|it: &Json| !it.is_string());
+            return match inner {
+                Some(inner) => fitting(inner, kinds).map_err(|_| value),
+                None => Err(value),
+            };
+        }
+        Json::String(_) => false,
+    };
+    if fits { Ok(value) } else { Err(value) }
+}
+
+/// Reads JSON: as it stands, out of a code fence, with the spellings that other languages have of
+/// `true`, `false` and `null`, and with entities where it is none as it stands.
+fn json(raw: &Raw) -> Result<Json, String> {
+    let text = unfenced(raw.text.trim());
+    let word = text.to_ascii_lowercase();
+    match word.as_str() {
+        "true" => return Ok(Json::Bool(true)),
+        "false" => return Ok(Json::Bool(false)),
+        "null" | "none" | "nil" => return Ok(Json::Null),
+        "" => return Err("it is empty. Leave the argument out, or give it a value".to_owned()),
+        _ => {}
+    }
+    serde_json::from_str(text).or_else(|error| {
+        let decoded = unescaped(text).filter(|_| !raw.is_exact).or_else(|| entities(text));
+        decoded.and_then(|it| serde_json::from_str(&it).ok()).ok_or_else(|| error.to_string())
+    })
+}
+
+/// What stands in a code fence, where the whole text is one.
+fn unfenced(text: &str) -> &str {
+    let inner = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
+    match inner.and_then(|inner| inner.split_once('\n')) {
+        Some((word, inner)) if word.trim().chars().all(char::is_alphanumeric) => inner.trim(),
+        _ => text,
+    }
+}
+
+/// A text that is an argument: without the line ends behind and before its tags where it stands on
+/// lines of its own, and with entities read where all of it is escaped.
+fn text(raw: &Raw) -> String {
+    if raw.is_exact {
+        return raw.text.clone();
+    }
+    let text = block(&raw.text);
+    unescaped(text).unwrap_or_else(|| text.to_owned())
+}
+
+fn block(text: &str) -> &str {
+    let (inner, end) = match (text.strip_prefix("\r\n"), text.strip_prefix('\n')) {
+        (Some(inner), _) => (inner, "\r\n"),
+        (None, Some(inner)) => (inner, "\n"),
+        (None, None) => return text,
+    };
+    match inner.rfind('\n') {
+        Some(last) if inner[last + 1..].trim().is_empty() => {
+            inner[..=last].strip_suffix(end).unwrap_or(&inner[..last])
+        }
+        None if inner.trim().is_empty() => "",
+        _ => inner,
+    }
+}
+
+/// The text with its entities read, where it is escaped as XML: there are some, outside of quotes too,
+/// and nothing stands there that would have been escaped. A script that writes rich text has them in
+/// its strings, and keeps them.
+pub(super) fn unescaped(text: &str) -> Option<String> {
+    if text.contains('<') || !text.contains('&') {
+        return None;
+    }
+    let decoded = entities(text)?;
+    let is_outside = text.lines().any(|line| {
+        let mut quote = None;
+        let mut characters = line.char_indices();
+        characters.any(|(at, c)| {
+            match (quote, c) {
+                (Some(open), _) if open == c => quote = None,
+                (None, '"' | '\'' | '`') if line[at + 1..].contains(c) => quote = Some(c),
+                (None, '&') => return true,
+                _ => {}
+            }
+            false
+        })
+    });
+    is_outside.then_some(decoded)
+}
+
+/// The text with its entities read; none where an `&` begins none.
+pub(super) fn entities(text: &str) -> Option<String> {
+    let mut decoded = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once('&') {
+        let end = behind.bytes().take(10).position(|byte| byte == b';')?;
+        decoded.push_str(before);
+        decoded.push(entity(&behind[..end])?);
+        rest = &behind[end + 1..];
+    }
+    decoded.push_str(rest);
+    Some(decoded)
+}
+
+fn entity(name: &str) -> Option<char> {
+    let code = match name {
+        "lt" => return Some('<'),
+        "gt" => return Some('>'),
+        "amp" => return Some('&'),
+        "quot" => return Some('"'),
+        "apos" => return Some('\''),
+        _ => name.strip_prefix('#')?,
+    };
+    let number = match code.strip_prefix(['x', 'X']) {
+        Some(hex) => u32::from_str_radix(hex, 16).ok()?,
+        None => code.parse().ok()?,
+    };
+    char::from_u32(number).filter(|c| *c != '\0')
+}
+
+fn of(value: &Json) -> &'static str {
+    match value {
+        Json::Null => "null",
+        Json::Bool(_) => "true or false",
+        Json::Number(_) => "a number",
+        Json::String(_) => "a text",
+        Json::Array(_) => "a list",
+        Json::Object(_) => "an object",
+    }
+}
+
+fn asked(kinds: &Kinds) -> String {
+    let mut names: Vec<&str> = vec![];
+    for kind in &kinds.kinds {
+        let name = match kind {
+            Kind::Integer => "a whole number",
+            Kind::Number => "a number",
+            Kind::Boolean => "true or false",
+            Kind::List => "a JSON list",
+            Kind::Object => "a JSON object",
+            Kind::Null if kinds.has_no_json() => "null",
+            Kind::Null | Kind::Text => continue,
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.join(" or ")
+}

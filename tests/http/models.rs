@@ -1,0 +1,219 @@
+//! Models in an open place: what is streamed, and what a person can do while one is asked.
+
+use scene_schemas::api::FailureKind;
+use serde_json::{Value as Json, json};
+use vector_daemon::providers::answer::Wire;
+use vector_tests::binary::{self, Home};
+use vector_tests::daemon::{Daemon, Plugin};
+
+use crate::models::server::{Reply, Server};
+use crate::models::spell::{Call, Message, Style, Usage, content_type, events, framed};
+
+const WIRE: Wire = Wire::OpenaiChat;
+
+/// A reply that is streamed, one piece for each event.
+fn reply(message: &Message) -> Reply {
+    let pieces = framed(WIRE, &events(WIRE, message), Style::default());
+    let headers = vec![("content-type".to_owned(), content_type(WIRE).to_owned())];
+    Reply { headers, pieces, ..Reply::plain(200, "") }
+}
+
+fn says(text: &str) -> Reply {
+    let usage = Some(Usage { input: 1_000, output: 10 });
+    reply(&Message { text: Some(text.to_owned()), usage, ..Message::default() })
+}
+
+fn calls(name: &str, args: Json) -> Reply {
+    let call = Call { id: Some(format!("call_{name}")), name: name.to_owned(), args };
+    let usage = Some(Usage { input: 1_000, output: 10 });
+    reply(&Message { calls: vec![call], usage, ..Message::default() })
+}
+
+fn plan() -> Reply {
+    calls("start_plan", json!({ "steps": ["Rename the wall"] }))
+}
+
+fn rename(to: &str) -> Reply {
+    calls("rename_instance", json!({ "path": "game.Workspace.Wall", "name": to }))
+}
+
+/// A daemon whose plugin has chosen the model of a server.
+struct Bench {
+    server: Server,
+    daemon: Daemon,
+    _home: Home,
+}
+
+impl Bench {
+    fn new(replies: Vec<Reply>, settings: &str) -> Self {
+        let server = Server::start(replies);
+        let home = Home::new();
+        let text = format!(
+            "retries = 0\n{settings}\n[providers.lmstudio]\nbase_url = \"{}/v1\"\n",
+            server.url()
+        );
+        std::fs::write(home.path().join("vector.toml"), text).unwrap();
+        let daemon = Daemon::start(binary::vector(), home.path());
+        Self { server, daemon, _home: home }
+    }
+
+    fn plugin(&self) -> Plugin<'_> {
+        let mut plugin = Plugin::pair(&self.daemon, "window-1");
+        plugin.tell_place();
+        choose(&plugin, "lmstudio/first");
+        plugin
+    }
+}
+
+fn choose(plugin: &Plugin<'_>, model: &str) {
+    let settings = json!({ "mode": "confirm", "dry_run": false, "model": model });
+    plugin.call("PUT", "/api/settings", &settings).ok();
+}
+
+/// Polls until an event of this name comes; all events until then are kept.
+fn until(plugin: &mut Plugin<'_>, seen: &mut Vec<Json>, name: &str) -> Json {
+    plugin.until(|polled| {
+        let events = polled["events"].as_array().unwrap().iter().map(|it| it["event"].clone());
+        let before = seen.len();
+        seen.extend(events);
+        seen[before..].iter().find(|event| event["event"] == name).cloned()
+    })
+}
+
+fn names(seen: &[Json]) -> Vec<&str> {
+    seen.iter().filter_map(|event| event["event"].as_str()).collect()
+}
+
+#[test]
+fn a_model_proposes_and_is_told_what_became_of_it() {
+    let bench = Bench::new(vec![plan(), rename("Tower"), says("Then not.")], "");
+    let mut plugin = bench.plugin();
+    plugin.chat("rename the wall").ok();
+    let mut seen = Vec::new();
+    let mapped = until(&mut plugin, &mut seen, "proposal_mapped");
+    assert!(names(&seen).contains(&"usage") && names(&seen).contains(&"context_stats"), "{seen:?}");
+    let no = json!({ "say": "reject", "reason": "It is a gate." });
+    plugin.decide(mapped["proposal"].as_u64().unwrap(), no).ok();
+    let done = until(&mut plugin, &mut seen, "done");
+    assert_eq!(done["outcome"], "done");
+    let last = bench.server.requests().pop().unwrap().body.to_string();
+    assert!(last.contains("The person said no: It is a gate."), "{last}");
+    let usage = plugin.call("GET", "/api/usage", &Json::Null).ok();
+    assert_eq!((&usage["input"], &usage["output"]), (&json!(3_000), &json!(30)), "{usage}");
+}
+
+#[test]
+fn what_a_model_says_is_streamed_and_cancel_ends_it_at_once() {
+    let long: String = "It stands there. ".repeat(40);
+    let bench = Bench::new(vec![says(&long)], "");
+    bench.server.hold_back(0, true);
+    let mut plugin = bench.plugin();
+    let workflow = plugin.chat("what is there?").ok()["workflow"].as_u64().unwrap();
+    bench.server.wait_at_gate(1);
+    let mut seen = Vec::new();
+    let update = until(&mut plugin, &mut seen, "assistant_update");
+    assert!(long.starts_with(update["text"].as_str().unwrap()), "{update}");
+    plugin.call("POST", &format!("/api/workflows/{workflow}/cancel"), &json!({})).ok();
+    let done = until(&mut plugin, &mut seen, "done");
+    assert_eq!(done["outcome"], "not_approved");
+    bench.server.open();
+}
+
+#[test]
+fn what_is_said_meanwhile_is_read_next_in_the_same_task() {
+    let bench = Bench::new(vec![says("I look."), says("Red it is.")], "");
+    bench.server.hold_back(0, false);
+    let mut plugin = bench.plugin();
+    let first = plugin.chat("paint the wall").ok()["workflow"].clone();
+    bench.server.wait_at_gate(1);
+    let second = plugin.chat("red, please").ok()["workflow"].clone();
+    assert_eq!(first, second);
+    bench.server.open();
+    let mut seen = Vec::new();
+    until(&mut plugin, &mut seen, "asked_more");
+    until(&mut plugin, &mut seen, "done");
+    let requests = bench.server.requests();
+    assert_eq!(bench.server.busiest(), 1, "one request at a time");
+    assert!(!requests[0].body.to_string().contains("red, please"));
+    assert!(requests[1].body.to_string().contains("red, please"));
+}
+
+#[test]
+fn a_question_is_answered_by_the_next_word() {
+    let ask = calls("ask_clarification", json!({ "question": "Which?", "options": ["A", "B"] }));
+    let bench = Bench::new(vec![ask, says("A, then.")], "");
+    let mut plugin = bench.plugin();
+    plugin.chat("paint a wall").ok();
+    let mut seen = Vec::new();
+    let asked = until(&mut plugin, &mut seen, "assistant_final");
+    assert_eq!(asked["answers"], json!(["A", "B"]));
+    plugin.chat("A").ok();
+    until(&mut plugin, &mut seen, "done");
+    let messages = bench.server.requests()[1].body["messages"].clone();
+    let told = messages.as_array().unwrap().iter().find(|it| it["role"] == "tool").unwrap();
+    assert_eq!(told["content"], "A");
+}
+
+#[test]
+fn one_that_fails_waits_and_another_goes_on() {
+    let broke = Reply::plain(402, r#"{"error":{"message":"Insufficient credit."}}"#);
+    let bench = Bench::new(vec![broke, says("Here I am.")], "");
+    let mut plugin = bench.plugin();
+    let workflow = plugin.chat("what is there?").ok()["workflow"].as_u64().unwrap();
+    let mut seen = Vec::new();
+    let error = until(&mut plugin, &mut seen, "error");
+    assert_eq!(error["code"], json!(FailureKind::PaymentRequired), "{error}");
+    assert_eq!(error["setting"], "model");
+    assert_eq!(bench.server.requests().len(), 1, "nobody else is asked in its place");
+    choose(&plugin, "lmstudio/second");
+    plugin.call("POST", &format!("/api/workflows/{workflow}/retry"), &json!({})).ok();
+    until(&mut plugin, &mut seen, "done");
+    assert_eq!(
+        bench.server.requests()[1].body["model"],
+        "lmstudio/second".trim_start_matches("lmstudio/")
+    );
+}
+
+#[test]
+fn a_conversation_goes_on_and_a_killed_daemon_asks_again() {
+    let replies = vec![says("It is grey."), says("I began."), says("It was grey, as I said.")];
+    let bench = Bench::new(replies, "");
+    let mut plugin = bench.plugin();
+    plugin.chat("which colour has the wall?").ok();
+    let mut seen = Vec::new();
+    until(&mut plugin, &mut seen, "done");
+    bench.server.hold_back(0, false);
+    plugin.chat("and before?").ok();
+    bench.server.wait_at_gate(1);
+    let Bench { server, daemon, _home: home } = bench;
+    let credential = plugin.credential.clone();
+    drop(plugin);
+    daemon.kill();
+    server.open();
+    let daemon = Daemon::start(binary::vector(), home.path());
+    let mut plugin = Plugin::hello(&daemon, "window-1", &credential);
+    plugin.tell_place();
+    let said = plugin.until(|polled| {
+        let events = polled["events"].as_array()?;
+        let done = |it: &&Json| it["event"]["event"] == "done";
+        (events.iter().filter(done).count() > 0).then(|| events.clone())
+    });
+    assert!(!said.is_empty());
+    let requests = server.requests();
+    let last = requests.last().unwrap().body.to_string();
+    for words in ["which colour has the wall?", "It is grey.", "and before?"] {
+        assert!(last.contains(words), "{words}: {last}");
+    }
+    assert!(!last.contains("I began."), "what broke off was never said: {last}");
+}
+
+#[test]
+fn a_model_that_cannot_be_asked_is_no_choice() {
+    let bench = Bench::new(Vec::new(), "");
+    let plugin = Plugin::pair(&bench.daemon, "window-1");
+    let settings = json!({ "mode": "confirm", "dry_run": false, "model": "anthropic" });
+    let answer = plugin.call("PUT", "/api/settings", &settings);
+    assert_eq!(answer.status, 400);
+    let message = answer.body["message"].as_str().unwrap();
+    assert!(message.contains("no key"), "{message}");
+}
