@@ -189,6 +189,17 @@ impl Stage {
         diff.stdout.replace(&self.home.path().display().to_string(), "HOME")
     }
 
+    /// Whether the ledger tells what was sent last, to the byte.
+    fn misremembered(&self, ledger: &str) -> Option<String> {
+        let (later, _) = &self.resumed;
+        let sent = later.requests().pop().or_else(|| self.server.requests().pop())?;
+        let number = last_of(ledger, "requested")?.to_string();
+        let told = self.home.run(&["debug", "request", &number], "");
+        let body: Json = serde_json::from_str(&told.stdout).unwrap_or_default();
+        let is_told = told.code == 0 && body == sent.body;
+        (!is_told).then(|| format!("request {number} is rebuilt otherwise: {}", told.stderr))
+    }
+
     /// Whether it is by chance how far the process comes before it is killed: then the place is as it
     /// must be, and the ledger only whole.
     fn is_racing(&self) -> bool {
@@ -209,6 +220,12 @@ impl Stage {
         wrong.extend(later.map(|it| format!("resumed: {it}")));
         wrong
     }
+}
+
+/// The number of the last entry of a kind.
+fn last_of(ledger: &str, entry: &str) -> Option<u64> {
+    let mut records = ledger.lines().rev().filter_map(|it| serde_json::from_str::<Json>(it).ok());
+    records.find(|record| record["entry"] == entry)?["seq"].as_u64()
 }
 
 /// Whether there were as many requests as replies.
@@ -305,6 +322,7 @@ pub(crate) fn check(folder: &Path, wire: Option<Wire>) -> Vec<String> {
         wrong.push("the key was shown or kept".to_owned());
     }
     wrong.extend(unsettled(&played.ledger));
+    wrong.extend(stage.misremembered(&played.ledger));
     for (name, found) in [("expected.jsonl", &played.ledger), ("expected.diff", &played.diff)] {
         let file = folder.join(name);
         if name == "expected.jsonl" && stage.is_racing() {
