@@ -68,10 +68,11 @@ fn the_vectors_have_every_command() {
         Command::Restore { .. } => 5,
         Command::EditScript { .. } => 6,
         Command::Insert { .. } => 7,
+        Command::EditMemory { .. } => 8,
     };
     let commands = vectors::commands();
     let numbers: Vec<_> = commands.iter().map(number).collect();
-    assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 6, 7, 8]);
     for command in commands {
         let json = serde_json::to_string(&command).unwrap();
         let read: Command = serde_json::from_str(&json).unwrap();

@@ -305,6 +305,15 @@ pub enum Command {
         /// The fingerprint of the text before.
         expect: Fingerprint,
     },
+    /// Change the project's memory, a text that stands beside the place and not in it.
+    EditMemory {
+        /// The place: `game`.
+        target: Target,
+        /// Sorted, not overlapping, all in positions of the text before.
+        edits: Vec<TextEdit>,
+        /// The fingerprint of the text before: of an empty one where there is none.
+        expect: Fingerprint,
+    },
 }
 
 impl Command {
@@ -318,7 +327,8 @@ impl Command {
             Self::Set { target, .. }
             | Self::Move { target, .. }
             | Self::Delete { target, .. }
-            | Self::EditScript { target, .. } => target,
+            | Self::EditScript { target, .. }
+            | Self::EditMemory { target, .. } => target,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The engine on real files: calls become proposals, proposals become bytes, and the way back.
 
 mod bytes;
+mod memory;
 mod moved;
 mod recover;
 mod untouched;

@@ -10,7 +10,7 @@ use vector_daemon::targets::place::PlaceFile;
 use super::{Bench, as_one, edits, one_by_one, place};
 
 /// The ledger as it was after its first entries.
-fn with_entries(records: &[Record]) -> Bench {
+pub(super) fn with_entries(records: &[Record]) -> Bench {
     let bench = Bench::new();
     for record in records {
         let workflow = (record.seq != record.workflow).then_some(record.workflow);
@@ -21,7 +21,7 @@ fn with_entries(records: &[Record]) -> Bench {
 }
 
 /// The same entries, about another file.
-fn about(records: &[Record], from: &str, to: &str) -> Vec<Record> {
+pub(super) fn about(records: &[Record], from: &str, to: &str) -> Vec<Record> {
     let text = serde_json::to_string(records).unwrap();
     serde_json::from_str(&text.replace(from, to)).unwrap()
 }

@@ -88,7 +88,9 @@ fn the_second_is_planned_on_top_of_the_first_and_applied_after_it() {
     assert_eq!(listed, [one, other]);
     let early = approve(&plugin, second);
     assert_eq!((early.status, &early.body["kind"]), (409, &json!("settled")));
-    let said = format!("Proposal {second} was planned on top of proposal {first}, which waits.");
+    let title = shown(&plugin, first)["proposal"]["title"].as_str().unwrap().to_owned();
+    let said =
+        format!("Proposal {second} was planned on top of proposal {first}, which waits: {title}.");
     assert_eq!(early.body["message"], said);
     assert_eq!(early.body["hint"], format!("Decide upon proposal {first} first."));
     let action = carry_out(&mut plugin, first, "studio:3", text("print(2)\n"));
@@ -357,4 +359,22 @@ fn an_undo_finds_the_workflow_that_did_it() {
     plugin.say(json!([{ "part": "redone", "recording": format!("Vector {model}") }])).ok();
     status(&mut plugin, model, "applied");
     assert_eq!((state(&plugin, one), state(&plugin, other)), (json!("waiting"), json!("waiting")));
+}
+
+#[test]
+fn a_request_that_is_sent_twice_is_one_request() {
+    let (_home, daemon) = daemon();
+    let mut plugin = Plugin::pair(&daemon, "window-1");
+    plugin.tell_place();
+    let send = |plugin: &Plugin<'_>, request: &str| {
+        let chat = json!({
+            "session": plugin.session, "epoch": plugin.epoch, "text": RENAME, "request": request,
+        });
+        plugin.call("POST", "/api/chat", &chat).ok()["workflow"].clone()
+    };
+    let one = send(&plugin, "a");
+    assert_eq!(send(&plugin, "a"), one, "its answer may have been lost");
+    proposal(&mut plugin);
+    assert_eq!(send(&plugin, "a"), one);
+    assert_ne!(send(&plugin, "b"), one, "the same words, meant a second time");
 }

@@ -1,6 +1,6 @@
 //! The main job: pair, ask, see, approve, undo, redo, in both signal modes.
 
-use studio_sim::Signals;
+use studio_sim::{Signals, Studio};
 
 use super::{Desk, ask, click, eval, until, until_shown, until_there};
 
@@ -59,4 +59,43 @@ fn a_grid_is_made_step_by_step() {
             "local grid = workspace:FindFirstChild('Grid') return grid and #grid:GetChildren()",
         ) == 4
     });
+}
+
+#[test]
+fn two_requests_stand_side_by_side() {
+    for signals in MODES {
+        let desk = Desk::ready(signals);
+        let studio = &desk.studio;
+        let before = studio.snapshot();
+        // One of the two cards may be out of sight.
+        let cards = |studio: &Studio| studio.gui().iter().filter(|it| it.name == "Approve").count();
+        desk.propose("rename game.Workspace.Wall to Tower");
+        ask(studio, "set Transparency = 0.5 on game.Workspace.Tower");
+        until(studio, "both cards", |studio| cards(studio) == 2);
+        // The second could be planned on top of the first alone; the first is approved first.
+        studio.trigger_action("VectorApprove").unwrap();
+        until(studio, "the second card", |studio| cards(studio) == 1);
+        assert_eq!(eval(studio, "return workspace.Tower.Transparency"), 0);
+        studio.trigger_action("VectorApprove").unwrap();
+        until(studio, "applied", |studio| {
+            eval(studio, "return workspace.Tower.Transparency") == 0.5
+        });
+        until(studio, "nothing at work", |studio| !super::has(studio, "Stop"));
+        assert!(studio.undo() && studio.undo());
+        assert_eq!(studio.snapshot(), before, "each was a step of its own");
+    }
+}
+
+#[test]
+fn a_plugin_that_is_loaded_again_shows_all_that_waits() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    desk.propose("rename game.Workspace.Wall to Tower");
+    ask(studio, "set Transparency = 0.5 on game.Workspace.Tower");
+    let cards = |studio: &Studio| studio.gui().iter().filter(|it| it.name == "Approve").count();
+    until(studio, "both cards", |studio| cards(studio) == 2);
+    studio.unload_plugin();
+    super::load(studio);
+    until(studio, "both cards again", |studio| cards(studio) == 2);
+    until_there(studio, "Stop");
 }

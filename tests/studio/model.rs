@@ -6,7 +6,8 @@
 //! it may be loaded again there. Mishaps: Vector stops; the plugin is loaded again; Studio is closed
 //! (its place, when opened again, is another session); a poll, a post or an answer is lost, or late:
 //! what was sent may still arrive, behind what is sent again, which is how requests double; a person
-//! edits a script, or undoes. Persons approve when they like, and take edits back.
+//! edits a script, or undoes. Persons approve when they like, what stands on another after that one,
+//! and take edits back.
 //!
 //! In every state an effect has happened at most once, nothing is `applied` that was not done, and
 //! nothing that was done is planned again, or failed without a word to look whether it is there. And
@@ -137,7 +138,7 @@ impl Explore for Case {
         if is_busy {
             return steps;
         }
-        Self::approvals(from, &mut add);
+        self.approvals(from, &mut add);
         Self::second_thoughts(from, &mut add);
         self.late_steps(from, &mut add);
         if from.mishaps > 0 && !s.plugin.is_gone {

@@ -348,6 +348,7 @@ pub fn commands() -> Vec<Command> {
             holds: asset(),
             expect: expect("game.Workspace.Tower", &[]),
         },
+        memory(at("game")),
     ]
 }
 
@@ -361,6 +362,13 @@ fn asset() -> AssetContents {
         names: texts(&["Tree", "Grow", "Trunk", "Leaf\u{1f343}"]),
         scripts: vec![AssetScript { at: 2, text: "print(1)\n".to_owned() }],
     }
+}
+
+fn memory(target: Target) -> Command {
+    let start = Position { line: 0, character: 0 };
+    let text = "# Memory\n\n## Todo\n\n- [ ] A door\n".to_owned();
+    let edits = vec![TextEdit { start, end: start, text }];
+    Command::EditMemory { target, edits, expect: Fingerprint::of(b"") }
 }
 
 fn edit(target: Target) -> Command {

@@ -24,7 +24,14 @@ const ARROWS: [(&str, &[&str]); 24] = [
     ("core::proposal", &["core::scene", "core::edit", "core::luau", "core::refusal"]),
     (
         "core::tools",
-        &["core::proposal", "core::scene", "core::edit", "core::luau", "core::refusal"],
+        &[
+            "core::proposal",
+            "core::scene",
+            "core::edit",
+            "core::luau",
+            "core::memory",
+            "core::refusal",
+        ],
     ),
     ("core::xml_call", &["core::prompt", "core::refusal"]),
     ("core::workflow", &["core::tools", "core::policy", "core::prompt", "core::refusal"]),

@@ -304,11 +304,13 @@ fn texts(proposal: &Proposal, style: Style, whole: bool) -> Vec<String> {
     lines
 }
 
-/// The line above a script's difference.
+/// The line above a script's difference. The place itself has no text; its memory has its path.
 pub(super) fn script_head(script: &ScriptDiff, style: Style) -> String {
+    let is_memory = script.path.segments.is_empty();
+    let name = if is_memory { "Memory".to_owned() } else { script.path.to_string() };
     format!(
         "{}  {} {}",
-        style.paint(Paint::Bold, safe(&script.path.to_string())),
+        style.paint(Paint::Bold, safe(&name)),
         style.paint(Paint::Added, format!("+{}", script.added)),
         style.paint(Paint::Removed, format!("−{}", script.removed)),
     )

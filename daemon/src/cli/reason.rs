@@ -74,7 +74,7 @@ impl Tally {
                     tally.properties += props.len();
                 }
                 Command::Move { .. } => tally.moved += 1,
-                Command::EditScript { .. } => {}
+                Command::EditScript { .. } | Command::EditMemory { .. } => {}
             }
         }
         tally.changed = changed.len();

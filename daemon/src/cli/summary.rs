@@ -121,13 +121,15 @@ fn items(proposal: &Proposal) -> Vec<Item> {
     });
     let scripts = proposal.preview.scripts.iter().map(|script| {
         let command = proposal.commands.get(script.command as usize);
-        let is_new = !matches!(command, Some(Command::EditScript { .. }));
+        let is_memory = matches!(command, Some(Command::EditMemory { .. }));
+        let is_new = !is_memory && !matches!(command, Some(Command::EditScript { .. }));
         let (mark, note) = if is_new {
             (Mark::Added, count(script.added as usize, "line"))
         } else {
             (Mark::Changed, format!("+{} −{} lines", script.added, script.removed))
         };
-        Item { path: script.path.clone(), mark, class: "script".to_owned(), notes: vec![note] }
+        let class = if is_memory { "memory" } else { "script" }.to_owned();
+        Item { path: script.path.clone(), mark, class, notes: vec![note] }
     });
     rows.chain(scripts).collect()
 }

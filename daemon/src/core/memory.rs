@@ -452,7 +452,7 @@ fn mark(line: &str) -> Option<usize> {
     let indent = line.len() - line.trim_start_matches(' ').len();
     let rest = &line[indent.min(1)..];
     let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let length = match rest[digits..].as_bytes() {
+    let length = match &rest.as_bytes()[digits..] {
         [b'-' | b'*' | b'+', ..] if digits == 0 => 1,
         [b'.' | b')', ..] if (1..=9).contains(&digits) => digits + 1,
         _ => return None,

@@ -170,7 +170,7 @@ impl Writer {
             || attribute(tag, b"style").is_some_and(|it| hides(&it));
         let is_void = VOID.contains(&name.as_str());
         if (is_hidden || DROPPED.contains(&name.as_str())) && name != "body" {
-            if !is_void && !(tag.self_closing && name == "svg") {
+            if !(is_void || tag.self_closing && name == "svg") {
                 self.dropped = Some((name, 1));
             }
             return;

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use super::{Driver, Engine, EngineError, conversation};
+use crate::core::memory;
 use crate::core::prompt::{self, Call, Cost, Message, Prompt, Tool};
 use crate::core::tools::{TOOLS, Tool as OwnTool};
 use crate::core::workflow::{Input, Trouble};
@@ -32,6 +33,9 @@ const KEPT: [usize; 4] = [6, 4, 2, 1];
 
 /// How much of what a model can read may be filled before older messages are summed up, in percent.
 const FULL: u64 = 90;
+
+/// How much of a project's memory a model is sent, in bytes.
+const MEMORY: usize = 2_400;
 
 /// A request that is to be sent.
 #[derive(Debug, Clone)]
@@ -227,7 +231,8 @@ impl Engine {
     fn build(&self, client: &Client) -> Option<Built> {
         let workflow = self.workflow()?;
         let mut prompt = self.state.prompt(self.workflow)?;
-        equip(&mut prompt, workflow.stance, None);
+        let memory = self.scene.memory().map(|memory| memory::extract(memory, MEMORY));
+        equip(&mut prompt, workflow.stance, memory.as_deref().filter(|it| !it.is_empty()));
         prompt.max_output = self.max_output();
         prompt.effort = client.chosen().effort;
         let system = System { rules: prompt.rules.clone(), tools: prompt.tools.clone() };

@@ -10,7 +10,7 @@ mod attached;
 mod decisions;
 mod moment;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex};
@@ -86,6 +86,8 @@ pub(super) struct Live {
     /// The place, and the workflows at work in it.
     engine: Engine,
     jobs: BTreeMap<Seq, Job>,
+    /// The last requests by the names that were given to them, and what they became.
+    requests: VecDeque<(String, Seq)>,
     version: u64,
     /// How much was asked of Studio when that was last said.
     asked: usize,
@@ -116,6 +118,7 @@ impl Live {
             board,
             session,
             jobs: BTreeMap::new(),
+            requests: VecDeque::new(),
             version: 0,
             asked: 0,
             dry_run,

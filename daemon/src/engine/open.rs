@@ -105,7 +105,7 @@ impl Engine {
             if self.is_acting() || studio.is_asked() || !self.scene.is_whole() {
                 return Ok(true);
             }
-            if let Some(seq) = self.state.first_approved() {
+            if let Some(seq) = self.first_approved() {
                 self.hand_out(seq)?;
             } else if self.questions.untried.is_empty() {
                 return Ok(false);
@@ -134,10 +134,9 @@ impl Engine {
         let is_its = |workflow: &Workflow, call| workflow.call(call).is_some();
         let call = self.questions.call;
         let of_call = call.and_then(|call| {
-            let mut all = self.state.workflows();
-            all.find(|(_, workflow)| is_its(workflow, call)).map(|(seq, _)| seq)
+            self.at_work().find(|(_, workflow)| is_its(workflow, call)).map(|(seq, _)| seq)
         });
-        let first = || self.state.first_approved().or(self.questions.untried.first().copied());
+        let first = || self.first_approved().or(self.questions.untried.first().copied());
         of_call.or_else(|| Some(self.proposal(first()?)?.0))
     }
 
@@ -179,7 +178,7 @@ impl Engine {
     /// once, so that Studio is told after one sync.
     pub(super) fn approve_open(&mut self, seq: Seq, yes: Input) -> Result<(), EngineError> {
         let mut entries = decide(&self.state, self.workflow, yes)?;
-        let is_free = self.state.is_settled_but(seq);
+        let is_free = self.first_approved().is_none();
         let prepared = if is_free { self.prepare(seq)? } else { None };
         let session = self.studio().map(|studio| studio.place().session.to_string());
         let Some((approved, prepared)) = prepared.filter(|_| !entries.is_empty()) else {
@@ -341,7 +340,7 @@ impl Engine {
     /// What waits is put on trial again, once what it stands on is heard of.
     pub(super) fn retry_waiting(&mut self) {
         self.drop_trial();
-        let waiting = self.state.proposals().into_iter().filter(|(_, it)| is_waiting(it));
+        let waiting = self.proposals().into_iter().filter(|(_, it)| is_waiting(it));
         self.questions.untried = waiting.map(|(seq, _)| seq).collect();
     }
 

@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Entry, FilePlace, Finish, Place, Seq};
+use scene_schemas::proposal::{Ack, Proposal};
+use scene_schemas::{Command, Fingerprint};
 
 use super::{Driver, Engine, EngineError, Listener};
+use crate::core::proposal::attempt;
 use crate::core::workflow::{Input, State, Status, Workflow};
 use crate::ledger::{Lease, Ledger};
 use crate::targets::place::{self, PlaceFile};
@@ -89,8 +91,12 @@ impl Engine {
     /// Notes what had been done when the process stopped: the file is what it was to become.
     fn settle_replaced(&mut self) -> Result<Vec<String>, EngineError> {
         let now = self.file().and_then(|file| place::hash(file.output()).ok());
+        // The memory is put in its place first; where the file stays as it is, only the memory tells.
+        let is_remembered = self.is_memory_left();
         let done: Vec<Seq> = self.pending(|status| match status {
-            Status::Applying(ack) => now.is_some() && ack.after == now,
+            Status::Applying(ack) => {
+                now.is_some() && ack.after == now && (is_remembered || ack.before != ack.after)
+            }
             _ => false,
         });
         if done.is_empty() {
@@ -126,6 +132,7 @@ impl Engine {
             self.input(Input::Failed { proposals: approved.clone(), reason: reason.clone() })?;
             return Ok(approved.iter().map(|seq| format!("Proposal {seq}: {reason}")).collect());
         }
+        self.forget();
         self.apply(&approved)?;
         let say = |seq: &Seq| {
             let status = self.workflow().and_then(|it| it.proposal(*seq)).map(|it| &it.status);
@@ -140,6 +147,38 @@ impl Engine {
             }
         };
         Ok(approved.iter().map(say).collect())
+    }
+
+    /// What is being applied, in order, with what will be said of it.
+    fn applying(&self) -> Vec<(&Proposal, &Ack)> {
+        let proposals = self.workflow().into_iter().flat_map(Workflow::proposals);
+        let applying = proposals.filter_map(|(_, it)| match &it.status {
+            Status::Applying(ack) => Some((&it.proposal, &**ack)),
+            _ => None,
+        });
+        applying.collect()
+    }
+
+    /// Whether the memory is as what is being applied was to leave it.
+    fn is_memory_left(&self) -> bool {
+        let applying = self.applying();
+        let outcomes = applying.iter().flat_map(|(it, ack)| it.commands.iter().zip(&ack.outcomes));
+        let mut left =
+            outcomes.filter(|(command, _)| matches!(command, Command::EditMemory { .. }));
+        let now = self.scene.memory().map(|text| Fingerprint::of(text.as_bytes()));
+        left.next_back().is_none_or(|(_, outcome)| outcome.fingerprint == now)
+    }
+
+    /// Takes the memory back in the scene, where it was written and the file was not: all is done
+    /// again.
+    fn forget(&mut self) {
+        let inverses = self.applying().into_iter().rev().flat_map(|(_, ack)| ack.inverse.clone());
+        let memory: Vec<Command> =
+            inverses.filter(|it| matches!(it, Command::EditMemory { .. })).collect();
+        for command in memory {
+            // One that does not fit was not done, or somebody has changed it since: then it is refused.
+            let _ = attempt(&mut self.scene, &command, &self.blobs);
+        }
     }
 
     fn pending(&self, wanted: impl Fn(&Status) -> bool) -> Vec<Seq> {

@@ -151,7 +151,7 @@ impl Engine {
 
     /// Gives the workflow of a proposal its turn; false where none at work has it.
     pub fn turn_to_proposal(&mut self, proposal: Seq) -> bool {
-        let found = self.state.proposal(proposal).map(|(workflow, _)| workflow);
+        let found = self.proposal(proposal).map(|(workflow, _)| workflow);
         self.workflow = found.unwrap_or(self.workflow);
         found.is_some()
     }
@@ -166,7 +166,23 @@ impl Engine {
 
     /// A proposal of any workflow at work, and whose it is.
     pub fn proposal(&self, proposal: Seq) -> Option<(Seq, &Pending)> {
-        self.state.proposal(proposal)
+        self.at_work().find_map(|(seq, workflow)| Some((seq, workflow.proposal(proposal)?)))
+    }
+
+    /// The proposals of all workflows at work, oldest first.
+    pub(super) fn proposals(&self) -> Vec<(Seq, &Pending)> {
+        let mut all: Vec<_> = self.at_work().flat_map(|(_, it)| it.proposals()).collect();
+        all.sort_unstable_by_key(|(seq, _)| *seq);
+        all
+    }
+
+    /// The first proposal that somebody said yes to and that is not done.
+    pub(super) fn first_approved(&self) -> Option<Seq> {
+        self.at_work().flat_map(|(_, it)| it.approved()).min()
+    }
+
+    pub(super) fn at_work(&self) -> impl Iterator<Item = (Seq, &Workflow)> {
+        self.tasks.keys().filter_map(|seq| Some((*seq, self.state.workflow(*seq)?)))
     }
 
     /// The proposal that has to be decided before another.
@@ -225,6 +241,7 @@ impl Engine {
         if self.tasks.is_empty() {
             self.drop_trial();
             self.forget_questions();
+            self.state = State::default();
             self.blobs.clear();
             self.seen.clear();
         }

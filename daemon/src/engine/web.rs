@@ -388,12 +388,13 @@ fn not_public_v4(ip: Ipv4Addr) -> Option<&'static str> {
         [10, ..] | [192, 168, ..] | [172, 16..=31, ..] => "in a private network",
         [100, 64..=127, ..] => "in a carrier's network",
         [169, 254, ..] => "link-local, where clouds keep their keys",
-        [192, 0, 0 | 2, _] | [198, 18 | 19, ..] | [198, 51, 100, _] | [203, 0, 113, _] => {
-            "reserved"
-        }
         [192, 88, 99, _] => "a 6to4 relay",
         [224..=239, ..] => "multicast",
-        [240..=255, ..] => "reserved",
+        [192, 0, 0 | 2, _]
+        | [198, 18 | 19, ..]
+        | [198, 51, 100, _]
+        | [203, 0, 113, _]
+        | [240..=255, ..] => "reserved",
         _ => return None,
     })
 }

@@ -2,6 +2,7 @@
 //! not at all, and says what it did.
 
 mod disk;
+mod memory;
 pub mod place;
 pub mod studio;
 pub mod text;

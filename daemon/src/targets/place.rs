@@ -15,6 +15,7 @@ use scene_schemas::{Command, Fingerprint, Hashing};
 use tempfile::NamedTempFile;
 
 use super::disk;
+use super::memory::{self, MemoryFile};
 use crate::core::Refusal;
 use crate::core::proposal::{Back, Blobs, Inverse, inverse, perform, relocated};
 use crate::core::scene::{CodecError, Node, Patch, Scene};
@@ -99,6 +100,8 @@ pub struct PlaceFile {
     replaces: Option<Fingerprint>,
     /// Whether commands were planned in another epoch, so that only their paths count.
     by_path: bool,
+    /// The project's memory beside the file that is written, where it can be read.
+    memory: Option<MemoryFile>,
 }
 
 /// Reads a file, once: a large one is not copied.
@@ -157,7 +160,7 @@ impl PlaceFile {
     pub fn open(input: &Path, out: Option<&Path>) -> Result<(Self, Scene), PlaceError> {
         let bytes = read(input)?;
         let hash = Fingerprint::of(&bytes);
-        let scene =
+        let mut scene =
             Scene::open(bytes).map_err(|why| PlaceError::Open { file: show(input), why })?;
         let input = real(input)?;
         let output = match out {
@@ -182,7 +185,11 @@ impl PlaceFile {
             }
             Err(_) => None,
         };
-        Ok((Self { input, output, hash, replaces, by_path: false }, scene))
+        let memory = MemoryFile::beside(&output).ok();
+        if let Some(memory) = &memory {
+            scene.know_memory(memory.text().to_owned());
+        }
+        Ok((Self { input, output, hash, replaces, by_path: false, memory }, scene))
     }
 
     /// Finds the instances of commands by their paths: for commands of another epoch.
@@ -262,8 +269,8 @@ impl PlaceFile {
             scene.begin(*call);
             let mark = scene.mark();
             match self.perform_one(scene, &proposal.commands, blobs) {
-                Ok((nodes, backs)) => {
-                    performed.done.push(DoneOne { seq: *seq, call: *call, nodes, backs });
+                Ok((left, backs)) => {
+                    performed.done.push(DoneOne { seq: *seq, call: *call, left, backs });
                 }
                 Err(refusal) => {
                     scene.rollback(mark);
@@ -279,18 +286,23 @@ impl PlaceFile {
         scene: &mut Scene,
         commands: &[Command],
         blobs: &Blobs,
-    ) -> Result<(Vec<Node>, Vec<Back>), Refusal> {
-        let (mut nodes, mut backs) = (Vec::new(), Vec::new());
+    ) -> Result<(Vec<Left>, Vec<Back>), Refusal> {
+        let (mut left, mut backs) = (Vec::new(), Vec::new());
         for command in commands {
             let done = if self.by_path {
                 perform(scene, &relocated(scene, command.clone())?, blobs)?
             } else {
                 perform(scene, command, blobs)?
             };
-            nodes.push(done.node);
+            left.push(match command {
+                Command::EditMemory { .. } => {
+                    Left::Memory(Fingerprint::of(scene.memory().unwrap_or_default().as_bytes()))
+                }
+                _ => Left::Node(done.node),
+            });
             backs.extend(done.backs);
         }
-        Ok((nodes, backs))
+        Ok((left, backs))
     }
 
     fn store(
@@ -311,16 +323,19 @@ impl PlaceFile {
         }
         let way_back = scene.way_back().to_bytes();
         let bytes = Bytes { patch: Fingerprint::of(&way_back), hash: self.hash.clone() };
+        let is_same = self.replaces.as_ref() == Some(&after);
+        let temporary = (!is_same).then(|| self.write_beside(scene.runs())).transpose()?;
         let mut stored = Stored {
-            temporary: self.write_beside(scene.runs())?,
+            temporary,
+            memory: self.store_memory(scene)?,
             after,
             acks: Vec::new(),
             blobs: vec![way_back],
         };
-        for DoneOne { seq, call, nodes, backs } in done {
+        for DoneOne { seq, call, left, backs } in done {
             // What the proposal made is called as the proposal calls it.
             scene.begin(call);
-            let outcomes = nodes.into_iter().map(|node| outcome(scene, node)).collect();
+            let outcomes = left.into_iter().map(|left| outcome(scene, left)).collect();
             let Inverse { commands, witnesses, blobs } =
                 inverse(scene, backs).map_err(|refusal| PlaceError::Encode {
                     file: file.clone(),
@@ -339,6 +354,18 @@ impl PlaceFile {
             stored.acks.push((seq, ack));
         }
         Ok(stored)
+    }
+
+    /// Stores the memory, where it is not what was read.
+    fn store_memory(&self, scene: &Scene) -> Result<Option<memory::Stored>, PlaceError> {
+        let (Some(file), Some(text)) = (&self.memory, scene.memory()) else {
+            return Ok(None);
+        };
+        if text == file.text() {
+            return Ok(None);
+        }
+        check_memory(file)?;
+        file.store(text).map(Some).map_err(|why| memory_not_written(file, why))
     }
 
     /// Writes a new file beside the target, with the target's permissions, down to the disk.
@@ -422,11 +449,38 @@ impl PlaceFile {
     /// The old file is as it was.
     pub fn commit(&mut self, stored: Stored) -> Result<(), PlaceError> {
         self.check_unchanged()?;
-        self.replace(stored.temporary)?;
+        let remembered = match (&mut self.memory, stored.memory) {
+            (Some(file), Some(text)) => {
+                check_memory(file)?;
+                Some(file.put(text).map_err(|why| memory_not_written(file, why))?)
+            }
+            _ => None,
+        };
+        if let Some(temporary) = stored.temporary
+            && let Err(error) = self.replace(temporary)
+        {
+            if let (Some(file), Some(before)) = (&mut self.memory, remembered) {
+                file.put_back(before).map_err(|why| memory_not_written(file, why))?;
+            }
+            return Err(error);
+        }
         self.hash.clone_from(&stored.after);
         self.replaces = Some(stored.after);
         Ok(())
     }
+}
+
+/// Whether the memory still is what was read.
+fn check_memory(file: &MemoryFile) -> Result<(), PlaceError> {
+    match file.is_unchanged() {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(PlaceError::Changed { file: show(file.path()) }),
+        Err(why) => Err(PlaceError::Read { file: show(file.path()), why }),
+    }
+}
+
+fn memory_not_written(file: &MemoryFile, why: io::Error) -> PlaceError {
+    PlaceError::Write { file: show(file.path()), hint: disk::hint(why.kind()), why }
 }
 
 fn hash_of(scene: &Scene) -> Fingerprint {
@@ -450,8 +504,15 @@ pub struct WayBack {
 struct DoneOne {
     seq: Seq,
     call: Seq,
-    nodes: Vec<Node>,
+    left: Vec<Left>,
     backs: Vec<Back>,
+}
+
+/// What a command made or changed.
+enum Left {
+    Node(Node),
+    /// The memory, by what it was left as.
+    Memory(Fingerprint),
 }
 
 struct Performed {
@@ -471,7 +532,9 @@ pub struct Prepared {
 /// A new file on the disk that does not have its name yet.
 #[derive(Debug)]
 pub struct Stored {
-    temporary: NamedTempFile,
+    /// None where the file is what it is to become.
+    temporary: Option<NamedTempFile>,
+    memory: Option<memory::Stored>,
     after: Fingerprint,
     /// What will be said of each proposal.
     pub acks: Vec<(Seq, Ack)>,
@@ -479,7 +542,13 @@ pub struct Stored {
     pub blobs: Vec<Vec<u8>>,
 }
 
-fn outcome(scene: &Scene, node: Node) -> Outcome {
+fn outcome(scene: &Scene, left: Left) -> Outcome {
+    let node = match left {
+        Left::Memory(hash) => {
+            return Outcome { id: Some(scene.id(scene.root())), fingerprint: Some(hash) };
+        }
+        Left::Node(node) => node,
+    };
     if !scene.is_live(node) {
         return Outcome { id: None, fingerprint: None };
     }

@@ -283,6 +283,7 @@ fn action(
         Command::Insert { id, asset, parent, holds, expect } => {
             Action::Insert { id, asset, parent, holds: holds.fingerprint(), expect }
         }
+        Command::EditMemory { .. } => refuse!("Studio does not hold the project's memory.")?,
         Command::EditScript { target, expect, .. } => {
             let text = scene.source(node).unwrap_or_default().into_owned();
             if text.len() > MAX_TEXT {
@@ -381,5 +382,7 @@ fn each_id(command: &mut Command, change: &impl Fn(&mut InstanceId)) {
         Command::Delete { target, .. } | Command::EditScript { target, .. } => {
             change(&mut target.id);
         }
+        // It names the place itself, which is called the same everywhere.
+        Command::EditMemory { .. } => {}
     }
 }

@@ -25,6 +25,10 @@ pub struct Chat {
     /// How far the model may go.
     #[serde(default, skip_serializing_if = "Stance::is_act")]
     pub stance: Stance,
+    /// What the request is called by whoever makes it; made again under the same name, because the
+    /// answer was lost, it is the same request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
 }
 
 /// Something of the place that a person attached to what they ask for.

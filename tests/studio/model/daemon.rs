@@ -6,6 +6,10 @@ use super::state::{
 };
 use super::{Case, Kind, Mistake};
 
+fn untried(trial: Trial) -> Trial {
+    if trial == Trial::On { Trial::Untried } else { trial }
+}
+
 impl Case {
     pub(super) fn makes(&self, mistake: Mistake) -> bool {
         self.mistake == Some(mistake)
@@ -58,14 +62,10 @@ impl Case {
     /// One round of `Engine::run`, and `post` when it is done.
     fn run(&self, s: &mut State) -> &'static str {
         if let Some(place) = s.daemon.mirror {
-            if s.daemon.trial.contains(&Trial::Untried) {
-                self.try_again(s, place);
-                return "the daemon tries again what waits";
-            }
             let is_waiting = BOTH.iter().any(|p| s.ledger[*p] == Applying && s.daemon.work[*p] > 0);
             let due = BOTH.into_iter().find(|p| matches!(s.ledger[*p], Approved | Applying));
             if let Some(p) = due.filter(|_| !is_waiting) {
-                s.daemon.trial = [Trial::Off; 2];
+                s.daemon.trial = s.daemon.trial.map(untried);
                 if self.fits(place, p) {
                     s.ledger[p] = Applying;
                     s.daemon.work[p] = s.daemon.next;
@@ -78,6 +78,10 @@ impl Case {
                 }
                 self.moved(s, None);
                 return "the daemon plans again";
+            }
+            if s.daemon.trial.contains(&Trial::Untried) && !is_waiting {
+                self.try_again(s, place);
+                return "the daemon tries again what waits";
             }
         }
         let fresh = |number: u8| if s.daemon.popped & bit(number) == 0 { number } else { 0 };
@@ -141,7 +145,6 @@ impl Case {
     }
 
     fn heard(s: &mut State, part: Post) -> bool {
-        let untried = |trial| if trial == Trial::On { Trial::Untried } else { trial };
         s.daemon.trial = s.daemon.trial.map(untried);
         match part {
             Post::Begin => s.daemon.is_telling = true,

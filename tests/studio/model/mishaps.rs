@@ -40,12 +40,15 @@ impl Case {
         }
     }
 
-    pub(super) fn approvals(from: &State, add: Add<'_>) {
+    pub(super) fn approvals(&self, from: &State, add: Add<'_>) {
         let daemon = &from.daemon;
         if daemon.seat == 0 {
             return;
         }
         for p in BOTH.into_iter().filter(|p| from.ledger[*p] == Waiting) {
+            if p == 1 && self.is_built && from.ledger[0] == Waiting {
+                continue;
+            }
             let mut s = *from;
             s.ledger[p] = Approved;
             s.daemon.is_busy = true;

@@ -113,6 +113,13 @@ pub enum Back {
         /// The text that was left.
         expect: Fingerprint,
     },
+    /// The memory gets its lines back.
+    Memory {
+        /// Positions in the text that was left.
+        edits: Vec<TextEdit>,
+        /// The text that was left.
+        expect: Fingerprint,
+    },
 }
 
 /// A reference that a deletion emptied.
@@ -267,6 +274,10 @@ impl Writer<'_> {
                 // The whole text is expected, which is witness enough.
                 let target = self.target(node);
                 self.push(Command::EditScript { target, edits, expect }, None);
+            }
+            Back::Memory { edits, expect } => {
+                let target = self.scene.target(self.scene.root());
+                self.push(Command::EditMemory { target, edits, expect }, None);
             }
             Back::Restore { node, mut parent, index, references } => {
                 let witness = parent.witness.take();

@@ -9,6 +9,7 @@ mod insert;
 mod inverse;
 mod judge;
 mod made;
+mod memory;
 mod part;
 mod perform;
 
@@ -56,6 +57,8 @@ pub struct Draft<'a> {
     class: Class,
     made: BTreeSet<InstanceId>,
     texts: Vec<Text>,
+    /// The memory before, and the last command that changes it.
+    memory: Option<(String, u32)>,
     /// The scripts that assets bring.
     brought: Vec<ScriptDiff>,
     warnings: Vec<Warning>,
@@ -90,6 +93,7 @@ impl<'a> Draft<'a> {
             class: Class::Additive,
             made: BTreeSet::new(),
             texts: Vec::new(),
+            memory: None,
             brought: Vec::new(),
             warnings: Vec::new(),
             title: None,
@@ -300,6 +304,7 @@ impl<'a> Draft<'a> {
             }
             _ => None,
         };
+        self.note_memory(&command, at);
         let node = attempt(self.scene, &command, self.blobs)?;
         self.note_class(&command, own);
         match &command {
@@ -429,8 +434,8 @@ impl<'a> Draft<'a> {
             _ if own => Class::Additive,
             Command::Set { .. } | Command::Move { .. } => Class::Modifying,
             Command::Delete { .. } => Class::Destructive,
-            // The whole change of a script is judged when the draft is finished.
-            Command::EditScript { .. } => Class::Additive,
+            // The whole change of a text is judged when the draft is finished.
+            Command::EditScript { .. } | Command::EditMemory { .. } => Class::Additive,
         };
         self.class = self.class.max(class);
     }
@@ -476,7 +481,9 @@ impl<'a> Draft<'a> {
             Command::Restore { parent, class, name, count, .. } => {
                 vec![(Change::Restored { count: *count }, class.clone(), below(parent, name))]
             }
-            Command::EditScript { .. } | Command::Insert { .. } => Vec::new(),
+            Command::EditScript { .. } | Command::EditMemory { .. } | Command::Insert { .. } => {
+                Vec::new()
+            }
         }
     }
 
@@ -493,6 +500,7 @@ impl<'a> Draft<'a> {
                 scripts.push(diff);
             }
         }
+        scripts.extend(self.judge_memory());
         let title = self.title.take().unwrap_or_else(|| self.default_title());
         let preview = Preview { rows: self.rows, more_rows: self.more_rows, scripts };
         Ok(Proposal {

@@ -227,6 +227,7 @@ fn with_targets(
         Command::EditScript { target, edits, expect } => {
             Command::EditScript { target: change(target)?, edits, expect }
         }
+        Command::EditMemory { .. } => command,
     })
 }
 

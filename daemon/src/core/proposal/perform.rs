@@ -116,6 +116,7 @@ fn performed(
             let node = scene.locate(target)?;
             edit_script(scene, node, edits, expect, keep)
         }
+        Command::EditMemory { edits, expect, .. } => edit_memory(scene, edits, expect, keep),
     }
 }
 
@@ -301,6 +302,37 @@ fn edit_script(
     scene.set_source(node, after);
     let back = inverse.map(|inverse| Back::edited(scene, node, inverse));
     Ok(Done { node, backs: back.into_iter().collect() })
+}
+
+fn edit_memory(
+    scene: &mut Scene,
+    edits: &[TextEdit],
+    expect: &Fingerprint,
+    keep: bool,
+) -> Result<Done, Refusal> {
+    let before = memory_of(scene)?;
+    if Fingerprint::of(before.as_bytes()) != *expect {
+        return refuse!("The memory has changed since this was planned; read it again.");
+    }
+    let after = edit::apply(before, edits).map_err(Refusal::new)?;
+    let inverse = keep.then(|| edit::invert(before, edits)).transpose().map_err(Refusal::new)?;
+    let expect = Fingerprint::of(after.as_bytes());
+    scene.set_memory(after);
+    let back = inverse.map(|edits| Back::Memory { edits, expect });
+    Ok(Done { node: scene.root(), backs: back.into_iter().collect() })
+}
+
+/// The project's memory.
+///
+/// # Errors
+/// It is not known here.
+pub(super) fn memory_of(scene: &Scene) -> Result<&str, Refusal> {
+    scene.memory().ok_or_else(|| {
+        Refusal::new(
+            "The memory of this place cannot be edited here: it is a text beside a place file, \
+             .vector/memory.md.",
+        )
+    })
 }
 
 /// A script's text.

@@ -21,7 +21,7 @@ use crate::core::refusal::{Refusal, refuse};
 /// What was done, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Journal {
-    done: Vec<Done>,
+    pub(super) done: Vec<Done>,
     /// Who points to whom, built when a deletion first asks; entries may be out of date.
     pub(super) pointers: Option<Pointers>,
 }
@@ -30,7 +30,7 @@ pub(super) struct Journal {
 type Pointers = FxHashMap<u32, Vec<(u32, Ustr)>>;
 
 #[derive(Debug)]
-enum Done {
+pub(super) enum Done {
     /// `column` and `before` are the words of [`super::edits`].
     Stored {
         node: u32,
@@ -57,6 +57,7 @@ enum Done {
     Returned {
         node: u32,
     },
+    Remembered(Option<String>),
 }
 
 /// A moment in the history of a scene.
@@ -111,10 +112,9 @@ impl Scene {
 
     /// Takes back everything that was done since the mark.
     pub fn rollback(&mut self, mark: Mark) {
-        while self.journal.done.len() > mark.0 {
-            let Some(done) = self.journal.done.pop() else {
-                return;
-            };
+        while self.journal.done.len() > mark.0
+            && let Some(done) = self.journal.done.pop()
+        {
             self.take_back(done);
         }
     }
@@ -135,6 +135,7 @@ impl Scene {
             Done::Renamed { node, before } => self.tree.rename(node, &before),
             Done::Inserted { node } => self.take_out(node),
             Done::Returned { node } => self.tree.unlink(node),
+            Done::Remembered(before) => self.memory = before,
             Done::Moved { node, parent, index } => {
                 self.tree.unlink(node);
                 self.tree.link(node, parent, Some(index as usize));
@@ -240,10 +241,8 @@ impl Scene {
     /// A reference of an instance, to another one.
     fn pointing(&self, holder: u32, key: Ustr, to: u32) -> Option<Variant> {
         let to = reference_to(to);
-        match self.variant(holder, key)?.as_ref() {
-            Variant::Content(_) => Some(Content::from_referent(to).into()),
-            _ => Some(to.into()),
-        }
+        let is_content = matches!(self.variant(holder, key)?.as_ref(), Variant::Content(_));
+        Some(if is_content { Content::from_referent(to).into() } else { to.into() })
     }
 
     /// Sets a property of an instance that was just made; it goes with the instance.

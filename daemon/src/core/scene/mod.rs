@@ -21,6 +21,7 @@ mod flat;
 mod ids;
 mod interner;
 mod labels;
+mod memory;
 pub mod merge;
 mod mirror;
 mod pieces;
@@ -117,6 +118,8 @@ pub struct Scene {
     last_key: Ustr,
     /// Whether the classes hold a text, by their numbers, as far as somebody asked.
     scripts: RefCell<Vec<Option<bool>>>,
+    /// The project's memory, where it is known.
+    memory: Option<String>,
     /// The file as it was last put in its place, and as it was last made, of the one that was read.
     stands: Pieces,
     made: Pieces,
@@ -161,6 +164,7 @@ impl Scene {
             journal: Journal::default(),
             last_key: ustr(""),
             scripts: RefCell::default(),
+            memory: None,
             made: stands.clone(),
             stands,
         }

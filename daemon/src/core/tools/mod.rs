@@ -12,6 +12,7 @@ mod clone_instance;
 mod complete;
 mod create_instance;
 mod delete_instance;
+mod edit_memory;
 mod fetch_url;
 mod final_message;
 mod find_instances;
@@ -87,6 +88,7 @@ pub static TOOLS: &[Tool] = &[
     write_script::TOOL,
     propose_changes::TOOL,
     show_diff::TOOL,
+    edit_memory::TOOL,
     start_plan::TOOL,
     update_plan::TOOL,
     message::TOOL,

@@ -451,8 +451,8 @@ impl Workflow {
         }
     }
 
-    /// The proposals that somebody said yes to and that are not done.
-    fn approved(&self) -> impl Iterator<Item = Seq> {
+    /// The proposals that somebody said yes to and that are not done, oldest first.
+    pub fn approved(&self) -> impl Iterator<Item = Seq> {
         let is_due = |status: &Status| matches!(status, Status::Approved | Status::Applying(_));
         self.proposals.iter().filter(move |(_, it)| is_due(&it.status)).map(|(seq, _)| *seq)
     }

@@ -265,3 +265,59 @@ fn what_was_attached_is_kept_and_an_old_ledger_has_none() {
     let (_, state) = read(started(vec![attached[0].clone(), two]));
     assert_eq!(state.workflow(WORKFLOW).unwrap().meant(Seq(2)), None, "one of two is not meant");
 }
+
+/// Another workflow in the place of a run, with a proposal that stands on these.
+fn beside(run: &mut Run, seq: Seq, after: &[Seq]) {
+    let (workflow, call) = (Seq(100), Seq(101));
+    let hash = Fingerprint::of(b"place");
+    let file = "place.rbxl".to_owned();
+    let place = Place::File(FilePlace { file, out: None, hash, replaces: None });
+    let (goal, driver, mode) = ("beside".to_owned(), CALLS.to_owned(), Mode::Confirm);
+    let (attached, stance, follows, guards) = (Vec::new(), Stance::Act, None, None);
+    let started = Entry::Started { place, goal, driver, mode, attached, stance, follows, guards };
+    let (tool, args) = ("create_instance".to_owned(), json!({}));
+    let mut proposal = proposal("beside");
+    proposal.after = after.to_vec();
+    let entries = [
+        (workflow, started),
+        (call, Entry::Called { tool, args, id: None, flaw: None }),
+        (seq, Entry::Proposed { call, answer: None, proposal: Box::new(proposal) }),
+    ];
+    for (seq, entry) in entries {
+        run.state.apply(&Record { seq, at: 0, workflow, entry });
+    }
+}
+
+#[test]
+fn what_stands_on_another_workflows_proposal_is_decided_after_it() {
+    let mut run = Run::new(CALLS, Mode::Confirm);
+    let first = run.propose(proposal("a"), &[]);
+    let second = Seq(102);
+    beside(&mut run, second, &[first]);
+    assert_eq!(run.state.decided_before(first), None);
+    assert_eq!(run.state.decided_before(second), Some(first));
+    let patch_id = proposal("beside").patch_id;
+    let yes = Input::Approve { proposal: second, patch_id, by: Approver::Person, twice: false };
+    let refused = decide(&run.state, Seq(100), yes.clone()).unwrap_err().0;
+    assert!(refused.ends_with(&format!("Decide upon proposal {first} first.")), "{refused}");
+    run.approve(first, Approver::Person, false).unwrap();
+    decide(&run.state, Seq(100), yes).unwrap();
+}
+
+#[test]
+fn what_stood_on_another_workflows_proposal_is_planned_again() {
+    let mut run = Run::new(CALLS, Mode::Confirm);
+    let first = run.propose(proposal("a"), &[]);
+    let second = Seq(102);
+    beside(&mut run, second, &[first]);
+    assert!(decide(&run.state, Seq(100), Input::Lost(Seq(99))).unwrap().is_empty());
+    let lost = decide(&run.state, Seq(100), Input::Lost(first)).unwrap();
+    let [Entry::Withdrawn { proposal, again: true, .. }] = &lost[..] else { panic!("{lost:?}") };
+    assert_eq!(*proposal, second);
+    // What the target was given stands.
+    let acks = serde_json::from_value(json!([{ "outcomes": [], "inverse": [] }])).unwrap();
+    let entry =
+        Entry::Applying { proposals: vec![second], file: String::new(), before: None, acks };
+    run.state.apply(&Record { seq: Seq(103), at: 0, workflow: Seq(100), entry });
+    assert!(decide(&run.state, Seq(100), Input::Lost(first)).unwrap().is_empty());
+}

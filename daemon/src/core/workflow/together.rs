@@ -16,13 +16,6 @@ impl State {
         workflows.find_map(|(seq, workflow)| Some((*seq, workflow.proposal(proposal)?)))
     }
 
-    /// The proposals of all workflows, oldest first.
-    pub fn proposals(&self) -> Vec<(Seq, &Pending)> {
-        let mut all: Vec<_> = self.workflows.values().flat_map(Workflow::proposals).collect();
-        all.sort_unstable_by_key(|(seq, _)| *seq);
-        all
-    }
-
     /// The proposal that is to be decided before another: the first that it was planned on top of and
     /// that waits.
     pub fn decided_before(&self, proposal: Seq) -> Option<Seq> {
@@ -31,16 +24,6 @@ impl State {
             self.proposal(*seq).is_some_and(|(_, below)| below.status == Status::Waiting)
         };
         pending.proposal.after.iter().copied().filter(waits).min()
-    }
-
-    /// The first proposal that somebody said yes to and that is not done.
-    pub fn first_approved(&self) -> Option<Seq> {
-        self.workflows.values().flat_map(Workflow::approved).min()
-    }
-
-    /// Whether no other proposal is approved and not done.
-    pub fn is_settled_but(&self, proposal: Seq) -> bool {
-        self.workflows.values().flat_map(Workflow::approved).all(|other| other == proposal)
     }
 
     /// Forgets all but these, and the tasks whose conversations they go on with.

@@ -13,6 +13,7 @@
 //! into CDATA. What cannot be read is refused with its reason, what is not closed is never run, and
 //! nothing is ever filled in.
 
+mod arguments;
 mod describe;
 mod read;
 mod tag;

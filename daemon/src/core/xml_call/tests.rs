@@ -90,6 +90,11 @@ fn calls_are_read() {
     ] {
         check(text, "read_script", main.clone());
     }
+    let wrapped =
+        r#"I look. <tool_call>{"name": "read_script", "arguments": {"path": "game.A.Main"}}"#;
+    check(&format!("{wrapped}</tool_call>"), "read_script", main);
+    assert_eq!(read(&format!("{wrapped}</tool_call>"), &tools()).text_before, "I look.");
+    refused(wrapped, "`</tool_call>` is missing. It was not run.");
     check("<list_selection/>", "list_selection", json!({}));
     check("<list_selection></list_selection>", "list_selection", json!({}));
     check("<list_selection>\n<args>\n</args>\n</list_selection>", "list_selection", json!({}));
@@ -240,6 +245,9 @@ fn what_is_malformed_is_said() {
         "<write_script><source>print(\"</source></write_script>\")</source></write_script>",
         "stands there twice",
     );
+    refused("<tool_call>{\"name\": \"read_script\"}</tool_call>", "`arguments` is missing");
+    refused("<tool_call>{\"name\": \"x\", \"args\": {}}</tool_call>", "There is no tool `x`");
+    refused("<tool_call>{\"name\": </tool_call>", "EOF while parsing");
     refused("<read_file>\n<path>a</path>\n</read_file>", "There is no tool `read_file`.");
     refused("<read_scripts><path>a</path></read_scripts>", "Did you mean `read_script` or");
 }

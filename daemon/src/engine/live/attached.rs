@@ -18,10 +18,29 @@ use crate::server::failed;
 
 /// More than this is refused.
 const MAX_ATTACHED: usize = 20;
+/// How many requests are remembered, for the case that one is made again.
+const REMEMBERED: usize = 100;
 
 impl Live {
     /// Takes a request with what was attached to it.
     pub(super) fn chat(&mut self, chat: Chat, mode: Mode, model: &str) -> Result<Started, Failure> {
+        let known = self.requests.iter().find(|(name, _)| Some(name) == chat.request.as_ref());
+        if let Some((_, workflow)) = known {
+            return Ok(Started { workflow: *workflow });
+        }
+        let request = chat.request.clone();
+        let started = self.said(chat, mode, model)?;
+        if let Some(name) = request {
+            self.requests.push_back((name, started.workflow));
+            while self.requests.len() > REMEMBERED {
+                self.requests.pop_front();
+            }
+        }
+        Ok(started)
+    }
+
+    /// Begins a task with what a person says, or goes on with one.
+    fn said(&mut self, chat: Chat, mode: Mode, model: &str) -> Result<Started, Failure> {
         // A person points at what is there, and not at what is proposed.
         let scene = self.engine.told();
         let attached = attached(scene, &chat.attached);

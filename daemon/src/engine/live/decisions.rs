@@ -105,14 +105,17 @@ impl Live {
                 "Switch it off in the settings, and approve again.",
             ));
         }
-        match self.engine.decided_before(seq) {
-            None => Ok(()),
-            Some(first) => Err(failed(
-                FailureKind::Settled,
-                format!("Proposal {seq} was planned on top of proposal {first}, which waits."),
-                format!("Decide upon proposal {first} first."),
-            )),
-        }
+        let first = self.engine.decided_before(seq);
+        let Some((first, (_, below))) = first.and_then(|it| Some((it, self.engine.proposal(it)?)))
+        else {
+            return Ok(());
+        };
+        let title = &below.proposal.title;
+        Err(failed(
+            FailureKind::Settled,
+            format!("Proposal {seq} was planned on top of proposal {first}, which waits: {title}."),
+            format!("Decide upon proposal {first} first."),
+        ))
     }
 
     /// Does something to a workflow.

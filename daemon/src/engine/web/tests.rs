@@ -49,7 +49,7 @@ async fn served() -> (u16, Arc<AtomicUsize>) {
         .route("/inside", get(move || async move { to("http://192.168.0.1/admin") }))
         .route("/metadata", get(move || async move { to("http://inner.test/latest/meta-data") }))
         .route("/file", get(move || async move { to("file:///etc/passwd") }))
-        .route("/never", get(|| std::future::pending::<String>()));
+        .route("/never", get(std::future::pending::<String>));
     let counted = Arc::clone(&asked);
     let router =
         router.layer(axum::middleware::map_request(move |request: axum::extract::Request| {

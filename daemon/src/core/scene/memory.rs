@@ -1,0 +1,22 @@
+//! The project's memory, which stands beside the place: changed and taken back with it.
+
+use super::Scene;
+use super::change::Done;
+
+impl Scene {
+    /// The project's memory, empty where there is none yet; none where it is not known here.
+    pub fn memory(&self) -> Option<&str> {
+        self.memory.as_deref()
+    }
+
+    /// Says what the memory is before anything is done.
+    pub fn know_memory(&mut self, text: String) {
+        self.memory = Some(text);
+    }
+
+    /// Changes the memory.
+    pub fn set_memory(&mut self, text: String) {
+        let before = self.memory.replace(text);
+        self.journal.done.push(Done::Remembered(before));
+    }
+}

@@ -1,0 +1,90 @@
+//! The file of a project's memory: `.vector/memory.md` in the folder of a place file.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use scene_schemas::Fingerprint;
+use tempfile::NamedTempFile;
+
+use super::disk;
+
+/// The memory beside a place file. It need not exist.
+#[derive(Debug)]
+pub(super) struct MemoryFile {
+    path: PathBuf,
+    /// The text that was read; none where there was no file.
+    text: Option<String>,
+}
+
+/// A new text on the disk that does not have its name yet.
+#[derive(Debug)]
+pub(super) struct Stored {
+    temporary: NamedTempFile,
+    text: String,
+}
+
+impl MemoryFile {
+    /// Reads the memory beside a place.
+    ///
+    /// # Errors
+    /// It is there and cannot be read, or is no text.
+    pub(super) fn beside(place: &Path) -> io::Result<Self> {
+        let folder = place.parent().unwrap_or(Path::new("."));
+        let path = folder.join(".vector").join("memory.md");
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => Some(text),
+            Err(why) if why.kind() == io::ErrorKind::NotFound => None,
+            Err(why) => return Err(why),
+        };
+        Ok(Self { path, text })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it says; nothing where there is no file.
+    pub(super) fn text(&self) -> &str {
+        self.text.as_deref().unwrap_or_default()
+    }
+
+    /// Whether the file still is what was read.
+    pub(super) fn is_unchanged(&self) -> io::Result<bool> {
+        match disk::hash(&self.path) {
+            Ok(now) => {
+                Ok(self.text.as_ref().is_some_and(|text| Fingerprint::of(text.as_bytes()) == now))
+            }
+            Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(self.text.is_none()),
+            Err(why) => Err(why),
+        }
+    }
+
+    /// Stores another text in a synced temporary file.
+    pub(super) fn store(&self, text: &str) -> io::Result<Stored> {
+        if let Some(folder) = self.path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        // A link stays a link.
+        let real = disk::canonical(&self.path).unwrap_or_else(|_| self.path.clone());
+        let temporary = disk::beside(&real, [text.as_bytes()])?;
+        Ok(Stored { temporary, text: text.to_owned() })
+    }
+
+    /// Puts a text in the place of the old one, and answers the old one.
+    pub(super) fn put(&mut self, stored: Stored) -> io::Result<Option<String>> {
+        let real = disk::canonical(&self.path).unwrap_or_else(|_| self.path.clone());
+        disk::put(stored.temporary, &real)?;
+        Ok(self.text.replace(stored.text))
+    }
+
+    /// Puts the text back that was there before: what was to change with it could not.
+    pub(super) fn put_back(&mut self, before: Option<String>) -> io::Result<()> {
+        match &before {
+            Some(text) => drop(self.put(self.store(text)?)?),
+            None => fs::remove_file(&self.path)?,
+        }
+        self.text = before;
+        Ok(())
+    }
+}

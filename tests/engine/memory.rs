@@ -1,0 +1,164 @@
+//! The project's memory beside a place: proposed, written and taken back with it, whole or not at all.
+
+use std::path::{Path, PathBuf};
+
+use scene_schemas::Command;
+use scene_schemas::entry::{Approver, Entry, Seq};
+use scene_schemas::proposal::Class;
+use serde_json::{Value as Json, json};
+use vector_daemon::core::prompt::Call;
+use vector_daemon::core::scene::Format;
+use vector_daemon::core::workflow::{Input, Status};
+use vector_daemon::engine::{Due, Engine, REVERT, recover};
+
+use super::recover::{about, with_entries};
+use super::{Bench, approve_all, as_one, one_by_one, place};
+
+const NEW: &str = "# Memory\n\n## Decisions\n\n- Coins respawn\n";
+
+fn remember(text: &str) -> Json {
+    json!(["edit_memory", { "changes": [{ "action": "add", "section": "decisions", "text": text }] }])
+}
+
+fn create() -> Json {
+    json!(["create_instance", { "className": "Folder", "parentPath": "game.Workspace" }])
+}
+
+fn memory_of(place: &Path) -> PathBuf {
+    place.parent().unwrap().join(".vector").join("memory.md")
+}
+
+fn read(file: &Path) -> Option<String> {
+    std::fs::read_to_string(memory_of(file)).ok()
+}
+
+fn write(file: &Path, text: &str) {
+    std::fs::create_dir_all(memory_of(file).parent().unwrap()).unwrap();
+    std::fs::write(memory_of(file), text).unwrap();
+}
+
+#[track_caller]
+fn due(engine: &mut Engine) -> Seq {
+    match engine.run().unwrap() {
+        Due::Decision(seq) => seq,
+        other => panic!("{other:?}: {:?}", engine.workflow().unwrap().refusals().next()),
+    }
+}
+
+#[test]
+fn an_entry_is_proposed_written_and_taken_back() {
+    let bench = Bench::new();
+    let before = place(Format::Binary);
+    let file = bench.file(&before);
+    let mut engine = bench.engine(&file);
+    engine.call(one_by_one(&json!([remember("Coins respawn")]))).unwrap();
+    let seq = due(&mut engine);
+    assert_eq!(read(&file), None, "nothing is written before a yes");
+    let proposal = &engine.workflow().unwrap().proposal(seq).unwrap().proposal;
+    assert!(matches!(proposal.commands.as_slice(), [Command::EditMemory { .. }]));
+    assert_eq!(
+        (proposal.class, proposal.title.as_str()),
+        (Class::Additive, "Edit the project's memory")
+    );
+    assert_eq!(proposal.preview.scripts[0].added, 5);
+    approve_all(&mut engine);
+    assert_eq!(read(&file).unwrap(), NEW);
+    assert!(std::fs::read(&file).unwrap() == before);
+    drop(engine);
+    let more = bench.edit(&file, one_by_one(&json!([remember("And gems")])));
+    assert_eq!(read(&file).unwrap(), format!("{NEW}- And gems\n"));
+    bench.revert(&file, more[0]);
+    assert_eq!(read(&file).unwrap(), NEW);
+    bench.revert(&file, seq);
+    assert_eq!(read(&file).unwrap(), "");
+}
+
+#[test]
+fn what_is_rejected_or_does_not_fit_changes_nothing() {
+    let bench = Bench::new();
+    let file = bench.file(&place(Format::Binary));
+    let mut engine = bench.engine(&file);
+    let remove = json!(["edit_memory", { "changes": [{ "action": "remove", "section": "todo", "entry": "x" }] }]);
+    let wrong = json!(["edit_memory", { "changes": [{ "action": "add", "section": "todo" }] }]);
+    engine.call(one_by_one(&json!([remember("a"), remove, wrong]))).unwrap();
+    let seq = due(&mut engine);
+    engine.input(Input::Reject { proposal: seq, reason: None }).unwrap();
+    assert_eq!(engine.run().unwrap(), Due::Nothing);
+    let reasons: Vec<_> =
+        engine.workflow().unwrap().refusals().map(|(_, why)| why.to_owned()).collect();
+    assert!(reasons.iter().any(|why| why.contains("`x` is no entry of Todo")), "{reasons:?}");
+    assert!(reasons.iter().any(|why| why.contains("add takes `text`")), "{reasons:?}");
+    assert_eq!(read(&file), None);
+}
+
+#[test]
+fn what_a_person_writes_meanwhile_is_kept() {
+    let bench = Bench::new();
+    let file = bench.file(&place(Format::Binary));
+    let mut engine = bench.engine(&file);
+    engine.call(one_by_one(&json!([remember("a"), create()]))).unwrap();
+    let first = due(&mut engine);
+    write(&file, "Mine.\r\n");
+    engine.approve(first, Approver::Person, false).unwrap();
+    due(&mut engine);
+    assert_eq!(read(&file).unwrap(), "Mine.\r\n");
+    approve_all(&mut engine);
+    assert_eq!(read(&file).unwrap(), "Mine.\r\n\r\n## Decisions\r\n\r\n- a\r\n");
+    let is_done = |status: &Status| matches!(status, Status::Applied(_));
+    let mut done = engine.workflow().unwrap().proposals().filter(|(_, it)| is_done(&it.status));
+    let is_memory = |commands: &[Command]| matches!(commands, [Command::EditMemory { .. }]);
+    let (again, _) = done.find(|(_, it)| is_memory(&it.proposal.commands)).unwrap();
+    assert_ne!(again, first);
+    write(&file, "Other.\n");
+    let args = json!({ "proposal": again });
+    let mut engine = bench.engine(&file);
+    engine.call(vec![Call { tool: REVERT.to_owned(), args }]).unwrap();
+    engine.run().unwrap();
+    let reason = engine.workflow().unwrap().refusals().next().unwrap().1.to_owned();
+    assert!(reason.contains("The memory has changed since. Take that back first"), "{reason}");
+    assert_eq!(read(&file).unwrap(), "Other.\n");
+}
+
+#[test]
+fn memory_and_place_are_changed_together_wherever_the_process_stops() {
+    let before = place(Format::Binary);
+    let both =
+        [json!([create(), remember("a"), remember("b")]), json!([remember("a"), remember("b")])];
+    for calls in both {
+        for calls in [as_one(&calls), one_by_one(&calls)] {
+            let bench = Bench::new();
+            let file = bench.file(&before);
+            write(&file, "# Notes\n");
+            let mut engine = bench.engine(&file);
+            engine.call(calls).unwrap();
+            // All are decided before any is written.
+            while let Due::Decision(seq) = engine.run().unwrap() {
+                engine.approve(seq, Approver::Yes, true).unwrap();
+            }
+            let after = std::fs::read(&file).unwrap();
+            let (old, new) = ("# Notes\n", read(&file).unwrap());
+            assert!(new.ends_with("- a\n- b\n"), "{new}");
+            let records = bench.ledger.read(Seq(0), 1_000).unwrap();
+            let stops: Vec<usize> = (0..records.len())
+                .filter(|at| matches!(records[*at].entry, Entry::Applying { .. }))
+                .collect();
+            let [stop] = stops.as_slice() else { continue };
+            // The memory gets its name first.
+            for (content, text) in [(&before, old), (&before, new.as_str()), (&after, new.as_str())]
+            {
+                let folder = tempfile::tempdir().unwrap();
+                let copy = std::fs::canonicalize(folder.path()).unwrap().join("place");
+                std::fs::write(&copy, content).unwrap();
+                write(&copy, text);
+                let from = std::fs::canonicalize(&file).unwrap().display().to_string();
+                let records = about(&records[..=*stop], &from, &copy.display().to_string());
+                let crashed = with_entries(&records);
+                let notices = recover(&crashed.ledger, &copy).unwrap();
+                assert!(notices.iter().all(|it| it.contains("applied")), "{notices:?}");
+                assert_eq!(read(&copy).unwrap(), new, "{notices:?}");
+                assert!(std::fs::read(&copy).unwrap() == after, "{notices:?}");
+                assert!(crashed.ledger.unfinished().unwrap().is_empty());
+            }
+        }
+    }
+}
