@@ -112,7 +112,7 @@ fn what_a_person_writes_meanwhile_is_kept() {
     write(&file, "Other.\n");
     let args = json!({ "proposal": again });
     let mut engine = bench.engine(&file);
-    engine.call(vec![Call { tool: REVERT.to_owned(), args }]).unwrap();
+    engine.call(vec![Call::new(REVERT, args)]).unwrap();
     engine.run().unwrap();
     let reason = engine.workflow().unwrap().refusals().next().unwrap().1.to_owned();
     assert!(reason.contains("The memory has changed since. Take that back first"), "{reason}");

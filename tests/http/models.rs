@@ -185,9 +185,9 @@ fn a_conversation_goes_on_and_a_killed_daemon_asks_again() {
     bench.server.hold_back(0, false);
     plugin.chat("and before?").ok();
     bench.server.wait_at_gate(1);
-    let Bench { server, daemon, _home: home } = bench;
     let credential = plugin.credential.clone();
     drop(plugin);
+    let Bench { server, daemon, _home: home } = bench;
     daemon.kill();
     server.open();
     let daemon = Daemon::start(binary::vector(), home.path());
