@@ -210,12 +210,13 @@ impl Stage {
     /// What was wrong with what the provider was sent.
     pub(crate) fn wrongly_sent(&self) -> Vec<String> {
         let scenario = &self.scenario;
-        let mut wrong = misfits(&self.server, &self.blocks, &scenario.reply);
+        let is_its_own = scenario.provider.is_none();
+        let mut wrong = misfits(&self.server, &self.blocks, &scenario.reply, is_its_own);
         if scenario.kill.is_none() {
             wrong.extend(misnumbered(&self.server, &self.blocks));
         }
         let (server, blocks) = &self.resumed;
-        let later = misfits(server, blocks, &scenario.resumed);
+        let later = misfits(server, blocks, &scenario.resumed, is_its_own);
         let later = later.into_iter().chain(misnumbered(server, blocks));
         wrong.extend(later.map(|it| format!("resumed: {it}")));
         wrong
@@ -235,14 +236,19 @@ fn misnumbered(server: &Server, blocks: &[usize]) -> Option<String> {
 }
 
 /// What requests were to hold and do not.
-fn misfits(server: &Server, blocks: &[usize], scripted: &[Scripted]) -> Vec<String> {
+fn misfits(
+    server: &Server,
+    blocks: &[usize],
+    scripted: &[Scripted],
+    is_its_own: bool,
+) -> Vec<String> {
     let mut wrong = Vec::new();
     if server.busiest() > 1 {
         wrong.push(format!("{} requests at the same time", server.busiest()));
     }
     for (at, (request, block)) in server.requests().iter().zip(blocks).enumerate() {
         let differences = scripted[*block].sent.iter().flat_map(|it| it.differences(request));
-        let differences = differences.chain(misplaced_key(request));
+        let differences = differences.chain(misplaced_key(request, is_its_own));
         wrong.extend(differences.map(|it| format!("request {}: {it}", at + 1)));
     }
     wrong
@@ -261,13 +267,13 @@ fn piped(mut command: Command, lines: &[String]) -> (i32, String) {
     (output.status.code().unwrap_or(-1), text(&output.stdout) + &text(&output.stderr))
 }
 
-/// A key stands in one header, and nowhere else.
-fn misplaced_key(request: &Request) -> Option<String> {
+/// The provider's key stands in one header, and nowhere else; another's stands nowhere.
+fn misplaced_key(request: &Request, is_its_own: bool) -> Option<String> {
     if request.body.to_string().contains(KEY) || request.path.contains(KEY) {
         return Some("the key stands in the address or the body".to_owned());
     }
     let holders = request.headers.iter().filter(|(_, value)| value.contains(KEY)).count();
-    (holders != 1).then(|| format!("{holders} headers hold the key"))
+    (holders != usize::from(is_its_own)).then(|| format!("{holders} headers hold the key"))
 }
 
 /// Makes runs comparable.
