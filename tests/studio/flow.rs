@@ -74,6 +74,9 @@ fn two_requests_stand_side_by_side() {
         until(studio, "both cards", |studio| cards(studio) == 2);
         // The second could be planned on top of the first alone; the first is approved first.
         studio.trigger_action("VectorApprove").unwrap();
+        until(studio, "renamed", |studio| {
+            eval(studio, "return workspace:FindFirstChild('Tower') ~= nil") == true
+        });
         until(studio, "the second card", |studio| cards(studio) == 1);
         assert_eq!(eval(studio, "return workspace.Tower.Transparency"), 0);
         studio.trigger_action("VectorApprove").unwrap();

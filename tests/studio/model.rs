@@ -215,7 +215,7 @@ fn each_mistake_is_found() {
         (Mistake::Forgets, 1, CASE, TWICE),
         (Mistake::AnyEpoch, 2, ALONE, AGAIN),
         (Mistake::EpochAtTheDoor, 2, ALONE, AGAIN),
-        (Mistake::PlansAgainWhatIsHandedOut, 1, CASE, AGAIN),
+        (Mistake::PlansAgainWhatIsHandedOut, 2, FREE, AGAIN),
         (Mistake::AnsweredInTheNext, 1, CASE, NEVER),
         (Mistake::NotesOnlyTheEnd, 1, MIXED, AGAIN),
         (Mistake::TypedOver, 1, MIXED, NOT_FAILED),

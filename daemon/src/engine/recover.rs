@@ -41,7 +41,9 @@ fn settle(ledger: &Arc<Ledger>, lease: Lease) -> Result<Vec<String>, EngineError
     let seq = lease.workflow();
     let records = ledger.workflow(seq)?;
     let mut state = State::default();
-    records.iter().for_each(|record| state.apply(record));
+    for record in &records {
+        state.apply(record);
+    }
     let Some(workflow) = state.workflow(seq) else {
         return Ok(Vec::new());
     };

@@ -83,7 +83,9 @@ impl Engine {
     /// Goes on with a workflow that another process left behind, and gives it its turn.
     pub(super) fn resume(&mut self, lease: Lease, records: &[Record], driver: Driver) {
         self.take_up(lease, driver);
-        records.iter().for_each(|record| self.state.apply(record));
+        for record in records {
+            self.state.apply(record);
+        }
     }
 
     fn take_up(&mut self, lease: Lease, driver: Driver) {
