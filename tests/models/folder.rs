@@ -359,6 +359,11 @@ fn event(wire: Wire, text: &str) -> Event {
 }
 
 impl Expected {
+    /// Whether it says nothing of where something stands.
+    pub(crate) fn is_of_any_wire(&self) -> bool {
+        self.at.is_empty() && self.header.is_none()
+    }
+
     /// What is wrong with a request.
     pub(crate) fn differences(&self, request: &Request) -> Vec<String> {
         let (what, found) = match &self.header {
