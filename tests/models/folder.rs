@@ -26,8 +26,11 @@ pub(crate) struct Scenario {
     pub(crate) provider: Option<String>,
     /// The model; the provider's usual one where absent.
     pub(crate) model: Option<String>,
-    /// What the person asks for.
-    pub(crate) prompt: String,
+    /// What the person asks for, with `vector edit`.
+    pub(crate) prompt: Option<String>,
+    /// Or what they say one after the other, with `vector chat`.
+    #[serde(default)]
+    pub(crate) say: Vec<String>,
     /// What stands in the place: `yard`, or the name of a file in the folder.
     #[serde(default = "yard_name")]
     pub(crate) place: String,
@@ -43,8 +46,11 @@ pub(crate) struct Scenario {
     /// Lines of `models.toml`.
     #[serde(default)]
     pub(crate) models: String,
-    /// When the process is killed; it is resumed then.
+    /// When the process is killed. Then the person says `go_on` in `vector chat`.
     pub(crate) kill: Option<Kill>,
+    /// What they say then.
+    #[serde(default)]
+    pub(crate) go_on: Vec<String>,
     /// The exit code.
     #[serde(default)]
     pub(crate) exit: i32,
@@ -57,6 +63,9 @@ pub(crate) struct Scenario {
     /// What the provider replies, in order.
     #[serde(default)]
     pub(crate) reply: Vec<Scripted>,
+    /// What it replies after the process was killed.
+    #[serde(default)]
+    pub(crate) resumed: Vec<Scripted>,
 }
 
 fn yard_name() -> String {
@@ -200,17 +209,6 @@ impl Scenario {
         }
     }
 
-    /// The replies, on a wire, with those that are given several times; and which block each is of.
-    pub(crate) fn replies(&self, wire: Wire) -> Vec<(usize, Reply)> {
-        let mut replies = Vec::new();
-        for (block, scripted) in self.reply.iter().enumerate() {
-            for n in 1..=scripted.repeat.unwrap_or(1) {
-                replies.push((block, scripted.reply(wire, n)));
-            }
-        }
-        replies
-    }
-
     /// The provider and its model, as they are named on the command line.
     pub(crate) fn model(&self, wire: Wire) -> (String, String) {
         let (usual, _) = provider(wire);
@@ -221,6 +219,15 @@ impl Scenario {
             None => (provider.clone(), provider),
         }
     }
+}
+
+/// Replies on a wire, with those that are given several times; and which block each is of.
+pub(crate) fn replies(blocks: &[Scripted], wire: Wire) -> (Vec<usize>, Vec<Reply>) {
+    let all = blocks.iter().enumerate().flat_map(|(at, block)| {
+        let times = 1..=block.repeat.unwrap_or(1);
+        times.map(move |n| (at, block.reply(wire, n)))
+    });
+    all.unzip()
 }
 
 /// The provider that stands for a wire, and the variable with its key.
@@ -352,6 +359,11 @@ fn event(wire: Wire, text: &str) -> Event {
 }
 
 impl Expected {
+    /// Whether it says nothing of where something stands.
+    pub(crate) fn is_of_any_wire(&self) -> bool {
+        self.at.is_empty() && self.header.is_none()
+    }
+
     /// What is wrong with a request.
     pub(crate) fn differences(&self, request: &Request) -> Vec<String> {
         let (what, found) = match &self.header {
@@ -458,10 +470,8 @@ mod tests {
              [[reply]]\nraw = \"0123456789\"\nsplit = [3, 5]\ncut = -2\n\
              [[reply]]\ntext = \"x\"\nterminal = false\nsplit = { chance = 4 }\nends = \"clean\"\n",
         );
-        let replies = scenario.replies(Wire::Anthropic);
-        let blocks: Vec<_> = replies.iter().map(|(block, _)| *block).collect();
+        let (blocks, replies) = replies(&scenario.reply, Wire::Anthropic);
         assert_eq!(blocks, [0, 0, 1, 2]);
-        let replies: Vec<_> = replies.into_iter().map(|(_, reply)| reply).collect();
         assert!(replies[0].pieces.iter().all(|piece| piece.len() == 1));
         assert!(body(&replies[0]).contains("\"id\":\"c1\"") && body(&replies[1]).contains("c2"));
         assert_eq!(replies[2].pieces, [&b"012"[..], b"34", b"567"]);

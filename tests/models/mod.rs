@@ -5,11 +5,13 @@
 //! scripted.
 
 mod folder;
+mod leaks;
 mod play;
 pub(crate) mod server;
 pub(crate) mod spell;
 mod terminal;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::thread;
@@ -37,7 +39,9 @@ fn all<T: Send>(work: Vec<(String, T)>, check: impl Fn(T) -> Vec<String> + Sync)
                     let Some((name, item)) = next else {
                         return;
                     };
-                    let lines = check(item);
+                    // One that panics is wrong, and the others are played all the same.
+                    let lines = catch_unwind(AssertUnwindSafe(|| check(item)));
+                    let lines = lines.unwrap_or_else(|_| vec!["it panicked; see above".to_owned()]);
                     if !lines.is_empty() {
                         wrong.lock().unwrap().push(format!("{name}:\n  {}", lines.join("\n  ")));
                     }

@@ -88,8 +88,6 @@ struct State {
     /// How many replies have come to their gate, and how many gates are open.
     at_gate: usize,
     opened: usize,
-    /// The replies that wait at a gate.
-    held: Vec<Reply>,
     closed: bool,
 }
 
@@ -171,18 +169,6 @@ impl Server {
         let mut state = self.shared.lock();
         let reply = &mut state.replies[at];
         reply.gate = Some(if middle { reply.pieces.len() / 2 } else { 0 });
-    }
-
-    /// Whoever waits for a reply at its gate is dead: it is given again to the next who asks, without
-    /// one.
-    pub(crate) fn let_go(&self) {
-        let mut state = self.shared.lock();
-        for reply in std::mem::take(&mut state.held).into_iter().rev() {
-            state.replies.push_front(Reply { gate: None, ..reply });
-        }
-        state.opened = usize::MAX;
-        drop(state);
-        self.shared.changed.notify_all();
     }
 
     /// Lets one more reply through its gate.
@@ -282,7 +268,6 @@ fn give(
             let mut state = shared.lock();
             let turn = state.at_gate;
             state.at_gate += 1;
-            state.held.push(reply.clone());
             drop(state);
             shared.changed.notify_all();
             shared.until("an open gate", |state| state.opened > turn);

@@ -14,8 +14,13 @@ use rexpect::process::{PtyProcess, Signal, WaitStatus};
 const CARD: &str = "[q]uit [?]";
 const WHY: &str = "Enter for no reason)";
 const PIECE: &str = "[b]ack";
-const TWICE: &str = "[y]es [N]o";
-const QUESTIONS: [&str; 4] = [CARD, WHY, PIECE, TWICE];
+const TWICE: &str = "all the same? [y]es [N]o";
+const AGAIN: &str = "Try again? [y]es [N]o";
+const ANSWER: &str = "Your answer:";
+const CHOICE: &str = "Your answer (a number, or words):";
+/// No question: what was waited for is shown.
+const KILL: &str = "";
+const QUESTIONS: [&str; 7] = [CARD, WHY, PIECE, TWICE, AGAIN, ANSWER, CHOICE];
 
 /// What a person decides upon one card.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,10 +37,14 @@ pub(crate) enum Decision {
     Edit(String),
     /// To end the run.
     Quit,
+    /// To answer the model's question.
+    Say(String),
+    /// To try again what went wrong.
+    Again,
 }
 
 impl Decision {
-    /// Reads `yes`, `all`, `no`, `no: REASON`, `take: 1 3`, `edit: SCRIPT` or `quit`.
+    /// Reads `yes`, `all`, `no`, `no: REASON`, `take: 1 3`, `edit: SCRIPT`, `quit`, `say: TEXT` or `again`.
     pub(crate) fn of(text: &str) -> Self {
         let (word, rest) = text.split_once(':').unwrap_or((text, ""));
         let rest = rest.trim();
@@ -46,6 +55,8 @@ impl Decision {
             "take" => Self::Take(rest.split(' ').map(|number| number.parse().unwrap()).collect()),
             "edit" => Self::Edit(rest.to_owned()),
             "quit" => Self::Quit,
+            "say" => Self::Say(rest.to_owned()),
+            "again" => Self::Again,
             _ => panic!("there is no decision {text:?}"),
         }
     }
@@ -59,6 +70,7 @@ impl Decision {
             Self::Take(_) => "s",
             Self::Edit(_) => "e",
             Self::Quit => "q",
+            Self::Say(_) | Self::Again => panic!("a card is no question: {self:?}"),
         }
     }
 }
@@ -72,80 +84,121 @@ pub(crate) struct Ended {
     pub(crate) shown: String,
 }
 
+/// When a command is killed.
+#[derive(Debug, Clone)]
+pub(crate) enum Kill {
+    /// Never.
+    Never,
+    /// At the first card behind all decisions.
+    AtCard,
+    /// When a text has been shown so often.
+    Shown(String, usize),
+}
+
 /// Runs a command before a person who decides so; what comes behind that gets a yes.
-pub(crate) fn run(command: Command, decisions: &[Decision]) -> Ended {
-    with(command, decisions, false)
-}
-
-/// The same, and kills it at the first card behind the decisions.
-pub(crate) fn run_until_asked(command: Command, decisions: &[Decision]) -> Ended {
-    with(command, decisions, true)
-}
-
-fn with(command: Command, decisions: &[Decision], kills: bool) -> Ended {
+pub(crate) fn run(command: Command, decisions: &[Decision], kill: &Kill) -> Ended {
     let mut process = PtyProcess::new(command).expect("the command starts");
-    let mut terminal = process.get_file_handle().expect("a terminal can be read");
+    let terminal = process.get_file_handle().expect("a terminal can be read");
+    let mut screen = Screen { terminal, shown: Vec::new(), seen: 0 };
     let mut decisions: VecDeque<_> = decisions.iter().collect();
     let mut now = &Decision::Yes;
-    let (mut shown, mut seen) = (Vec::new(), 0);
-    while let Some(question) = question(&mut terminal, &mut shown, &mut seen) {
+    while let Some(question) = screen.question(kill) {
+        let is_card = question == CARD && !matches!(now, Decision::Edit(_));
+        let is_killed = match kill {
+            Kill::Never => false,
+            Kill::AtCard => is_card && decisions.is_empty(),
+            Kill::Shown(..) => question == KILL,
+        };
+        if is_killed {
+            process.signal(Signal::SIGKILL).expect("it can be killed");
+            screen.rest();
+            break;
+        }
         let answer = match (question, now) {
             // What was edited is asked about again.
             (CARD, Decision::Edit(_)) => {
                 now = &Decision::Yes;
                 "y"
             }
-            (CARD, _) => match decisions.pop_front() {
-                None if kills => {
-                    process.signal(Signal::SIGKILL).expect("it can be killed");
-                    continue;
-                }
-                next => {
-                    now = next.unwrap_or(&Decision::Yes);
-                    now.answer()
-                }
-            },
+            (CARD, _) => {
+                now = decisions.pop_front().unwrap_or(&Decision::Yes);
+                now.answer()
+            }
             (WHY, Decision::No(Some(reason))) => reason,
-            (PIECE, Decision::Take(pieces)) if pieces.contains(&piece(&shown[..seen])) => "y",
+            (PIECE, Decision::Take(pieces)) if pieces.contains(&screen.piece()) => "y",
             (PIECE, _) => "n",
             (TWICE, _) => "y",
+            (AGAIN, _) => match decisions.pop_front_if(|next| **next == Decision::Again) {
+                Some(_) => "y",
+                None => "n",
+            },
+            (ANSWER | CHOICE, _) => match decisions.pop_front() {
+                Some(Decision::Say(text)) => text,
+                other => panic!("{other:?} is no answer: {}", screen.text()),
+            },
             _ => "",
         };
-        writeln!(terminal, "{answer}").expect("the terminal takes an answer");
+        writeln!(screen.terminal, "{answer}").expect("the terminal takes an answer");
     }
     let code = match process.wait() {
         Ok(WaitStatus::Exited(_, code)) => code,
         _ => -1,
     };
-    Ended { code, shown: text(&shown) }
+    Ended { code, shown: screen.text() }
 }
 
-/// Which piece was asked about last: the 2 of `Take this (2 of 3)?`.
-fn piece(shown: &[u8]) -> usize {
-    let shown = text(shown);
-    let number = shown.rsplit("Take this (").next().and_then(|rest| rest.split(' ').next());
-    number.and_then(|number| number.parse().ok()).expect("a piece has a number")
+/// What is shown on a terminal.
+struct Screen {
+    terminal: File,
+    shown: Vec<u8>,
+    /// How much of it was understood.
+    seen: usize,
 }
 
-/// Reads until something is asked; none at the end.
-fn question(terminal: &mut File, shown: &mut Vec<u8>, seen: &mut usize) -> Option<&'static str> {
-    let mut piece = [0; 4096];
-    loop {
-        let unseen = &shown[*seen..];
-        let find = |it: &str| unseen.windows(it.len()).position(|some| some == it.as_bytes());
-        let found = QUESTIONS.into_iter().filter_map(|it| find(it).map(|at| (at + it.len(), it)));
-        if let Some((end, question)) = found.min() {
-            *seen += end;
-            return Some(question);
-        }
-        // A terminal whose other side is closed is an error on Linux, and its end elsewhere.
-        match terminal.read(&mut piece) {
-            Ok(count) if count > 0 => shown.extend_from_slice(&piece[..count]),
-            _ => return None,
+impl Screen {
+    /// Reads until something is asked, or what is waited for is shown; none at the end.
+    fn question(&mut self, kill: &Kill) -> Option<&'static str> {
+        loop {
+            if let Kill::Shown(text, nth) = kill
+                && self.text().matches(text).count() >= *nth
+            {
+                return Some(KILL);
+            }
+            let unseen = &self.shown[self.seen..];
+            let find = |it: &str| unseen.windows(it.len()).position(|some| some == it.as_bytes());
+            let found =
+                QUESTIONS.into_iter().filter_map(|it| find(it).map(|at| (at + it.len(), it)));
+            if let Some((end, question)) = found.min() {
+                self.seen += end;
+                return Some(question);
+            }
+            if !self.read() {
+                return None;
+            }
         }
     }
-}
 
-fn text(shown: &[u8]) -> String {
-    String::from_utf8_lossy(shown).replace('\r', "")
+    /// Reads more; false at the end.
+    fn read(&mut self) -> bool {
+        let mut piece = [0; 4096];
+        // A terminal whose other side is closed is an error on Linux, and its end elsewhere.
+        let count = self.terminal.read(&mut piece).unwrap_or(0);
+        self.shown.extend_from_slice(&piece[..count]);
+        count > 0
+    }
+
+    fn rest(&mut self) {
+        while self.read() {}
+    }
+
+    /// Which piece was asked about last: the 2 of `Take this (2 of 3)?`.
+    fn piece(&self) -> usize {
+        let shown = String::from_utf8_lossy(&self.shown[..self.seen]).into_owned();
+        let number = shown.rsplit("Take this (").next().and_then(|rest| rest.split(' ').next());
+        number.and_then(|number| number.parse().ok()).expect("a piece has a number")
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.shown).replace('\r', "")
+    }
 }
