@@ -283,6 +283,7 @@ pub enum Stance {
 }
 
 impl Stance {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
     pub(crate) fn is_act(&self) -> bool {
         *self == Self::Act
     }

@@ -281,6 +281,11 @@ fn of_the_model() -> Vec<Case> {
             &[],
         ),
         (Event::ContextSummarised { turns: 6 }, &["The oldest 6 messages were summarised"], &[]),
+        (
+            Event::Retrying { reason: text("It is overloaded"), seconds: 7 },
+            &["It is overloaded. The model is asked again in 7 s."],
+            &[],
+        ),
         (Event::Stalled { seconds: 20 }, &["Nothing has come for 20 seconds."], &[]),
         (Event::AssistantStart {}, &[], &["Nothing has come for 20 seconds. Stop ends it."]),
         (Event::AssistantUpdate { text: text("Half a ") }, &["Half a"], &[]),

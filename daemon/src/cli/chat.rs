@@ -172,14 +172,14 @@ impl Task<'_> {
         for notice in recover(ledger, file)? {
             say(&format!("note: {notice}"));
         }
-        if let Driver::Provider(Provider::Model(models)) = &driver {
-            asked::fits(models, &goal, stance).map_err(anyhow::Error::msg)?;
-        }
         let (opened, scene) = terminal.busy("Reading the place", || PlaceFile::open(file, None))?;
         let target = Target::from(opened);
         let follows = thread::last(ledger, &target.place(), now())?;
         let attached = mentions::attached(&goal, &scene)?;
         let asked = Asked { goal, attached, stance, follows };
+        if let Driver::Provider(Provider::Model(models)) = &driver {
+            asked::fits(models, &asked).map_err(anyhow::Error::msg)?;
+        }
         let (mode, json) = (args.decide.mode(), args.decide.json);
         let mut engine =
             Engine::start(ledger, (target, scene), asked, driver, mode, listener(json))?;

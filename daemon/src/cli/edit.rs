@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use clap::{ArgGroup, Args};
-use scene_schemas::entry::{Approver, Finish, Record, Seq, Stance};
+use scene_schemas::entry::{Approver, Finish, Record, Seq};
 use serde_json::{Value as Json, json};
 
 use super::ask::{self, Flow};
@@ -66,9 +66,6 @@ pub(super) fn run(args: &Edit, home: &Path) -> anyhow::Result<Exit> {
         Some(_) => Driver::Calls,
         None => model::driver(home, args.place.parent(), args.model.as_deref())?,
     };
-    if let (Driver::Provider(Provider::Model(models)), Some(prompt)) = (&driver, &args.prompt) {
-        asked::fits(models, prompt, Stance::Act).map_err(anyhow::Error::msg)?;
-    }
     if !args.dry_run {
         let ledger = Arc::new(Ledger::open(home)?);
         for notice in recover(&ledger, args.out.as_deref().unwrap_or(&args.place))? {
@@ -96,6 +93,9 @@ fn edit(
     let mut asked = Asked::from(goal.as_str());
     if args.prompt.is_some() {
         asked.attached = mentions::attached(&goal, &opened.1)?;
+    }
+    if let Driver::Provider(Provider::Model(models)) = &driver {
+        asked::fits(models, &asked).map_err(anyhow::Error::msg)?;
     }
     let mut engine = Engine::start(
         ledger,

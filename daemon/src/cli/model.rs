@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use scene_schemas::api::FailureKind;
 use scene_schemas::entry::Seq;
 
 use super::terminal::{Terminal, say};
@@ -100,7 +101,9 @@ pub(super) fn goes_on(engine: &mut Engine, terminal: &Terminal) -> anyhow::Resul
         return Ok(false);
     };
     say(&format!("error: {} {}", trouble.message, trouble.hint));
-    if !trouble.retryable {
+    // What a setting mends is mended behind this run.
+    let needs_setting = trouble.code == FailureKind::PaymentRequired;
+    if !trouble.retryable || needs_setting {
         return Ok(false);
     }
     let said = terminal.question("Try again? [y]es [N]o")?;

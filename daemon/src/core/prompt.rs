@@ -117,7 +117,8 @@ pub fn context(attached: &[Attached]) -> Option<String> {
     Some(text)
 }
 
-fn fenced(text: &str, language: &str) -> String {
+/// A text in a fence that nothing in it closes.
+pub fn fenced(text: &str, language: &str) -> String {
     let fence = "`".repeat(longest_run(text, '`').max(2) + 1);
     let end = if text.ends_with('\n') { "" } else { "\n" };
     format!("{fence}{language}\n{text}{end}{fence}\n")

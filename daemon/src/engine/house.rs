@@ -105,7 +105,7 @@ impl House {
         say: Say,
     ) -> Result<Self, std::io::Error> {
         let who: Arc<dyn Who> = Arc::new(OnlyOffline);
-        let settings = settings(home, &who.names());
+        let settings = settings(home);
         let mut house = Self {
             dry_run: Arc::new(AtomicBool::new(settings.dry_run)),
             settings,
@@ -131,7 +131,6 @@ impl House {
     /// Lets these answer, and not only the offline planner.
     #[must_use]
     pub fn answered_by(mut self, who: Arc<dyn Who>) -> Self {
-        self.settings = settings(&self.home, &who.names());
         self.who = who;
         self
     }
@@ -194,7 +193,7 @@ impl House {
             Ask::Chat(chat, reply) => {
                 let session = chat.session.clone();
                 let mode = if self.settings.dry_run { Mode::Confirm } else { self.settings.mode };
-                let model = self.settings.model.clone();
+                let model = self.model();
                 self.tell(&session, |_| Word::Chat(chat, mode, model, reply));
             }
             Ask::Decide(seq, decide, reply) => match self.session_of_entry(seq) {
@@ -212,7 +211,7 @@ impl House {
                     Ok(session) => {
                         // The session answers when it has acted; the view is read then.
                         let (done, acted) = tokio::sync::oneshot::channel();
-                        let model = self.settings.model.clone();
+                        let model = self.model();
                         self.tell(&session, |_| Word::Do(seq, verb, model, done));
                         thread::spawn(move || {
                             let acted = acted.blocking_recv().unwrap_or_else(|_| Err(away()));
@@ -557,7 +556,8 @@ fn view_of(ledger: &Ledger, board: &Board, seq: Seq) -> Result<WorkflowView, Fai
         (None, Some(None)) => WorkflowState::Away,
         (None, Some(Some(seat))) if seat.silence() > AWAY => WorkflowState::Away,
         (None, Some(Some(seat))) if seat.is_stopped(seq) => WorkflowState::Stopped,
-        (None, _) if is_waiting => WorkflowState::Waiting,
+        (None, _) if workflow.talk().trouble().is_some() => WorkflowState::Stopped,
+        (None, _) if is_waiting || workflow.question().is_some() => WorkflowState::Waiting,
         (None, _) => WorkflowState::Working,
     };
     Ok(WorkflowView {

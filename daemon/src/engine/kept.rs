@@ -13,21 +13,16 @@ const SETTINGS: &str = "settings.json";
 const CREDENTIALS: &str = "paired";
 
 /// What a person has chosen; what cannot be read counts as nothing chosen. Where no model was chosen
-/// it is the first of these names.
-pub(super) fn settings(home: &Path, names: &[String]) -> Settings {
+/// its name is empty.
+pub(super) fn settings(home: &Path) -> Settings {
     let kept = fs::read_to_string(home.join(SETTINGS)).ok();
     let kept = kept.and_then(|text| serde_json::from_str::<Settings>(&text).ok());
-    let default = || Settings {
+    kept.unwrap_or_else(|| Settings {
         mode: Mode::Confirm,
         dry_run: false,
         model: String::new(),
         models: Vec::new(),
-    };
-    let mut settings = kept.unwrap_or_else(default);
-    if settings.model.is_empty() {
-        settings.model = names.first().cloned().unwrap_or_default();
-    }
-    settings
+    })
 }
 
 /// The hashes of what paired plugins hold, one a line.
@@ -45,16 +40,8 @@ pub(super) fn keep_credentials(home: &Path, credentials: &[Secret]) -> std::io::
     write_file(&home.join(CREDENTIALS), text.as_bytes())
 }
 
-/// Keeps what a person has chosen. Whoever answers anyhow was not chosen: that may become another.
-pub(super) fn keep_settings(
-    home: &Path,
-    settings: &Settings,
-    names: &[String],
-) -> std::io::Result<()> {
-    let mut kept = Settings { models: Vec::new(), ..settings.clone() };
-    if names.first() == Some(&kept.model) {
-        kept.model.clear();
-    }
-    let text = serde_json::to_string_pretty(&kept).unwrap_or_default();
+/// Keeps what a person has chosen.
+pub(super) fn keep_settings(home: &Path, settings: &Settings) -> std::io::Result<()> {
+    let text = serde_json::to_string_pretty(settings).unwrap_or_default();
     write_file(&home.join(SETTINGS), text.as_bytes())
 }

@@ -27,7 +27,7 @@ use super::asked::Ask;
 use super::{Asked, Driver, Due, Engine, EngineError, Listener, RESTORE, Target, settled};
 use crate::core::prompt::Call;
 use crate::core::scene::Scene;
-use crate::core::workflow::{Input, events};
+use crate::core::workflow::{CALLS, Input, events};
 use crate::ledger::Ledger;
 use crate::providers::Provider;
 use crate::providers::answer::Answer;
@@ -49,7 +49,7 @@ pub(super) enum Word {
     /// Its plugin says what became of a proposal.
     Ack(Seq, Box<ApplyAck>, Reply<ApplyTaken>),
     /// A person asks for something, of this model.
-    Chat(Chat, Mode, String, Reply<Started>),
+    Chat(Chat, Mode, Option<String>, Reply<Started>),
     /// A model has answered in a workflow, or has not.
     Replied(Seq, Box<Ask>, Box<Result<Answer, HttpError>>),
     /// What stands on a page that a call wanted to read, or why it cannot be read.
@@ -57,7 +57,7 @@ pub(super) enum Word {
     /// A person decides.
     Decide(Seq, Decide, Reply<Decided>),
     /// A person does something to a workflow; where it is to go on, with this model.
-    Do(Seq, Verb, String, Reply<()>),
+    Do(Seq, Verb, Option<String>, Reply<()>),
     /// A person wants to go back to a checkpoint.
     Restore(Seq, Reply<Started>),
     /// How large the mirror is: instances, and the version.
@@ -161,7 +161,10 @@ impl Live {
             if place.open().is_none_or(|open| open.session != self.session) {
                 continue;
             }
-            let driver = self.driver_of(driver);
+            let driver = match driver.as_str() {
+                CALLS => Driver::Calls,
+                name => self.driver_of(Some(name)),
+            };
             let Ok(Some(lease)) = self.ledger.lease(record.seq) else {
                 continue;
             };
@@ -188,7 +191,7 @@ impl Live {
                 let _ = reply.send(taken);
             }
             Word::Chat(chat, mode, model, reply) => {
-                let started = self.chat(chat, mode, &model);
+                let started = self.chat(chat, mode, model.as_deref());
                 let _ = reply.send(started);
             }
             Word::Restore(checkpoint, reply) => {
@@ -206,6 +209,8 @@ impl Live {
             Word::Replied(workflow, ask, answer) => {
                 if let Some(job) = self.jobs.get_mut(&workflow) {
                     job.asking = None;
+                    // That it is asked once more is said once more.
+                    job.moment = None;
                 }
                 self.engine.turn_to(workflow);
                 if let Err(error) = self.engine.replied(&ask, *answer) {
@@ -222,7 +227,7 @@ impl Live {
                 }
             }
             Word::Do(workflow, verb, model, reply) => {
-                let done = self.act(workflow, verb, &model);
+                let done = self.act(workflow, verb, model.as_deref());
                 let _ = reply.send(done);
             }
             Word::GoOn | Word::End => {}
@@ -272,7 +277,7 @@ impl Live {
     }
 
     /// What was undone may be of a workflow that is over.
-    fn note_undone(&self, part: &ScenePart) -> Result<(), EngineError> {
+    fn note_undone(&mut self, part: &ScenePart) -> Result<(), EngineError> {
         let (ScenePart::Undone { recording } | ScenePart::Redone { recording }) = part else {
             return Ok(());
         };
@@ -287,7 +292,9 @@ impl Live {
         }
         let again = matches!(part, ScenePart::Redone { .. });
         let input = Input::Undone { proposal, again };
-        Ok(settled::input(&self.ledger, &self.board, record.workflow, [input])?)
+        let records = settled::input(&self.ledger, &self.board, record.workflow, [input])?;
+        self.engine.heard_of(&records);
+        Ok(())
     }
 
     fn acknowledged(&mut self, seq: Seq, ack: ApplyAck) -> Result<ApplyTaken, Failure> {
@@ -391,14 +398,11 @@ impl Live {
     }
 
     /// Whom a name stands for. One who cannot be asked is missed when it is their turn.
-    fn driver_of(&self, name: &str) -> Driver {
-        if name != OFFLINE && !name.contains('/') {
-            return Driver::Calls;
-        }
-        match self.who.answers(Some(name)) {
+    fn driver_of(&self, name: Option<&str>) -> Driver {
+        match self.who.answers(name) {
             Ok(None) => Driver::Provider(Provider::Offline),
             Ok(Some(models)) => Driver::Provider(Provider::Model(models)),
-            Err(why) => Driver::Missing { name: name.to_owned(), why },
+            Err(why) => Driver::Missing { name: name.unwrap_or(OFFLINE).to_owned(), why },
         }
     }
 

@@ -1,7 +1,7 @@
 //! Entries for a workflow that nobody is at work on.
 
 use scene_schemas::api::EventRecord;
-use scene_schemas::entry::Seq;
+use scene_schemas::entry::{Record, Seq};
 
 use crate::core::workflow::{Input, State, decide, events};
 use crate::ledger::{Append, Ledger, LedgerError};
@@ -23,7 +23,8 @@ pub(super) fn input(
     board: &Board,
     workflow: Seq,
     inputs: impl IntoIterator<Item = Input>,
-) -> Result<(), LedgerError> {
+) -> Result<Vec<Record>, LedgerError> {
+    let mut all = Vec::new();
     let mut state = read(ledger, workflow)?;
     for input in inputs {
         let entries = decide(&state, workflow, input).unwrap_or_default();
@@ -38,7 +39,8 @@ pub(super) fn input(
                 let (seq, at, workflow) = (record.seq, record.at, record.workflow);
                 board.publish(session.as_ref(), EventRecord { seq, at, workflow, event }, false);
             }
+            all.push(record);
         }
     }
-    Ok(())
+    Ok(all)
 }

@@ -120,6 +120,9 @@ fn project(place: &Place) -> String {
             let folder = std::path::Path::new(&file.file).parent();
             folder.map_or(String::new(), |folder| folder.display().to_string())
         }
-        Place::Open(open) => open.place.name.clone(),
+        Place::Open(open) if open.place.place_id > 0 => {
+            format!("{} (place {})", open.place.name, open.place.place_id)
+        }
+        Place::Open(open) => format!("{} ({})", open.place.name, open.session),
     }
 }

@@ -52,7 +52,13 @@ pub fn clear(ledger: &Ledger, place: &Place, now: u64) -> Result<bool, LedgerErr
 fn is_same(one: &Place, other: &Place) -> bool {
     match (one, other) {
         (Place::File(one), Place::File(other)) => written(one) == written(other),
-        (Place::Open(one), Place::Open(other)) => one.place == other.place,
+        (Place::Open(one), Place::Open(other)) if one.place.place_id > 0 => {
+            one.place.place_id == other.place.place_id
+        }
+        // Studio gives the same name to every file that was never published.
+        (Place::Open(one), Place::Open(other)) => {
+            one.session == other.session && one.place == other.place
+        }
         _ => false,
     }
 }

@@ -221,6 +221,11 @@ impl Engine {
         Ok(())
     }
 
+    /// Takes what has happened to a task that is over, and that another goes on with.
+    pub fn heard_of(&mut self, records: &[Record]) {
+        records.iter().for_each(|record| self.state.apply(record));
+    }
+
     /// Whether a person has to say that the workflow whose turn it is goes on.
     pub fn has_trouble(&self) -> bool {
         self.workflow().is_some_and(|it| it.talk().trouble().is_some())

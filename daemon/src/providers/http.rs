@@ -195,7 +195,9 @@ impl Http {
         }
         let client = builder.build().map_err(|error| HttpError::Unable(reason(&error)))?;
         let rest = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
-        let host = rest.split('/').next().unwrap_or_default().to_owned();
+        // A name and a password before the host are nobody's business.
+        let host = rest.split('/').next().unwrap_or_default();
+        let host = host.rsplit('@').next().unwrap_or_default().to_owned();
         Ok(Self { client, host, is_local })
     }
 

@@ -102,7 +102,9 @@ pub(super) fn sides<'a>(prompt: &'a Prompt, model: &Model) -> Vec<Side<'a>> {
                 // Two calls of one id would be refused, so the later one gets another, and what goes
                 // back as it came would still name the first.
                 let is_given = given.is_some() || id.is_none();
-                let id = given.unwrap_or_else(|| format!("call_{index}"));
+                let own = (index..).map(|n| format!("call_{n}"));
+                let id = given.or_else(|| own.into_iter().find(|id| ids.insert(id.clone())));
+                let id = id.unwrap_or_default();
                 let replay = replay
                     .as_ref()
                     .filter(|_| is_given)
@@ -116,6 +118,10 @@ pub(super) fn sides<'a>(prompt: &'a Prompt, model: &Model) -> Vec<Side<'a>> {
                 sides.push(Side::Person { told: Some(Told { id, tool, outcome }), texts: vec![] });
             }
         }
+    }
+    if let Some(Side::Model { .. }) = sides.last() {
+        // Several wires take a talk that ends with the model for its own half sentence.
+        sides.push(Side::Person { told: None, texts: vec![Cow::from("Go on.")] });
     }
     if let Some(now) = &prompt.now {
         match sides.last_mut() {

@@ -189,6 +189,13 @@ pub enum Event {
         /// For how long, in seconds.
         seconds: u32,
     },
+    /// The model is asked again after a pause, of the moment.
+    Retrying {
+        /// Why.
+        reason: String,
+        /// How long the pause is, in seconds.
+        seconds: u32,
+    },
     /// Something went wrong.
     Error {
         /// What kind.

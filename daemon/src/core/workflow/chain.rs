@@ -42,8 +42,10 @@ impl State {
         let after = summary.map_or(Seq(0), |(_, until, _)| until);
         let mut prompt =
             Prompt { earlier: summary.map(|(_, _, text)| text.to_owned()), ..Prompt::default() };
-        let begins = chain.0.iter().position(|(seq, _)| *seq > after);
-        let begins = begins.unwrap_or(chain.0.len() - 1);
+        // The first task of which something is sent.
+        let is_sent =
+            |(seq, workflow): &(Seq, &Workflow)| *seq > after || !workflow.turns(after).is_empty();
+        let begins = chain.0.iter().position(is_sent).unwrap_or(chain.0.len() - 1);
         for (at, (_, workflow)) in chain.0.iter().enumerate() {
             if at == begins {
                 prompt.goal.clone_from(&workflow.goal);
@@ -126,6 +128,12 @@ impl<'a> Step<'a> {
         }
     }
 
+    /// Whether it changed the place, also where that was undone.
+    pub(super) fn changed(&self) -> bool {
+        let is = |status: &Status| matches!(status, Status::Applied(_) | Status::Undone(_));
+        self.proposal().is_some_and(|(_, it)| is(&it.status))
+    }
+
     /// Whether its change is in the place.
     pub(super) fn is_applied(&self) -> bool {
         self.proposal().is_some_and(|(_, it)| matches!(it.status, Status::Applied(_)))
@@ -140,9 +148,10 @@ impl<'a> Step<'a> {
 impl Workflow {
     /// What happened behind an entry, as a model is sent it.
     fn turns(&self, after: Seq) -> Vec<Turn> {
-        let said = self.talk.turns().filter(|(seq, _)| *seq > after);
+        // What stands behind the first that is sent is sent, though it may have been said before it.
+        let said = self.talk.turns().skip_while(|(seq, _)| *seq <= after);
         let mut turns: Vec<Turn> = said.filter_map(|(_, said)| self.turn(said)).collect();
-        if let Some(word) = self.last_word().filter(|_| self.finished.is_some()) {
+        if let Some(word) = self.last_word().filter(|_| !turns.is_empty()) {
             turns.push(Turn::Asked(word));
         }
         turns
@@ -161,7 +170,9 @@ impl Workflow {
     fn turn(&self, said: &Said) -> Option<Turn> {
         Some(match said {
             Said::Model(text) => Turn::Said(text.clone()),
-            Said::Person(text) => Turn::Asked(text.clone()),
+            Said::Aloud(_) => return None,
+            Said::Person(text, None) => Turn::Asked(text.clone()),
+            Said::Person(text, Some(context)) => Turn::Asked(format!("{text}\n\n{context}")),
             Said::Vector(text) => Turn::Asked(format!("(Vector: {text})")),
             Said::Call(seq) => {
                 let call = self.calls.get(seq)?;

@@ -54,6 +54,8 @@ pub enum Input {
     Replied(Message),
     /// The model could not be asked, or did not answer.
     Unanswered(Trouble),
+    /// An answer that was of no use was paid for.
+    Paid(Cost),
     /// A person says that it goes on.
     Resume,
     /// What the model is sent has become too long: all but so many steps is summed up.
@@ -174,6 +176,9 @@ pub fn decide(state: &State, workflow: Seq, input: Input) -> Result<Vec<Entry>, 
         Input::Requested(request) => Ok(vec![Entry::Requested { request }]),
         Input::Replied(message) => Ok(replied(workflow, message)),
         Input::Unanswered(trouble) => Ok(vec![unanswered(trouble)]),
+        Input::Paid(Cost { model, tokens, dollars, .. }) => {
+            Ok(vec![Entry::Replied { model, tokens, cost: dollars, replay: None }])
+        }
         Input::Resume => {
             Ok(workflow.talk.trouble().map(|_| Entry::Resumed {}).into_iter().collect())
         }

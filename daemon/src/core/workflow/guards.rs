@@ -50,7 +50,9 @@ pub fn before(state: &State, workflow: Seq, call: Seq) -> Result<(), Refusal> {
         return Ok(());
     };
     let before = || state.chain(workflow).calls().filter(move |step| step.seq < call);
-    let repeated = repeated(before(), tool, args);
+    // What a person has said since may have changed what comes of it.
+    let spoken = own.talk.spoken().unwrap_or(workflow);
+    let repeated = repeated(before().filter(|step| step.seq > spoken), tool, args);
     if repeated >= REPEATED {
         return refuse!(
             "{tool}: This is the same call again, for the {} time in a row, and what came of it stands \
@@ -120,12 +122,12 @@ fn is_named(chain: &Chain<'_>, args: &Json) -> Result<(), Refusal> {
     }
     let said = chain.0.iter().flat_map(|(_, workflow)| {
         let more = workflow.talk.turns().filter_map(|(_, said)| match said {
-            Said::Person(text) => Some(text.as_str()),
+            Said::Person(text, _) => Some(text.as_str()),
             _ => None,
         });
         std::iter::once(workflow.goal.as_str()).chain(more)
     });
-    if !host.is_empty() && said.map(str::to_lowercase).any(|text| text.contains(&host)) {
+    if !host.is_empty() && said.map(str::to_lowercase).any(|text| names(&text, &host)) {
         return Ok(());
     }
     refuse!(
@@ -133,6 +135,19 @@ fn is_named(chain: &Chain<'_>, args: &Json) -> Result<(), Refusal> {
          read. Ask them for the address, or go on without it.",
         SITES.join(", ")
     )
+}
+
+/// Whether a text names a host: the whole of it, and not a part of a longer word.
+fn names(text: &str, host: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
+    text.match_indices(host).any(|(at, _)| {
+        let (before, behind) = (&text[..at], &text[at + host.len()..]);
+        // A full stop ends a sentence as well.
+        let behind = behind
+            .strip_prefix('.')
+            .map_or(behind, |rest| if rest.starts_with(is_part) { behind } else { rest });
+        !before.ends_with(is_part) && !behind.starts_with(is_part)
+    })
 }
 
 /// How many of the last steps are this call.
@@ -246,12 +261,14 @@ fn unread(chain: &Chain<'_>, proposal: &Proposal, tool: &str) -> Result<(), Refu
     )
 }
 
-/// The scripts that were read, or written, in this conversation.
+/// The scripts whose text stands in what the model is sent, because it was read or written.
 fn read(chain: &Chain<'_>) -> BTreeSet<String> {
     let mut known = BTreeSet::new();
-    for step in chain.calls() {
+    let sent_after = chain.summary().map_or(Seq(0), |(_, until, _)| until);
+    for step in chain.calls().filter(|step| step.seq > sent_after) {
         if let Some(answer) = step.answer() {
-            known.extend(answer["path"].as_str().map(str::to_owned));
+            let is_text = answer["text"].is_string();
+            known.extend(answer["path"].as_str().filter(|_| is_text).map(str::to_owned));
             // A search shows the lines that it finds.
             let matches = answer["matches"].as_array().into_iter().flatten();
             known.extend(matches.filter_map(|it| it["path"].as_str()).map(str::to_owned));
@@ -303,8 +320,9 @@ pub(super) fn after_refusal(state: &State, workflow: Seq, call: Seq) -> Vec<Entr
     let Some(own) = state.workflow(workflow).filter(|own| own.guards.is_some()) else {
         return Vec::new();
     };
-    let steps: Vec<Step<'_>> =
-        state.chain(workflow).calls().filter(|step| step.seq < call).collect();
+    let spoken = own.talk.spoken().unwrap_or(workflow);
+    let since = |step: &Step<'_>| step.seq > spoken && step.seq < call;
+    let steps: Vec<Step<'_>> = state.chain(workflow).calls().filter(since).collect();
     let is_refused = |step: &&Step<'_>| step.refusal().is_some();
     let in_row = 1 + steps.iter().rev().take_while(is_refused).count();
     let repeated = own.call(call).map_or(0, |(tool, args)| {

@@ -25,7 +25,7 @@ use scene_schemas::proposal::{Ack, Meant, MeantBy, Mode, Proposal};
 use serde_json::{Value as Json, json};
 
 use crate::core::policy;
-use crate::core::prompt::{Outcome, UNMERGED};
+use crate::core::prompt::{Outcome, UNMERGED, context};
 
 pub use self::decide::{CALLS, Input, decide};
 pub use self::events::events;
@@ -176,6 +176,10 @@ impl State {
         if let Entry::Started { place, goal, driver, mode, attached, stance, follows, guards } =
             &record.entry
         {
+            // What was planned is carried out by the task behind it.
+            let before = follows.and_then(|before| self.workflow(before));
+            let goes_on = |it: &&Workflow| it.stance == Stance::Plan && *stance == Stance::Act;
+            let plan = before.filter(goes_on).map_or(Vec::new(), |it| it.plan.clone());
             let workflow = Workflow {
                 place: place.clone(),
                 goal: goal.clone(),
@@ -185,7 +189,7 @@ impl State {
                 stance: *stance,
                 follows: *follows,
                 guards: guards.clone(),
-                plan: Vec::new(),
+                plan,
                 finished: None,
                 is_cleared: false,
                 summary: None,
@@ -251,7 +255,7 @@ impl Workflow {
     /// What the model has said, in order.
     pub fn words(&self) -> impl Iterator<Item = &str> + Clone {
         self.talk.turns().filter_map(|(_, said)| match said {
-            Said::Model(text) => Some(text.as_str()),
+            Said::Model(text) | Said::Aloud(text) => Some(text.as_str()),
             _ => None,
         })
     }
@@ -314,6 +318,8 @@ impl Workflow {
         match entry {
             Entry::Started { .. } => {}
             Entry::Cleared {} => self.is_cleared = true,
+            // A call is open while what it says is written down.
+            Entry::Said { text, .. } if self.has_open_call() => self.talk.aloud(seq, text),
             Entry::Said { .. }
             | Entry::Told { .. }
             | Entry::Requested { .. }
@@ -321,10 +327,11 @@ impl Workflow {
             | Entry::Unanswered { .. }
             | Entry::Resumed {}
             | Entry::Summarised { .. } => self.talk.read(seq, entry),
-            Entry::Asked { text, .. } => match self.question() {
+            Entry::Asked { text, attached } => match self.question() {
                 Some(call) => {
-                    self.settle(call, CallStatus::Answered(text.as_str().into()));
-                    self.talk.resumed();
+                    let context = context(attached).map_or(String::new(), |it| format!("\n\n{it}"));
+                    self.settle(call, CallStatus::Answered(format!("{text}{context}").into()));
+                    self.talk.resumed(seq);
                 }
                 None => self.talk.read(seq, entry),
             },
@@ -396,6 +403,10 @@ impl Workflow {
                 self.summary.clone_from(summary);
             }
         }
+    }
+
+    fn has_open_call(&self) -> bool {
+        self.calls.values().any(|call| matches!(call.status, CallStatus::Open))
     }
 
     fn settle(&mut self, call: Seq, status: CallStatus) {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use scene_schemas::command::Command;
+use scene_schemas::entry::Seq;
 use serde_json::Value as Json;
 
 use super::chain::{Chain, Step};
@@ -18,11 +19,13 @@ const FACTS: usize = 28;
 /// How long the arguments of a call are, at most, in bytes.
 const BRIEF: usize = 160;
 
-/// What is known of a script.
-struct Script {
+/// Something that is known.
+struct Fact {
     /// The step that told it.
     step: usize,
     text: String,
+    /// Whether it stays true when something else changes.
+    lasts: bool,
 }
 
 /// The block; none where nothing is known yet.
@@ -33,9 +36,10 @@ pub(super) fn now(chain: &Chain<'_>) -> Option<String> {
         let mark = if step.done { 'x' } else { ' ' };
         let _ = writeln!(text, "[{mark}] {}. {}", at + 1, step.text);
     }
-    let facts = facts(chain);
+    let after = chain.summary().map_or(Seq(0), |(_, until, _)| until);
+    let facts = facts(chain, after);
     if !facts.is_empty() {
-        text.push_str("Known (do not read it again):\n");
+        text.push_str("Read and done so far (read again only what may have changed since):\n");
         for fact in &facts {
             let _ = writeln!(text, "- {fact}");
         }
@@ -43,15 +47,23 @@ pub(super) fn now(chain: &Chain<'_>) -> Option<String> {
     (!text.is_empty()).then(|| format!("What holds now\n{text}"))
 }
 
-/// The newest facts, oldest first.
-pub(super) fn facts(chain: &Chain<'_>) -> Vec<String> {
-    let mut facts: BTreeMap<String, Script> = BTreeMap::new();
-    for step in chain.calls() {
-        for (key, text) in told(&step) {
-            facts.insert(key, Script { step: step.number, text });
+/// The newest facts behind an entry, oldest first.
+pub(super) fn facts(chain: &Chain<'_>, after: Seq) -> Vec<String> {
+    let mut facts: BTreeMap<String, Fact> = BTreeMap::new();
+    let task = chain.0.last().map_or(Seq(0), |(seq, _)| *seq);
+    for step in chain.calls().filter(|step| step.seq > after) {
+        if step.changed() {
+            // What was listed or found before may be otherwise now.
+            facts.retain(|_, fact| fact.lasts);
+        }
+        for (key, fact) in told(&step) {
+            // A person may have changed the place between two tasks.
+            if fact.lasts || step.seq > task {
+                facts.insert(key, fact);
+            }
         }
     }
-    let mut facts: Vec<Script> = facts.into_values().collect();
+    let mut facts: Vec<Fact> = facts.into_values().collect();
     facts.sort_by_key(|fact| fact.step);
     let old = facts.len().saturating_sub(FACTS);
     facts.into_iter().skip(old).map(|fact| fact.text).collect()
@@ -59,8 +71,9 @@ pub(super) fn facts(chain: &Chain<'_>) -> Vec<String> {
 
 /// What a step has told: each fact under the name of what it is about, so that a newer one takes
 /// its place.
-fn told(step: &Step<'_>) -> Vec<(String, String)> {
+fn told(step: &Step<'_>) -> Vec<(String, Fact)> {
     let number = step.number;
+    let fact = |text: String, lasts: bool| Fact { step: number, text, lasts };
     if let Some(answer) = step.answer() {
         if let (Some(path), Some(hash)) = (answer["path"].as_str(), answer["fingerprint"].as_str())
             && answer["text"].is_string()
@@ -70,14 +83,15 @@ fn told(step: &Step<'_>) -> Vec<(String, String)> {
             let short = hash.get(..12).unwrap_or(hash);
             let text =
                 format!("{path}: lines {from} to {to} of {lines} read in step {number} ({short})");
-            return vec![(path.to_owned(), text)];
+            return vec![(path.to_owned(), fact(text, true))];
         }
         let reads = tools::find(&step.call.tool).is_ok_and(tools::Tool::reads);
         if !reads || answer.get(super::guards::UNCHANGED).is_some() {
             return Vec::new();
         }
         let call = format!("{}({})", step.call.tool, brief(&step.call.args));
-        return vec![(call.clone(), format!("{call}: answered in step {number}"))];
+        let text = format!("{call}: answered in step {number}");
+        return vec![(call, fact(text, false))];
     }
     let Some((seq, pending)) = step.proposal().filter(|_| step.is_applied()) else {
         return Vec::new();
@@ -86,15 +100,18 @@ fn told(step: &Step<'_>) -> Vec<(String, String)> {
         Command::EditScript { target, .. } => Some(target.path.to_string()),
         _ => None,
     });
-    let mut told: Vec<(String, String)> = scripts
+    let mut told: Vec<(String, Fact)> = scripts
         .map(|path| {
             let text = format!("{path}: changed by proposal {seq} in step {number}");
-            (path, text)
+            (path, fact(text, true))
         })
         .collect();
     if told.is_empty() {
         let title = &pending.proposal.title;
-        told.push((format!("proposal {seq}"), format!("Done in step {number}: {title}")));
+        told.push((
+            format!("proposal {seq}"),
+            fact(format!("Done in step {number}: {title}"), true),
+        ));
     }
     told
 }

@@ -18,14 +18,19 @@ const LONGEST: usize = 3_800;
 /// How long a line of it is, in bytes.
 const LINE: usize = 240;
 
-/// The entry that stands for all but the last steps; none where there is nothing to leave out.
+/// The entry that stands for all but the last steps, or for all earlier tasks where no step is to be
+/// kept; none where there is nothing to leave out.
 pub(super) fn summarise(chain: &Chain<'_>, keep: usize) -> Option<Entry> {
     let steps: Vec<Step<'_>> = chain.calls().collect();
-    let first_kept = steps.len().checked_sub(keep)?;
+    let (task, _) = *chain.0.last()?;
     // What stands in front of the first step that stays.
+    let first_kept = match keep {
+        0 => steps.partition_point(|step| step.seq < task),
+        keep => steps.len().checked_sub(keep)?,
+    };
     let until = match steps.get(first_kept) {
-        Some(step) => Seq(step.seq.0.checked_sub(1)?),
-        None => steps.last()?.seq,
+        Some(step) if keep > 0 => Seq(step.seq.0.checked_sub(1)?),
+        _ => Seq(task.0.checked_sub(1)?),
     };
     let before = chain.summary().map_or(Seq(0), |(_, until, _)| until);
     let gone = |seq: Seq| seq > before && seq <= until;
@@ -45,7 +50,7 @@ fn text(chain: &Chain<'_>, steps: &[Step<'_>], until: Seq) -> String {
     );
     let asked = chain.0.iter().filter(|(seq, _)| *seq <= until).map(|(_, it)| it.goal.as_str());
     let more = said(chain, until, |said| match said {
-        Said::Person(text) => Some(text.as_str()),
+        Said::Person(text, _) => Some(text.as_str()),
         _ => None,
     });
     section(&mut text, "The person asked", asked.chain(more).map(line));
@@ -53,9 +58,10 @@ fn text(chain: &Chain<'_>, steps: &[Step<'_>], until: Seq) -> String {
     section(&mut text, "Not wanted, or undone", steps.iter().filter_map(unwanted));
     let refused = steps.iter().rev().filter_map(refused).take(4);
     section(&mut text, "Refused last, and open", refused);
-    section(&mut text, "Known", now::facts(chain).into_iter());
+    let facts = now::facts(chain, Seq(0)).into_iter();
+    section(&mut text, "Read and done (read again what you rely on)", facts);
     let words = said(chain, until, |said| match said {
-        Said::Model(text) => Some(text.as_str()),
+        Said::Model(text) | Said::Aloud(text) => Some(text.as_str()),
         _ => None,
     });
     let words: Vec<&str> = words.collect();

@@ -13,10 +13,12 @@ use crate::core::prompt::context;
 pub(super) enum Said {
     /// The model.
     Model(String),
+    /// The model, by a call that says nothing else: its arguments hold the words.
+    Aloud(String),
     /// The model, by a call.
     Call(Seq),
-    /// The person.
-    Person(String),
+    /// The person, and what they attached.
+    Person(String, Option<String>),
     /// Vector.
     Vector(String),
 }
@@ -54,6 +56,8 @@ pub struct Talk {
     per_token: Option<f64>,
     /// How many messages in a row called nothing.
     vain: u32,
+    /// Where a person last said something, or that it goes on.
+    spoken: Option<Seq>,
 }
 
 /// Bytes of a request for one token, until a provider has counted.
@@ -90,6 +94,11 @@ impl Talk {
         (bytes as f64 / self.per_token.unwrap_or(PER_TOKEN)).ceil() as u64
     }
 
+    /// Where a person last said something, or that it goes on.
+    pub(super) fn spoken(&self) -> Option<Seq> {
+        self.spoken
+    }
+
     /// How many messages in a row called nothing.
     pub(super) fn vain(&self) -> u32 {
         self.vain
@@ -105,17 +114,23 @@ impl Talk {
     }
 
     /// A person has said something: what went wrong is forgotten.
-    pub(super) fn resumed(&mut self) {
+    pub(super) fn resumed(&mut self, seq: Seq) {
+        self.spoken = Some(seq);
         self.requests = 0;
         self.vain = 0;
         self.trouble = None;
+    }
+
+    /// The model has said something by a call.
+    pub(super) fn aloud(&mut self, seq: Seq, text: &str) {
+        self.turns.push((seq, Said::Aloud(text.to_owned())));
     }
 
     pub(super) fn read(&mut self, seq: Seq, entry: &Entry) {
         match entry {
             Entry::Said { text, .. } => self.turns.push((seq, Said::Model(text.clone()))),
             Entry::Questioned { question, .. } => {
-                self.turns.push((seq, Said::Model(question.clone())));
+                self.turns.push((seq, Said::Aloud(question.clone())));
             }
             Entry::Told { text } => self.turns.push((seq, Said::Vector(text.clone()))),
             Entry::Called { .. } => {
@@ -123,9 +138,8 @@ impl Talk {
                 self.turns.push((seq, Said::Call(seq)));
             }
             Entry::Asked { text, attached } => {
-                let context = context(attached).map_or(String::new(), |it| format!("\n\n{it}"));
-                self.queued.push((seq, Said::Person(format!("{text}{context}"))));
-                self.resumed();
+                self.queued.push((seq, Said::Person(text.clone(), context(attached))));
+                self.resumed(seq);
             }
             Entry::Requested { request } => {
                 self.turns.append(&mut self.queued);
@@ -152,7 +166,7 @@ impl Talk {
                     setting: *setting,
                 });
             }
-            Entry::Resumed {} => self.resumed(),
+            Entry::Resumed {} => self.resumed(seq),
             Entry::Summarised { text, until, .. } => {
                 self.summarised = Some((seq, *until, text.clone()));
             }

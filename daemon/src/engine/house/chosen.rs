@@ -12,10 +12,16 @@ impl House {
     /// The settings, with whom a person can choose now: keys come and go.
     pub(super) fn shown(&self) -> Settings {
         let mut models = self.who.names();
-        if !models.contains(&self.settings.model) {
-            models.push(self.settings.model.clone());
+        let model = self.model().unwrap_or_else(|| models.first().cloned().unwrap_or_default());
+        if !models.contains(&model) {
+            models.push(model.clone());
         }
-        Settings { models, ..self.settings.clone() }
+        Settings { model, models, ..self.settings.clone() }
+    }
+
+    /// The model that a person has chosen here.
+    pub(super) fn model(&self) -> Option<String> {
+        Some(self.settings.model.clone()).filter(|model| !model.is_empty())
     }
 
     pub(super) fn choose(&mut self, settings: Settings) -> Result<Settings, Failure> {
@@ -23,9 +29,12 @@ impl House {
             let hint = format!("Choose one of: {}.", self.who.names().join(", "));
             return Err(failed(FailureKind::BadRequest, why, hint));
         }
-        self.settings = settings;
+        // Whoever answers anyhow was not chosen: that may become another.
+        let is_usual = self.who.names().first() == Some(&settings.model);
+        let model = if is_usual { String::new() } else { settings.model.clone() };
+        self.settings = Settings { model, models: Vec::new(), ..settings };
         self.dry_run.store(self.settings.dry_run, Ordering::Relaxed);
-        keep_settings(&self.home, &self.settings, &self.who.names()).map_err(|error| {
+        keep_settings(&self.home, &self.settings).map_err(|error| {
             let message = format!("The settings cannot be kept: {error}.");
             failed(FailureKind::Internal, message, "They hold until Vector ends.")
         })?;

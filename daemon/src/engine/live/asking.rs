@@ -13,7 +13,7 @@ use super::Word;
 use crate::engine::asked::Ask;
 use crate::engine::web;
 use crate::providers::client::Heard;
-use crate::providers::http::{Cancel, Notice};
+use crate::providers::http::{Cancel, HttpError, Notice};
 use crate::server::Board;
 
 /// What a model says is told this often: three times a second.
@@ -30,6 +30,29 @@ impl Drop for Asking {
         self.cancel.cancel();
     }
 }
+
+/// Sees to it that a session hears of a request, whatever becomes of whoever reads the answer.
+struct Tell {
+    words: Sender<Word>,
+    word: Option<Word>,
+}
+
+impl Tell {
+    /// Says something else than what would be said of a reader that is lost.
+    fn with(mut self, word: Word) {
+        self.word = Some(word);
+    }
+}
+
+impl Drop for Tell {
+    fn drop(&mut self) {
+        // A session that is gone has nobody to tell.
+        let _ = self.word.take().map(|word| self.words.send(word));
+    }
+}
+
+/// What is said where whoever reads is lost.
+const LOST: &str = "reading the answer failed within Vector";
 
 /// Says things of the moment to those who watch a workflow.
 #[derive(Clone)]
@@ -50,8 +73,12 @@ impl Watchers {
             Notice::Stalled(silence) => {
                 self.say(Event::Stalled { seconds: silence.as_secs() as u32 });
             }
-            // What came of the try that failed is void.
-            Notice::Again { .. } => self.say(Event::AssistantStart {}),
+            Notice::Again { after, reason, .. } => {
+                // What came of the try that failed is void.
+                self.say(Event::AssistantStart {});
+                let (reason, seconds) = (reason.clone(), after.as_secs() as u32);
+                self.say(Event::Retrying { reason, seconds });
+            }
         }
     }
 }
@@ -61,10 +88,11 @@ impl Asking {
     pub(super) fn look(address: String, (workflow, call): (Seq, Seq), words: Sender<Word>) -> Self {
         let cancel = Cancel::new();
         let own = cancel.clone();
+        let lost = Word::Page(workflow, call, Err(format!("{address}: {LOST}.")));
+        let tell = Tell { words, word: Some(lost) };
         thread::spawn(move || {
             let page = web::look(&address, &own);
-            // A session that is gone has nobody to tell.
-            let _ = words.send(Word::Page(workflow, call, page));
+            tell.with(Word::Page(workflow, call, page));
         });
         Self { cancel }
     }
@@ -80,6 +108,9 @@ impl Asking {
         let watchers = Watchers { board, session, workflow };
         let models = ask.models.clone();
         let own = cancel.clone();
+        let lost = Box::new(Err(HttpError::Unable(LOST.to_owned())));
+        let lost = Word::Replied(workflow, Box::new(ask.clone()), lost);
+        let tell = Tell { words, word: Some(lost) };
         models.spawn(async move {
             let text = Arc::new(Mutex::new(String::new()));
             let answer = {
@@ -112,8 +143,7 @@ impl Asking {
                     }
                 }
             };
-            // A session that is gone has nobody to tell.
-            let _ = words.send(Word::Replied(workflow, Box::new(ask), Box::new(answer)));
+            tell.with(Word::Replied(workflow, Box::new(ask), Box::new(answer)));
         });
         Self { cancel }
     }

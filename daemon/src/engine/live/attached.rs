@@ -5,7 +5,7 @@
 //! mirror is not behind. Nobody is asked here: a plugin that waits for its answer says nothing meanwhile.
 
 use scene_schemas::api::{Attachment, Chat, Failure, FailureKind, Started};
-use scene_schemas::entry::Attached;
+use scene_schemas::entry::{Attached, Seq, Stance};
 use scene_schemas::proposal::Mode;
 use scene_schemas::{Fingerprint, InstanceId, Target};
 
@@ -14,7 +14,7 @@ use crate::core::scene::{Node, Scene};
 use crate::core::workflow::Input;
 use crate::engine::{asked, thread};
 use crate::providers::Provider;
-use crate::server::failed;
+use crate::server::{Verb, failed};
 
 /// More than this is refused.
 const MAX_ATTACHED: usize = 20;
@@ -23,7 +23,12 @@ const REMEMBERED: usize = 100;
 
 impl Live {
     /// Takes a request with what was attached to it.
-    pub(super) fn chat(&mut self, chat: Chat, mode: Mode, model: &str) -> Result<Started, Failure> {
+    pub(super) fn chat(
+        &mut self,
+        chat: Chat,
+        mode: Mode,
+        model: Option<&str>,
+    ) -> Result<Started, Failure> {
         let known = self.requests.iter().find(|(name, _)| Some(name) == chat.request.as_ref());
         if let Some((_, workflow)) = known {
             return Ok(Started { workflow: *workflow });
@@ -40,7 +45,7 @@ impl Live {
     }
 
     /// Begins a task with what a person says, or goes on with one.
-    fn said(&mut self, chat: Chat, mode: Mode, model: &str) -> Result<Started, Failure> {
+    fn said(&mut self, chat: Chat, mode: Mode, model: Option<&str>) -> Result<Started, Failure> {
         // A person points at what is there, and not at what is proposed.
         let scene = self.engine.told();
         let attached = attached(scene, &chat.attached);
@@ -58,25 +63,53 @@ impl Live {
             let asked = Asked { goal: chat.text, attached, ..Asked::default() };
             return self.start(asked, driver, mode, |_| {});
         };
-        asked::fits(models, &chat.text, chat.stance).map_err(|why| {
-            failed(FailureKind::TooLarge, why, "Say it shorter, or choose another model.")
-        })?;
+        let models = models.clone();
         let place = self.engine.place();
+        let mut follows = thread::last(&self.ledger, &place, asked::now())
+            .map_err(|error| wrong(&error.into()))?;
+        let at_work = follows.filter(|it| self.engine.is_at_work(*it));
         if chat.begins {
+            if let Some(workflow) = at_work {
+                self.act(workflow, Verb::Cancel, None)?;
+            }
             let cleared = thread::clear(&self.ledger, &place, asked::now());
             cleared.map_err(|error| wrong(&error.into()))?;
-        }
-        let follows = thread::last(&self.ledger, &place, asked::now());
-        let follows = follows.map_err(|error| wrong(&error.into()))?;
-        if let Some(workflow) = follows.filter(|it| self.engine.is_at_work(*it)) {
-            // It is read with the next request, or answers the question that is open.
-            self.engine.turn_to(workflow);
-            let said = Input::Asked { text: chat.text, attached };
-            self.engine.input(said).map_err(|error| wrong(&error))?;
-            return Ok(Started { workflow });
+            follows = None;
+        } else if let Some(workflow) = at_work {
+            return self.says_more(workflow, chat, attached, driver);
         }
         let asked = Asked { goal: chat.text, attached, stance: chat.stance, follows };
+        asked::fits(&models, &asked).map_err(|why| {
+            failed(FailureKind::TooLarge, why, "Say it shorter, or choose another model.")
+        })?;
         self.start(asked, driver, mode, |_| {})
+    }
+
+    /// Says more in a task that is at work: it is read with the next request, or answers the question
+    /// that is open.
+    fn says_more(
+        &mut self,
+        workflow: Seq,
+        chat: Chat,
+        attached: Vec<Attached>,
+        driver: Driver,
+    ) -> Result<Started, Failure> {
+        self.engine.turn_to(workflow);
+        let stance = self.engine.workflow().map_or(Stance::Act, |it| it.stance);
+        if chat.stance != stance && chat.stance != Stance::Act {
+            let message = "The task before is still at work.";
+            return Err(failed(FailureKind::Settled, message, "Stop it first, with /stop."));
+        }
+        if let Some(job) = self.jobs.get_mut(&workflow) {
+            job.stopped = false;
+        }
+        if self.engine.has_trouble() {
+            // Whoever was not to be asked may not be the one who is chosen now.
+            self.engine.drive(driver);
+        }
+        let said = Input::Asked { text: chat.text, attached };
+        self.engine.input(said).map_err(|error| wrong(&error))?;
+        Ok(Started { workflow })
     }
 }
 

@@ -119,7 +119,12 @@ impl Live {
     }
 
     /// Does something to a workflow.
-    pub(super) fn act(&mut self, workflow: Seq, verb: Verb, model: &str) -> Result<(), Failure> {
+    pub(super) fn act(
+        &mut self,
+        workflow: Seq,
+        verb: Verb,
+        model: Option<&str>,
+    ) -> Result<(), Failure> {
         let Some(job) = self.jobs.get_mut(&workflow) else {
             let message = format!("Workflow {workflow} is not at work any more.");
             return Err(failed(FailureKind::Settled, message, "Ask for something new."));

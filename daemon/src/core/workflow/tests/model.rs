@@ -180,6 +180,7 @@ fn only_sites_that_the_person_named_are_read() {
     assert!(!fetch("https://evil.example.com/?code=local+x"));
     assert!(!fetch("https://docs.example.org@evil.example.com/"));
     assert!(!fetch("https://create.roblox.com.evil.example/"));
+    assert!(!fetch("https://ple.org/"), "a part of a name is none");
 }
 
 #[test]
