@@ -4,6 +4,7 @@
 //! The binary is the real one, and so is the way to the provider; only the provider's bytes are
 //! scripted.
 
+mod conform;
 mod folder;
 mod leaks;
 mod play;
