@@ -445,6 +445,32 @@ pub enum Attached {
         /// What was selected.
         selected: String,
     },
+    /// A file of this machine.
+    File {
+        /// Where, as it was named.
+        path: String,
+        /// The hash of its text.
+        hash: Fingerprint,
+        /// Its text.
+        text: String,
+    },
+    /// What a folder of this machine holds.
+    Folder {
+        /// Where, as it was named.
+        path: String,
+        /// The names in it; those of folders end with a slash.
+        names: Vec<String>,
+        /// How many there are besides.
+        #[serde(default)]
+        more: u32,
+    },
+    /// A page of the web.
+    Page {
+        /// Its address.
+        address: String,
+        /// What it says, fenced as data.
+        text: String,
+    },
 }
 
 impl Attached {
@@ -452,6 +478,11 @@ impl Attached {
     pub fn sentence(&self) -> String {
         match self {
             Self::Instance { target, class } => format!("{} ({class})", target.path),
+            Self::File { path, text, .. } => format!("{path} ({} bytes)", text.len()),
+            Self::Folder { path, names, more } => {
+                format!("{path} ({} names)", names.len() + *more as usize)
+            }
+            Self::Page { address, text } => format!("{address} ({} bytes)", text.len()),
             Self::Text { target, line, selected, .. } => {
                 let lines = selected.lines().count().max(1) as u32;
                 match (line, lines) {

@@ -85,7 +85,10 @@ fn serve(
 fn answer(n: usize) -> String {
     let (tool, args) = match n {
         0 => ("start_plan", json!({ "steps": ["Rename it"] })),
-        n => ("rename_instance", json!({ "path": "game.Workspace.Wall", "name": format!("N{n}") })),
+        n => (
+            "rename_instance",
+            json!({ "path": "game.Workspace.Wall", "newName": format!("N{n}") }),
+        ),
     };
     let function = json!({ "name": tool, "arguments": args.to_string() });
     let call =

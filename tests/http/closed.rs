@@ -79,7 +79,8 @@ fn a_session_that_is_gone_for_long_is_closed_and_goes_on_when_it_comes_back() {
     let epoch = bench.hello(&credential).epoch;
     let text = "rename game.Workspace.Wall to Tower".to_owned();
     let (attached, stance, request) = (Vec::new(), Stance::Act, None);
-    let chat = Chat { session: window(), epoch, text, attached, stance, request };
+    let begins = false;
+    let chat = Chat { session: window(), epoch, text, attached, stance, begins, request };
     let workflow = bench.ask(|reply| Ask::Chat(chat, reply)).unwrap().workflow;
     assert_eq!((bench.sessions(), bench.state(workflow)), (1, WorkflowState::Working));
     let seat = Arc::downgrade(&bench.board.seat(&window()).unwrap());

@@ -34,7 +34,7 @@ fn plan() -> Reply {
 }
 
 fn rename(to: &str) -> Reply {
-    calls("rename_instance", json!({ "path": "game.Workspace.Wall", "name": to }))
+    calls("rename_instance", json!({ "path": "game.Workspace.Wall", "newName": to }))
 }
 
 /// A daemon whose plugin has chosen the model of a server.

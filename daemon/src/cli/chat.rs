@@ -13,7 +13,7 @@ use scene_schemas::entry::Stance;
 
 use super::edit::{decide_all, listener};
 use super::terminal::{Terminal, say};
-use super::{Decide, Exit, model};
+use super::{Decide, Exit, mentions, model};
 use crate::engine::{Asked, Driver, Engine, Target, asked, recover, thread};
 use crate::ledger::Ledger;
 use crate::providers::Provider;
@@ -163,7 +163,8 @@ impl Task<'_> {
             terminal.busy("Reading the place", || PlaceFile::open(&args.place, None))?;
         let target = Target::from(file);
         let follows = thread::last(ledger, &target.place(), now())?;
-        let asked = Asked { goal, stance, follows, ..Asked::default() };
+        let attached = mentions::attached(&goal, &scene)?;
+        let asked = Asked { goal, attached, stance, follows };
         let (mode, json) = (args.decide.mode(), args.decide.json);
         let mut engine =
             Engine::start(ledger, (target, scene), asked, driver, mode, listener(json))?;

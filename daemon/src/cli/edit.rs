@@ -13,11 +13,11 @@ use serde_json::{Value as Json, json};
 
 use super::ask::{self, Flow};
 use super::terminal::{Terminal, say};
-use super::{Decide, Exit, ModeName, model};
+use super::{Decide, Exit, ModeName, mentions, model};
 use crate::core::policy::needs_second_confirmation;
 use crate::core::prompt::Call;
 use crate::core::workflow::{CALLS, Input, Pending, Status, Workflow};
-use crate::engine::{Driver, Due, Engine, Listener, asked, recover};
+use crate::engine::{Asked, Driver, Due, Engine, Listener, asked, recover};
 use crate::ledger::Ledger;
 use crate::providers::Provider;
 use crate::targets::place::PlaceFile;
@@ -93,10 +93,14 @@ fn edit(
     let terminal = Terminal::of(args.decide.json);
     let opened = terminal.busy("Reading the place", || PlaceFile::open(&args.place, out))?;
     let goal = goal(args);
+    let mut asked = Asked::from(goal.as_str());
+    if args.prompt.is_some() {
+        asked.attached = mentions::attached(&goal, &opened.1)?;
+    }
     let mut engine = Engine::start(
         ledger,
         opened,
-        goal.as_str(),
+        asked,
         driver,
         args.decide.mode(),
         listener(args.decide.json),

@@ -16,6 +16,7 @@ mod help;
 mod hunks;
 mod key;
 mod log;
+mod mentions;
 mod merge;
 mod model;
 mod models;

@@ -89,23 +89,38 @@ impl Effort {
 }
 
 impl Prompt {
-    /// What stands beside the goal: what the person attached, with its paths; texts in fences that
-    /// nothing in them closes.
+    /// What stands beside the goal: what the person attached.
     pub fn context(&self) -> Option<String> {
-        if self.attached.is_empty() {
-            return None;
-        }
-        let mut text = "The person attached this:\n".to_owned();
-        for attached in &self.attached {
-            text.push_str(&format!("- {}\n", attached.sentence()));
-            if let Attached::Text { selected, .. } = attached {
-                let fence = "`".repeat(longest_run(selected, '`').max(2) + 1);
-                let end = if selected.ends_with('\n') { "" } else { "\n" };
-                text.push_str(&format!("{fence}luau\n{selected}{end}{fence}\n"));
+        context(&self.attached)
+    }
+}
+
+/// What a person attached, with its paths; texts in fences that nothing in them closes.
+pub fn context(attached: &[Attached]) -> Option<String> {
+    if attached.is_empty() {
+        return None;
+    }
+    let mut text = "The person attached this:\n".to_owned();
+    for attached in attached {
+        text.push_str(&format!("- {}\n", attached.sentence()));
+        match attached {
+            Attached::Instance { .. } => {}
+            Attached::Text { selected, .. } => text.push_str(&fenced(selected, "luau")),
+            Attached::File { text: own, .. } => text.push_str(&fenced(own, "")),
+            Attached::Folder { names, .. } => text.push_str(&fenced(&names.join("\n"), "")),
+            Attached::Page { text: page, .. } => {
+                text.push_str(page);
+                text.push('\n');
             }
         }
-        Some(text)
     }
+    Some(text)
+}
+
+fn fenced(text: &str, language: &str) -> String {
+    let fence = "`".repeat(longest_run(text, '`').max(2) + 1);
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    format!("{fence}{language}\n{text}{end}{fence}\n")
 }
 
 fn longest_run(text: &str, of: char) -> usize {

@@ -175,6 +175,9 @@ impl House {
         while let Some(ask) = asks.blocking_recv() {
             self.answer(ask);
         }
+        for session in self.sessions.values() {
+            let _ = session.words.send(Word::End);
+        }
     }
 
     fn answer(&mut self, ask: Ask) {
@@ -246,7 +249,7 @@ impl House {
         let left: Vec<(SessionId, Session)> = self.sessions.extract_if(is_left).collect();
         for (name, session) in left {
             self.board.leave(&name);
-            drop(session.words);
+            let _ = session.words.send(Word::End);
             // It lets go of its workflow before anybody else can take it. One that panicked has.
             let _ = session.thread.join();
         }

@@ -64,6 +64,8 @@ pub(super) enum Word {
     Size(Sender<(u32, u64)>),
     /// Something was decided, and there is more to do.
     GoOn,
+    /// It ends; its workflows go on when it comes back.
+    End,
 }
 
 /// What a session knows of a workflow at work in it.
@@ -140,6 +142,9 @@ impl Live {
             let Ok(mut live) = live.lock() else {
                 return;
             };
+            if matches!(word, Word::End) {
+                return;
+            }
             live.hear(word);
         }
     }
@@ -220,7 +225,7 @@ impl Live {
                 let done = self.act(workflow, verb, &model);
                 let _ = reply.send(done);
             }
-            Word::GoOn => {}
+            Word::GoOn | Word::End => {}
             Word::Size(reply) => {
                 let _ = reply.send((self.engine.scene().mirrored(), self.version));
                 return;

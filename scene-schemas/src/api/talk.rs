@@ -25,6 +25,9 @@ pub struct Chat {
     /// How far the model may go.
     #[serde(default, skip_serializing_if = "Stance::is_act")]
     pub stance: Stance,
+    /// Whether a new conversation begins with it, where one would go on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub begins: bool,
     /// What the request is called by whoever makes it; made again under the same name, because the
     /// answer was lost, it is the same request.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -8,7 +8,6 @@ mod conflict;
 mod insert;
 mod inverse;
 mod judge;
-mod made;
 mod memory;
 mod part;
 mod perform;
@@ -29,7 +28,6 @@ use crate::core::scene::{Node, Scene, count};
 
 use self::conflict::conflict;
 pub use self::inverse::{Back, Inverse, inverse, witness};
-pub use self::made::{Made, made};
 pub use self::part::{Text as PartText, Unit, draft_again, relocated, units};
 pub use self::perform::{Blobs, Done, attempt, perform, text_of};
 

@@ -40,6 +40,7 @@ pub mod update_plan;
 mod write_script;
 
 mod args;
+mod made;
 mod print;
 mod told;
 
@@ -57,6 +58,7 @@ use crate::core::proposal::{Blobs, Draft, Texts};
 use crate::core::refusal::{Refusal, did_you_mean, refuse};
 use crate::core::scene::Scene;
 
+pub use self::made::{Made, made};
 pub use self::print::print;
 pub use self::told::told;
 

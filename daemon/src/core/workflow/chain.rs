@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use super::talk::Said;
 use super::{Call, CallStatus, State, Status, Workflow, now};
-use crate::core::prompt::{Prompt, Turn};
+use crate::core::prompt::{Prompt, Turn, context};
 
 /// The tasks of a conversation, oldest first.
 pub(super) struct Chain<'a>(pub(super) Vec<(Seq, &'a Workflow)>);
@@ -49,9 +49,8 @@ impl State {
                 prompt.goal.clone_from(&workflow.goal);
                 prompt.attached.clone_from(&workflow.attached);
             } else if at > begins {
-                let mut asked = Prompt { attached: workflow.attached.clone(), ..Prompt::default() };
-                asked.goal.clone_from(&workflow.goal);
-                let context = asked.context().map_or(String::new(), |text| format!("\n\n{text}"));
+                let context = context(&workflow.attached);
+                let context = context.map_or(String::new(), |text| format!("\n\n{text}"));
                 prompt.turns.push(Turn::Asked(format!("{}{context}", workflow.goal)));
             }
             prompt.turns.extend(workflow.turns(after));

@@ -15,9 +15,8 @@ use serde_json::{Value as Json, json};
 use super::chain::{Chain, Step};
 use super::talk::Said;
 use super::{State, Workflow};
-use crate::core::proposal::{Made, made};
 use crate::core::refusal::{Refusal, refuse};
-use crate::core::tools::{self, Plan};
+use crate::core::tools::{self, Made, Plan, made};
 
 /// What an answer says that is as it was.
 pub(super) const UNCHANGED: &str = "unchangedSinceStep";

@@ -226,7 +226,7 @@ impl Workflow {
     fn pointed_at(&self) -> Option<Meant> {
         let mut instances = self.attached.iter().filter_map(|attached| match attached {
             Attached::Instance { target, .. } => Some(target),
-            Attached::Text { .. } => None,
+            _ => None,
         });
         let target = instances.next()?.clone();
         instances.next().is_none().then_some(Meant { target, by: MeantBy::Attached })

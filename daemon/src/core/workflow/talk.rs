@@ -6,6 +6,8 @@
 use scene_schemas::api::{FailureKind, Setting};
 use scene_schemas::entry::{Entry, Replay, Requested, Seq};
 
+use crate::core::prompt::context;
+
 /// Who has said something.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Said {
@@ -120,8 +122,9 @@ impl Talk {
                 self.vain = 0;
                 self.turns.push((seq, Said::Call(seq)));
             }
-            Entry::Asked { text, .. } => {
-                self.queued.push((seq, Said::Person(text.clone())));
+            Entry::Asked { text, attached } => {
+                let context = context(attached).map_or(String::new(), |it| format!("\n\n{it}"));
+                self.queued.push((seq, Said::Person(format!("{text}{context}"))));
                 self.resumed();
             }
             Entry::Requested { request } => {

@@ -62,6 +62,10 @@ impl Live {
             failed(FailureKind::TooLarge, why, "Say it shorter, or choose another model.")
         })?;
         let place = self.engine.place();
+        if chat.begins {
+            let cleared = thread::clear(&self.ledger, &place, asked::now());
+            cleared.map_err(|error| wrong(&error.into()))?;
+        }
         let follows = thread::last(&self.ledger, &place, asked::now());
         let follows = follows.map_err(|error| wrong(&error.into()))?;
         if let Some(workflow) = follows.filter(|it| self.engine.is_at_work(*it)) {
