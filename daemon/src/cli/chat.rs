@@ -13,7 +13,7 @@ use scene_schemas::entry::Stance;
 
 use super::edit::{decide_all, listener};
 use super::terminal::{Terminal, say};
-use super::{Decide, Exit, mentions, model};
+use super::{Decide, Exit, mentions, model, studio};
 use crate::engine::{Asked, Driver, Engine, Target, asked, recover, thread};
 use crate::ledger::Ledger;
 use crate::providers::Provider;
@@ -35,7 +35,12 @@ Within the conversation:
 Exit codes: 0 ended by you, 1 failed, 2 usage.")]
 pub(super) struct Chat {
     /// The place or model: .rbxl, .rbxlx, .rbxm or .rbxmx
-    place: PathBuf,
+    #[arg(required_unless_present = "session")]
+    place: Option<PathBuf>,
+    /// The place that is open in Studio: its name, or nothing where only one is
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
+    #[arg(conflicts_with_all = ["place", "model"])]
+    session: Option<String>,
     /// Who answers, as PROVIDER/MODEL, PROVIDER or offline; by the settings where absent
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
@@ -48,7 +53,7 @@ pub(super) struct Chat {
 
 /// What a person has said.
 #[derive(Debug, PartialEq, Eq)]
-enum Said {
+pub(super) enum Said {
     Ask(String, Stance),
     Model(String),
     Clear,
@@ -66,7 +71,7 @@ const EXPLAIN: &str =
 const BUILD: &str = "Carry out the plan, step by step.";
 
 /// What a line means.
-fn read(line: &str) -> Said {
+pub(super) fn read(line: &str) -> Said {
     let line = line.trim();
     if line.is_empty() {
         return Said::Nothing;
@@ -92,16 +97,26 @@ fn read(line: &str) -> Said {
 }
 
 pub(super) fn run(args: &Chat, home: &Path) -> anyhow::Result<Exit> {
+    match (&args.place, &args.session) {
+        (Some(place), _) => in_file(args, place, home),
+        (None, session) => {
+            let name = session.as_deref().filter(|name| !name.is_empty());
+            studio::chat(home, name, args.new, &args.decide)
+        }
+    }
+}
+
+fn in_file(args: &Chat, place: &Path, home: &Path) -> anyhow::Result<Exit> {
     let ledger = Arc::new(Ledger::open(home)?);
     let terminal = Terminal::of(args.decide.json);
     let mut said = args.model.clone();
-    let mut driver = model::driver(home, args.place.parent(), said.as_deref())?;
-    let (file, _) = PlaceFile::open(&args.place, None)?;
-    let place = Target::from(file).place();
+    let mut driver = model::driver(home, place.parent(), said.as_deref())?;
+    let (opened, _) = PlaceFile::open(place, None)?;
+    let target = Target::from(opened).place();
     if args.new {
-        thread::clear(&ledger, &place, now())?;
+        thread::clear(&ledger, &target, now())?;
     }
-    let goes_on = thread::last(&ledger, &place, now())?.is_some();
+    let goes_on = thread::last(&ledger, &target, now())?.is_some();
     let how = if goes_on {
         "It goes on with the conversation before; /clear begins a new one."
     } else {
@@ -122,10 +137,10 @@ pub(super) fn run(args: &Chat, home: &Path) -> anyhow::Result<Exit> {
                 say(&format!("There is no /{name}, or it lacks what it is about; /help lists all."))
             }
             Said::Clear => {
-                thread::clear(&ledger, &place, now())?;
+                thread::clear(&ledger, &target, now())?;
                 say("A new conversation begins.");
             }
-            Said::Model(name) => match model::driver(home, args.place.parent(), Some(&name)) {
+            Said::Model(name) => match model::driver(home, place.parent(), Some(&name)) {
                 Ok(new) => {
                     driver = new;
                     said = Some(name);
@@ -134,11 +149,11 @@ pub(super) fn run(args: &Chat, home: &Path) -> anyhow::Result<Exit> {
                 Err(error) => say(&format!("error: {error:#}")),
             },
             Said::Ask(goal, stance) => {
-                let task = Task { args, goal, stance };
+                let task = Task { args, file: place, goal, stance };
                 if let Err(error) = task.run(&ledger, driver, &terminal) {
                     say(&format!("error: {error:#}"));
                 }
-                driver = model::driver(home, args.place.parent(), said.as_deref())?;
+                driver = model::driver(home, place.parent(), said.as_deref())?;
             }
         }
     }
@@ -146,22 +161,22 @@ pub(super) fn run(args: &Chat, home: &Path) -> anyhow::Result<Exit> {
 
 struct Task<'a> {
     args: &'a Chat,
+    file: &'a Path,
     goal: String,
     stance: Stance,
 }
 
 impl Task<'_> {
     fn run(self, ledger: &Arc<Ledger>, driver: Driver, terminal: &Terminal) -> anyhow::Result<()> {
-        let Self { args, goal, stance } = self;
-        for notice in recover(ledger, &args.place)? {
+        let Self { args, file, goal, stance } = self;
+        for notice in recover(ledger, file)? {
             say(&format!("note: {notice}"));
         }
         if let Driver::Provider(Provider::Model(models)) = &driver {
             asked::fits(models, &goal, stance).map_err(anyhow::Error::msg)?;
         }
-        let (file, scene) =
-            terminal.busy("Reading the place", || PlaceFile::open(&args.place, None))?;
-        let target = Target::from(file);
+        let (opened, scene) = terminal.busy("Reading the place", || PlaceFile::open(file, None))?;
+        let target = Target::from(opened);
         let follows = thread::last(ledger, &target.place(), now())?;
         let attached = mentions::attached(&goal, &scene)?;
         let asked = Asked { goal, attached, stance, follows };
@@ -174,7 +189,7 @@ impl Task<'_> {
 }
 
 /// The next thing that the person says; none where there will be nothing more.
-fn line(terminal: &Terminal) -> anyhow::Result<Option<String>> {
+pub(super) fn line(terminal: &Terminal) -> anyhow::Result<Option<String>> {
     if terminal.can_ask() {
         return Ok(terminal.question("\n>")?);
     }

@@ -1,0 +1,86 @@
+//! The way to the daemon that serves a ledger, for commands that ask it.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use scene_schemas::api::{Failure, SessionView};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::serve::TOKEN;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The open place that is meant: the one that is named, or the only one.
+pub(super) fn chosen(
+    sessions: Vec<SessionView>,
+    named: Option<&str>,
+) -> anyhow::Result<SessionView> {
+    let count = sessions.len();
+    let mut fitting =
+        sessions.into_iter().filter(|it| named.is_none_or(|name| it.session.0 == name));
+    match (fitting.next(), named, count) {
+        (Some(session), Some(_), _) | (Some(session), None, 1) => Ok(session),
+        (_, _, 0) => bail!("no place is open in Studio; open one, and look at its widget"),
+        (_, Some(name), _) => {
+            bail!("no place is open as {name}; `vector checkpoint --list` names those that are")
+        }
+        _ => bail!(
+            "several places are open; say which with --session (see `vector checkpoint --list`)"
+        ),
+    }
+}
+
+/// The daemon that serves a ledger.
+#[derive(Debug)]
+pub(super) struct Daemon {
+    port: u16,
+    token: String,
+}
+
+impl Daemon {
+    pub(super) fn find(home: &Path) -> anyhow::Result<Self> {
+        let text = fs::read_to_string(home.join(TOKEN))
+            .context("no daemon serves this ledger; start it with `vector serve`")?;
+        let mut words = text.split_whitespace();
+        let port = words.next().and_then(|port| port.parse().ok());
+        let (Some(port), Some(token)) = (port, words.next()) else {
+            bail!("{} is not what `vector serve` writes; start it anew", home.join(TOKEN).display())
+        };
+        Ok(Self { port, token: token.to_owned() })
+    }
+
+    pub(super) fn call<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        path: &str,
+        body: &impl Serialize,
+    ) -> anyhow::Result<T> {
+        let away = || format!("nobody answers on port {}; start `vector serve` anew", self.port);
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).with_context(away)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let body = if method == "GET" { String::new() } else { serde_json::to_string(body)? };
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            self.port,
+            self.token,
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()))?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).with_context(away)?;
+        let (head, body) = answer.split_once("\r\n\r\n").with_context(away)?;
+        if head.split(' ').nth(1) == Some("200") {
+            return serde_json::from_str(body).context("the daemon is of another version");
+        }
+        match serde_json::from_str::<Failure>(body) {
+            Ok(failure) => bail!("{} {}", failure.message, failure.hint),
+            Err(_) => bail!(away()),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! A conversation in a place that is open in Studio, from the terminal: the daemon does it, and the
+//! plugin shows the same.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use scene_schemas::api::{
+    Chat, Decide, Decided, Decision, Event, Nothing, ProposalView, Sessions, Started, StreamPage,
+};
+use scene_schemas::entry::{Finish, Seq, Stance};
+
+use super::chat::{Said, line, read};
+use super::daemon::{Daemon, chosen};
+use super::style::{Paint, safe};
+use super::terminal::{Terminal, say};
+use super::{Decide as How, Exit};
+
+/// How long the daemon is asked to wait for news, in seconds: less than a call may take.
+const HOLD: u32 = 15;
+
+/// Talks in an open place until the person ends it.
+pub(super) fn chat(home: &Path, named: Option<&str>, new: bool, how: &How) -> anyhow::Result<Exit> {
+    let daemon = Daemon::find(home)?;
+    let terminal = Terminal::of(how.json);
+    let mut begins = new;
+    say("What is said here is said in Studio too. /help says what else there is.");
+    loop {
+        let Some(line) = line(&terminal)? else {
+            return Ok(Exit::Done);
+        };
+        match read(&line) {
+            Said::Nothing => {}
+            Said::Quit => return Ok(Exit::Done),
+            Said::Help => {
+                say("/plan /ask /build /fix /explain /clear /quit; `vector help chat` says more.")
+            }
+            Said::Unknown(name) => {
+                say(&format!(
+                    "There is no /{name}, or it lacks what it is about; /help lists all."
+                ));
+            }
+            Said::Model(_) => say("The model of an open place is chosen in the widget's settings."),
+            Said::Clear => {
+                begins = true;
+                say("A new conversation begins.");
+            }
+            Said::Ask(text, stance) => {
+                let talk = Talk { daemon: &daemon, terminal: &terminal, how };
+                match talk.task(named, (text, stance), begins) {
+                    Ok(()) => begins = false,
+                    Err(error) => say(&format!("error: {error:#}")),
+                }
+            }
+        }
+    }
+}
+
+struct Talk<'a> {
+    daemon: &'a Daemon,
+    terminal: &'a Terminal,
+    how: &'a How,
+}
+
+impl Talk<'_> {
+    /// Says something, and shows what comes of it until the person is to say something again.
+    fn task(
+        &self,
+        named: Option<&str>,
+        (text, stance): (String, Stance),
+        begins: bool,
+    ) -> anyhow::Result<()> {
+        let Sessions { sessions } = self.daemon.call("GET", "/api/sessions", &Nothing {})?;
+        let session = chosen(sessions, named)?;
+        let StreamPage { mut cursor, .. } =
+            self.daemon.call("GET", "/api/stream?hold=0", &Nothing {})?;
+        let (attached, request) = (Vec::new(), None);
+        let (session, epoch) = (session.session, session.epoch);
+        let chat = Chat { session, epoch, text, attached, stance, begins, request };
+        let Started { workflow } = self.daemon.call("POST", "/api/chat", &chat)?;
+        let mut shown = Shown::default();
+        loop {
+            let path = format!("/api/stream?cursor={cursor}&hold={HOLD}");
+            let page: StreamPage = self.daemon.call("GET", &path, &Nothing {})?;
+            cursor = page.cursor;
+            for record in page.events.iter().filter(|it| it.workflow == workflow) {
+                if self.event(&record.event, &mut shown)? {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Shows an event; true where the person is to say something now.
+    fn event(&self, event: &Event, shown: &mut Shown) -> anyhow::Result<bool> {
+        match event {
+            Event::AssistantUpdate { text } => {
+                shown.streamed.push_str(text);
+                self.terminal.stream(text);
+            }
+            Event::AssistantStart {} if !shown.streamed.is_empty() => self.terminal.stream("\n"),
+            Event::AssistantFinal { text, answers } => {
+                if text.trim() != shown.streamed.trim() {
+                    self.terminal.said(text);
+                }
+                shown.streamed.clear();
+                for (at, answer) in answers.iter().enumerate() {
+                    self.terminal.said(&format!("  {}. {answer}", at + 1));
+                }
+                return Ok(!answers.is_empty());
+            }
+            Event::ToolParsed { tool, brief, .. } => self.dim(&format!("· {tool} {brief}")),
+            Event::ToolError { reason, .. } => self.dim(&format!("  refused: {reason}")),
+            Event::Stalled { seconds } => say(&format!("note: nothing has come for {seconds} s.")),
+            Event::ProposalMapped { proposal, .. } if shown.cards.insert(*proposal) => {
+                self.decide(*proposal)?;
+            }
+            Event::Error { message, hint, .. } => {
+                say(&format!("error: {message} {hint}"));
+                return Ok(true);
+            }
+            Event::Done { outcome, summary } => {
+                if let Some(summary) = summary {
+                    self.terminal.said(summary);
+                }
+                if *outcome != Finish::Done {
+                    say("It ended without being done.");
+                }
+                return Ok(true);
+            }
+            _ => {}
+        }
+        Ok(false)
+    }
+
+    fn dim(&self, text: &str) {
+        let text = format!("{}\n", safe(text));
+        self.terminal.show(&self.terminal.style().paint(Paint::Dim, text));
+    }
+
+    /// Shows a card, and asks about it, unless it was decided elsewhere or by a mode.
+    fn decide(&self, proposal: Seq) -> anyhow::Result<()> {
+        let path = format!("/api/proposals/{proposal}");
+        let view: ProposalView = self.daemon.call("GET", &path, &Nothing {})?;
+        self.terminal.card(proposal, &view.proposal);
+        let decision = loop {
+            if self.how.yes && (!view.needs_twice || self.how.force) {
+                break Decision::Approve { twice: view.needs_twice };
+            }
+            let question =
+                format!("Apply proposal {proposal}? [y]es [n]o, or Enter to decide in Studio");
+            match self.terminal.question(&question)?.as_deref().map(str::to_lowercase).as_deref() {
+                Some("y" | "yes") => {
+                    let again = "It has a warning marked !!. Apply all the same? [y]es [N]o";
+                    let is_sure = !view.needs_twice
+                        || self
+                            .terminal
+                            .question(again)?
+                            .is_some_and(|it| it.starts_with(['y', 'Y']));
+                    if is_sure {
+                        break Decision::Approve { twice: view.needs_twice };
+                    }
+                }
+                Some("n" | "no") => {
+                    let why = self
+                        .terminal
+                        .question("Why not? (the model is told; Enter for no reason)")?;
+                    break Decision::Reject { reason: why.filter(|why| !why.is_empty()) };
+                }
+                None | Some("") => return Ok(()),
+                Some(_) => say("y applies it, n rejects it; the widget in Studio does more."),
+            }
+        };
+        let (patch_id, base) = (view.proposal.patch_id, view.proposal.base);
+        let decide = Decide { patch_id, base, decision };
+        // That somebody else was first is no failure of the conversation.
+        if let Err(error) = self.daemon.call::<Decided>("POST", &format!("{path}/decide"), &decide)
+        {
+            say(&format!("note: {error:#}"));
+        }
+        Ok(())
+    }
+}
+
+/// What was shown of a task.
+#[derive(Debug, Default)]
+struct Shown {
+    /// What has come of the message that is being said.
+    streamed: String,
+    cards: BTreeSet<Seq>,
+}
