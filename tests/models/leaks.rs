@@ -99,8 +99,8 @@ fn nothing_that_is_said_reaches_a_log_of_the_daemon() {
     let settings = format!("[providers.nvidia]\nbase_url = \"{}\"\n", server.url());
     fs::write(home.path().join("vector.toml"), settings).unwrap();
     // What it prints goes where it would go, and into a file as well.
-    let loud: String =
-        LOUD.iter().map(|(name, value)| format!("export {name}='{value}'\n")).collect();
+    let exports = LOUD.map(|(name, value)| format!("export {name}='{value}'\n"));
+    let loud = exports.concat();
     let script = format!(
         "#!/usr/bin/env bash\n{loud}cd '{}'\nexport NVIDIA_API_KEY=\"$(printf '%s-%s' sk {})\"\n\
          exec '{}' \"$@\" 2> >(tee printed.err >&2) > >(tee printed.out)\n",
@@ -124,6 +124,8 @@ fn nothing_that_is_said_reaches_a_log_of_the_daemon() {
     drop(plugin);
     daemon.kill();
     assert_eq!((server.requests().len(), server.left()), (3, 0));
+    let printed = fs::read_to_string(home.path().join("printed.out")).unwrap();
+    assert!(printed.contains("Vector serves on"), "{printed}");
     let private = [KEY, "my-secret-plan", "print(1)", "my-secret-reply"];
     assert_eq!(found(home.path(), &private), [""; 0]);
 }

@@ -15,6 +15,7 @@ use vector_daemon::providers::answer::Wire;
 use vector_tests::binary::Home;
 use vector_tests::printed;
 
+use super::conform::flaws;
 use super::folder::{Kill, Scenario, Scripted, provider, replies};
 use super::server::{Request, Server};
 use super::terminal::{self, Decision};
@@ -210,7 +211,7 @@ impl Stage {
     /// What was wrong with what the provider was sent.
     pub(crate) fn wrongly_sent(&self) -> Vec<String> {
         let scenario = &self.scenario;
-        let how = (scenario.provider.is_none(), self.wire == scenario.wire);
+        let how = (self.wire, scenario.provider.is_none(), self.wire == scenario.wire);
         let mut wrong = misfits(&self.server, &self.blocks, &scenario.reply, how);
         if scenario.kill.is_none() {
             wrong.extend(misnumbered(&self.server, &self.blocks));
@@ -240,7 +241,7 @@ fn misfits(
     server: &Server,
     blocks: &[usize],
     scripted: &[Scripted],
-    (is_its_own, is_at_home): (bool, bool),
+    (wire, is_its_own, is_at_home): (Wire, bool, bool),
 ) -> Vec<String> {
     let mut wrong = Vec::new();
     if server.busiest() > 1 {
@@ -250,6 +251,7 @@ fn misfits(
         let expected = scripted[*block].sent.iter().filter(|it| is_at_home || it.is_of_any_wire());
         let differences = expected.flat_map(|it| it.differences(request));
         let differences = differences.chain(misplaced_key(request, is_its_own));
+        let differences = differences.chain(flaws(wire, &request.body));
         wrong.extend(differences.map(|it| format!("request {}: {it}", at + 1)));
     }
     wrong
