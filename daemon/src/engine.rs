@@ -551,13 +551,15 @@ fn conversation(
     mut follows: Option<Seq>,
     before: Seq,
 ) -> Result<State, LedgerError> {
-    let mut state = State::default();
+    let (mut state, mut tasks) = (State::default(), Vec::new());
     while let Some(workflow) = follows {
-        for record in ledger.workflow(workflow)?.iter().filter(|record| record.seq < before) {
-            state.apply(record);
-        }
-        let before = state.workflow(workflow).and_then(|it| it.follows);
-        follows = before.filter(|before| *before < workflow);
+        let records = ledger.workflow(workflow)?;
+        follows = turn::before(&records);
+        tasks.push(records);
+    }
+    // A plan is handed on from one to the next.
+    for record in tasks.iter().rev().flatten().filter(|record| record.seq < before) {
+        state.apply(record);
     }
     Ok(state)
 }

@@ -99,9 +99,11 @@ fn answer(n: usize) -> String {
         json!({ "id": "x", "choices": [{ "index": 0, "delta": {}, "finish_reason": "tool_calls" }] }),
         json!({ "id": "x", "choices": [], "usage": { "prompt_tokens": 5_000, "completion_tokens": 20 } }),
     ];
-    let mut text: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
-    text.push_str("data: [DONE]\n\n");
-    text
+    let mut text = String::new();
+    for event in events {
+        text.push_str(&format!("data: {event}\n\n"));
+    }
+    text + "data: [DONE]\n\n"
 }
 
 /// Entries from before, of another place.

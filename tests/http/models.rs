@@ -41,7 +41,7 @@ fn rename(to: &str) -> Reply {
 struct Bench {
     server: Server,
     daemon: Daemon,
-    _home: Home,
+    home: Home,
 }
 
 impl Bench {
@@ -54,7 +54,7 @@ impl Bench {
         );
         std::fs::write(home.path().join("vector.toml"), text).unwrap();
         let daemon = Daemon::start(binary::vector(), home.path());
-        Self { server, daemon, _home: home }
+        Self { server, daemon, home }
     }
 
     fn plugin(&self) -> Plugin<'_> {
@@ -187,7 +187,7 @@ fn a_conversation_goes_on_and_a_killed_daemon_asks_again() {
     bench.server.wait_at_gate(1);
     let credential = plugin.credential.clone();
     drop(plugin);
-    let Bench { server, daemon, _home: home } = bench;
+    let Bench { server, daemon, home } = bench;
     daemon.kill();
     server.open();
     let daemon = Daemon::start(binary::vector(), home.path());
@@ -205,6 +205,22 @@ fn a_conversation_goes_on_and_a_killed_daemon_asks_again() {
         assert!(last.contains(words), "{words}: {last}");
     }
     assert!(!last.contains("I began."), "what broke off was never said: {last}");
+}
+
+#[test]
+fn a_terminal_talks_in_the_same_conversation() {
+    let bench = Bench::new(vec![says("It stands there."), says("Grey.")], "");
+    let mut plugin = bench.plugin();
+    plugin.chat("what is there?").ok();
+    let mut seen = Vec::new();
+    until(&mut plugin, &mut seen, "done");
+    let home = bench.home.path().display().to_string();
+    let said = bench.home.run(&["chat", "--session", "--home", &home], "/ask which colour?\n");
+    assert!(said.stdout.contains("Grey."), "{said:?}");
+    let last = bench.server.requests().pop().unwrap().body.to_string();
+    assert!(last.contains("It stands there.") && last.contains("which colour?"), "{last}");
+    let heard = until(&mut plugin, &mut seen, "assistant_final");
+    assert!(heard["text"] == "It stands there." || heard["text"] == "Grey.");
 }
 
 #[test]

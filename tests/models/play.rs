@@ -301,6 +301,12 @@ impl Normal {
             }
             Json::Array(items) => items.iter_mut().for_each(|item| self.normalise(item)),
             Json::Object(members) => {
+                // What is not counted is guessed by how long the request was.
+                if members.get("entry").is_some_and(|it| it == "replied")
+                    && !members.contains_key("tokens")
+                {
+                    members.remove("cost");
+                }
                 for (name, member) in members.iter_mut() {
                     // How long a request is changes with each word of the rules.
                     if matches!(name.as_str(), "bytes" | "estimate") && member.is_number() {

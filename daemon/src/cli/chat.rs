@@ -134,7 +134,9 @@ fn in_file(args: &Chat, place: &Path, home: &Path) -> anyhow::Result<Exit> {
                 "/plan /ask /build /fix /explain /model /clear /quit; `vector help chat` says more.",
             ),
             Said::Unknown(name) => {
-                say(&format!("There is no /{name}, or it lacks what it is about; /help lists all."))
+                say(&format!(
+                    "There is no /{name}, or it lacks what it is about; /help lists all."
+                ));
             }
             Said::Clear => {
                 thread::clear(&ledger, &target, now())?;

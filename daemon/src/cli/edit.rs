@@ -366,7 +366,7 @@ fn conclude(run: (Seq, &Workflow), terminal: &Terminal, dry_run: bool) -> Exit {
             say(&format!("error: {place}{reason}"));
         }
     }
-    if counts.rejected > 0 {
+    if counts.rejected > 0 || workflow.finished == Some(Finish::NotApproved) {
         Exit::NotApproved
     } else if counts.failed > 0 || workflow.finished == Some(Finish::Failed) {
         Exit::Failed

@@ -32,7 +32,7 @@ pub(super) fn chat(home: &Path, named: Option<&str>, new: bool, how: &How) -> an
             Said::Nothing => {}
             Said::Quit => return Ok(Exit::Done),
             Said::Help => {
-                say("/plan /ask /build /fix /explain /clear /quit; `vector help chat` says more.")
+                say("/plan /ask /build /fix /explain /clear /quit; `vector help chat` says more.");
             }
             Said::Unknown(name) => {
                 say(&format!(

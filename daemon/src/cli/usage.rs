@@ -91,7 +91,9 @@ pub(super) fn run(args: &Usage, home: &Path) -> anyhow::Result<Exit> {
         format!("run {:>8}  {}", it.workflow.0, last_part(&it.project))
     }));
     let mut all = Sum::default();
-    messages.iter().for_each(|message| all.add(message));
+    for message in messages {
+        all.add(message);
+    }
     text.push_str(&all.line("all"));
     print(&text)?;
     Ok(Exit::Done)

@@ -4,24 +4,28 @@
 //! then. Who sends it, and waits, is the shell's business: [`Engine::ask`] gives a request, and
 //! [`Engine::replied`] takes what came of it.
 
+mod answered;
+
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use scene_schemas::Fingerprint;
 use scene_schemas::api::{FailureKind, Setting};
-use scene_schemas::entry::{Entry, Guards, Requested, Seq, Stance, Tokens};
+use scene_schemas::entry::{Entry, Guards, Requested, Seq, Stance};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
+pub(super) use self::answered::missing;
+use self::answered::{failed, message, spent, unreached};
 use super::{Asked, Driver, Engine, EngineError, conversation};
 use crate::core::memory;
-use crate::core::prompt::{self, Call, Cost, Message, Prompt, Tool};
+use crate::core::prompt::{self, Call, Message, Prompt, Tool};
 use crate::core::tools::{TOOLS, Tool as OwnTool};
 use crate::core::workflow::{Input, Trouble};
 use crate::core::xml_call;
 use crate::ledger::{Ledger, LedgerError};
 use crate::providers::Provider;
-use crate::providers::answer::{Answer, Failure, Outcome, Usage};
+use crate::providers::answer::{Answer, Outcome};
 use crate::providers::catalogue::Catalogue;
 use crate::providers::client::{Client, Models};
 use crate::providers::config::{self, FILE};
@@ -33,6 +37,9 @@ const KEPT: [usize; 5] = [6, 4, 2, 1, 0];
 
 /// How much of what a model can read may be filled before older messages are summed up, in percent.
 const FULL: u64 = 90;
+
+/// How much it may fill then: less, so that the next requests repeat this one and are not cut anew.
+const ROOMY: u64 = 60;
 
 /// How much of a project's memory a model is sent, in bytes.
 const MEMORY: usize = 2_400;
@@ -153,13 +160,15 @@ impl Engine {
             return Ok(None);
         }
         let window = room(&client, self.max_output());
+        let mut most = FULL;
         for keep in KEPT {
             let Some(built) = self.build(&client) else {
                 return Ok(None);
             };
-            if built.requested.estimate * 100 <= window * FULL {
+            if built.requested.estimate * 100 <= window * most {
                 return self.send(built, client, models).map(Some);
             }
+            most = ROOMY;
             self.input(Input::Summarise { keep })?;
         }
         let Some(built) = self.build(&client) else {
@@ -339,7 +348,9 @@ impl Engine {
     fn message(&self, answer: Answer, client: &Client) -> Message {
         let is_whole = answer.end.outcome == Outcome::Ok && !answer.is_declined();
         let last = self.workflow().and_then(|it| it.talk().last());
-        let message = message(answer, last.map_or(0, |(_, request)| request.estimate), client);
+        let estimate = last.map_or(0, |(_, request)| request.estimate);
+        let has_called = self.workflow().is_some_and(|it| it.calls() > 0);
+        let message = message(answer, (has_called, estimate), client);
         if client.chosen().model.tools || !is_whole {
             return message;
         }
@@ -434,172 +445,4 @@ struct Built {
 /// Milliseconds since 1970.
 pub(super) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
-}
-
-fn tokens(usage: &Usage) -> Tokens {
-    Tokens {
-        prompt: usage.prompt,
-        generated: usage.generated,
-        cache_read: usage.cache_read,
-        cache_write: usage.cache_write,
-    }
-}
-
-/// What an answer took. Where the provider does not say, the request is counted as it was estimated.
-fn spent(usage: Option<&Usage>, estimate: u64, client: &Client) -> Cost {
-    let guessed = Usage { prompt: estimate, ..Usage::default() };
-    Cost {
-        model: client.name(),
-        tokens: usage.map(tokens),
-        dollars: client.dollars(usage.unwrap_or(&guessed)),
-        replay: None,
-    }
-}
-
-/// What a whole answer says.
-fn message(answer: Answer, estimate: u64, client: &Client) -> Message {
-    let chosen = client.chosen();
-    let replay = answer.end.replay.clone().map(|content| {
-        let (provider, model) = (chosen.service.name.clone(), chosen.model.id.clone());
-        Box::new(scene_schemas::entry::Replay { provider, model, content })
-    });
-    let cost = Cost { replay, ..spent(answer.usage.as_ref(), estimate, client) };
-    let declined = answer.is_declined();
-    let flaw = flaw(&answer);
-    let is_cut = answer.end.outcome == Outcome::Truncated;
-    let said = Some(answer.text.trim()).filter(|text| !text.is_empty()).map(str::to_owned);
-    let refusal = answer.end.refusal.clone();
-    let why = || answer.end.failure.as_ref().map(|failure| failure.message.clone());
-    let text = if declined { said.or(refusal).or_else(why) } else { said };
-    let is_runnable = answer.end.outcome == Outcome::Ok;
-    let calls = answer.calls.into_iter().filter(|_| is_runnable || is_cut);
-    let calls = calls.map(|it| call(it, is_cut)).collect();
-    Message { text, calls, declined, flaw, cost: Some(cost) }
-}
-
-/// What is wrong with an answer as a whole.
-fn flaw(answer: &Answer) -> Option<String> {
-    let why = || answer.end.failure.as_ref().map_or("", |failure| failure.message.as_str());
-    match answer.end.outcome {
-        Outcome::ModelError => Some(format!(
-            "Your call could not be read by the provider ({}), so nothing was run. Call again, with \
-             arguments that fit the tool's schema.",
-            why()
-        )),
-        Outcome::Empty | Outcome::Ok if answer.is_silent() => Some(
-            "Your message was empty. Call a tool, or say what you have to say.".to_owned(),
-        ),
-        Outcome::Truncated if answer.calls.is_empty() => Some(
-            "Your message was cut off at the token limit, and nothing was run. Say it shorter, or do it \
-             in smaller steps."
-                .to_owned(),
-        ),
-        Outcome::Ok if answer.end.is_limited && answer.calls.is_empty() => Some(
-            "Your message was cut off at the token limit. Go on where it ended, or say it shorter."
-                .to_owned(),
-        ),
-        _ => None,
-    }
-}
-
-/// A tool's name as every wire takes it back: some models write `functions.NAME`.
-fn clean(name: &str) -> String {
-    let name = name.rsplit('.').next().unwrap_or_default();
-    let keep = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    let name: String = name.chars().filter(keep).take(64).collect();
-    if name.is_empty() { "unknown".to_owned() } else { name }
-}
-
-fn call(called: crate::providers::answer::Called, is_cut: bool) -> Call {
-    let tool = clean(&called.name);
-    let (args, broken) = match called.args {
-        Ok(args) if args.is_object() => (args, None),
-        Ok(args) => (json!({ "unparsed": args }), Some("they are no object".to_owned())),
-        Err(malformed) => (json!({ "unparsed": malformed.text }), Some(malformed.why)),
-    };
-    let flaw = if is_cut {
-        Some(format!(
-            "{tool}: The message was cut off at the token limit within this call, so nothing was run. \
-             Do not send the same again: do it in several smaller calls."
-        ))
-    } else if called.name.is_empty() {
-        Some("The call names no tool. Call one of the tools by its name.".to_owned())
-    } else {
-        broken.map(|why| {
-            format!(
-                "{tool}: The arguments cannot be read, so nothing was run: {why}. Send the call again with \
-                 arguments that are one JSON object."
-            )
-        })
-    };
-    Call { tool, args, id: called.id, flaw }
-}
-
-/// Whom a workflow began with cannot be asked.
-pub(super) fn missing(why: &str) -> Trouble {
-    Trouble {
-        code: FailureKind::Provider,
-        message: why.to_owned(),
-        retryable: true,
-        hint: "Mend that, or choose another model, and go on.".to_owned(),
-        setting: Some(Setting::Model),
-    }
-}
-
-/// Nobody was reached.
-fn unreached(error: &HttpError, client: &Client) -> Trouble {
-    let hint = match error {
-        HttpError::Unreachable { .. } if client.is_free() => {
-            "Start the model's server on this machine, and try again.".to_owned()
-        }
-        HttpError::Redirected { .. } | HttpError::Unable(_) => {
-            "Mend the setting, and try again; or choose another model.".to_owned()
-        }
-        _ => "Look at the network, and try again; or choose another model.".to_owned(),
-    };
-    Trouble {
-        code: FailureKind::Provider,
-        message: format!("{}: {error}.", client.name()),
-        retryable: true,
-        hint,
-        setting: Some(Setting::Model),
-    }
-}
-
-/// The provider answered with an error, or not to the end.
-fn failed(failure: &Failure, client: &Client) -> Trouble {
-    let service = &client.chosen().service.name;
-    let status = failure.status.map_or(String::new(), |status| format!(" ({status})"));
-    let (code, hint) = match failure.status {
-        _ if failure.quota_exhausted => (
-            FailureKind::PaymentRequired,
-            format!("Pay or wait at {service}, or choose another model."),
-        ),
-        _ if failure.context_overflow => (
-            FailureKind::TooLarge,
-            "Begin a new task with less in it, or choose a model with a larger window.".to_owned(),
-        ),
-        Some(401 | 403) => (
-            FailureKind::Provider,
-            format!("Set its key anew with `vector key set {service}`, or choose another model."),
-        ),
-        Some(402) => {
-            (FailureKind::PaymentRequired, format!("Pay at {service}, or choose another model."))
-        }
-        Some(404) => (
-            FailureKind::Provider,
-            "Choose a model that it has; `vector models` lists those that are known.".to_owned(),
-        ),
-        _ if failure.retryable => {
-            (FailureKind::Provider, "Try again, or choose another model.".to_owned())
-        }
-        _ => (FailureKind::Provider, "Choose another model, or ask in other words.".to_owned()),
-    };
-    Trouble {
-        code,
-        message: format!("{}{status}: {}", client.name(), failure.message),
-        retryable: failure.retryable,
-        hint,
-        setting: Some(Setting::Model),
-    }
 }

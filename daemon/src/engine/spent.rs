@@ -1,6 +1,7 @@
 //! What was spent on models: a reading of the ledger, and the caps that a person has set.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry as Known;
 
 use scene_schemas::api::{FailureKind, Setting};
 use scene_schemas::entry::{Entry, Place, Record, Seq, Tokens};
@@ -48,12 +49,14 @@ impl Spent {
     pub fn read(&mut self, ledger: &Ledger) -> Result<(), LedgerError> {
         for record in ledger.replied(self.read)? {
             self.read = record.seq;
-            if !self.projects.contains_key(&record.workflow) {
-                let started = ledger.record(record.workflow)?;
-                let project = started.as_ref().map_or(String::new(), project_of);
-                self.projects.insert(record.workflow, project);
-            }
-            let project = self.projects[&record.workflow].clone();
+            let project = match self.projects.entry(record.workflow) {
+                Known::Occupied(known) => known.get().clone(),
+                Known::Vacant(new) => {
+                    let started = ledger.record(record.workflow)?;
+                    let project = started.as_ref().map_or(String::new(), project_of);
+                    new.insert(project).clone()
+                }
+            };
             if let Entry::Replied { model, tokens, cost, .. } = record.entry {
                 let (at, workflow, dollars) = (record.at, record.workflow, cost);
                 self.messages.push(Message { at, workflow, project, model, tokens, dollars });

@@ -99,9 +99,8 @@ impl Engine {
     pub fn resume_open(&mut self, lease: Lease, driver: Driver) -> Result<Seq, EngineError> {
         let workflow = lease.workflow();
         let records = self.ledger.workflow(workflow)?;
+        self.recall(before(&records))?;
         self.resume(lease, &records, driver);
-        let follows = self.workflow().and_then(|it| it.follows);
-        self.recall(follows)?;
         if let Some(task) = self.tasks.get_mut(&workflow) {
             task.is_other_epoch = true;
         }
@@ -214,16 +213,24 @@ impl Engine {
 
     /// Reads the tasks that a conversation goes on with, as far as they are not known.
     fn recall(&mut self, mut follows: Option<Seq>) -> Result<(), EngineError> {
+        let mut tasks = Vec::new();
         while let Some(workflow) = follows.filter(|it| self.state.workflow(*it).is_none()) {
-            self.ledger.workflow(workflow)?.iter().for_each(|record| self.state.apply(record));
-            follows = self.state.workflow(workflow).and_then(|it| it.follows);
+            let records = self.ledger.workflow(workflow)?;
+            follows = before(&records);
+            tasks.push(records);
+        }
+        // A plan is handed on from one to the next.
+        for record in tasks.iter().rev().flatten() {
+            self.state.apply(record);
         }
         Ok(())
     }
 
     /// Takes what has happened to a task that is over, and that another goes on with.
     pub fn heard_of(&mut self, records: &[Record]) {
-        records.iter().for_each(|record| self.state.apply(record));
+        for record in records {
+            self.state.apply(record);
+        }
     }
 
     /// Whether a person has to say that the workflow whose turn it is goes on.
@@ -270,6 +277,16 @@ impl Engine {
             }
         }
         Ok(())
+    }
+}
+
+/// The task that one goes on with, by its first record.
+pub(super) fn before(records: &[Record]) -> Option<Seq> {
+    let first = records.first()?;
+    match &first.entry {
+        // A task goes on with an earlier one, never with itself.
+        Entry::Started { follows, .. } => follows.filter(|before| *before < first.seq),
+        _ => None,
     }
 }
 

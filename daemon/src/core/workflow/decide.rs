@@ -172,19 +172,6 @@ pub fn decide(state: &State, workflow: Seq, input: Input) -> Result<Vec<Entry>, 
     };
     match input {
         Input::Start { .. } => Ok(Vec::new()),
-        Input::Asked { text, attached } => asked(workflow, text, attached),
-        Input::Requested(request) => Ok(vec![Entry::Requested { request }]),
-        Input::Replied(message) => Ok(replied(workflow, message)),
-        Input::Unanswered(trouble) => Ok(vec![unanswered(trouble)]),
-        Input::Paid(Cost { model, tokens, dollars, .. }) => {
-            Ok(vec![Entry::Replied { model, tokens, cost: dollars, replay: None }])
-        }
-        Input::Resume => {
-            Ok(workflow.talk.trouble().map(|_| Entry::Resumed {}).into_iter().collect())
-        }
-        Input::Summarise { keep } => {
-            Ok(summary::summarise(&state.chain(name), keep).into_iter().collect())
-        }
         Input::Called(calls) => Ok(calls.into_iter().map(called).collect()),
         Input::Planned { call, result, after } => {
             let result = result.and_then(|plan| guards::planned(state, name, call, plan));
@@ -229,6 +216,31 @@ pub fn decide(state: &State, workflow: Seq, input: Input) -> Result<Vec<Entry>, 
         Input::Moved { reason, not_done } => Ok(moved(workflow, &reason, &not_done)),
         Input::Lost(gone) => Ok(withdraw_later(workflow, gone)),
         Input::Finish { outcome } => Ok(finish(workflow, outcome)),
+        input => talk(state, (name, workflow), input),
+    }
+}
+
+/// What an input means that belongs to the talk with a model.
+fn talk(
+    state: &State,
+    (name, workflow): (Seq, &Workflow),
+    input: Input,
+) -> Result<Vec<Entry>, Refusal> {
+    match input {
+        Input::Asked { text, attached } => asked(workflow, text, attached),
+        Input::Requested(request) => Ok(vec![Entry::Requested { request }]),
+        Input::Replied(message) => Ok(replied(workflow, message)),
+        Input::Unanswered(trouble) => Ok(vec![unanswered(trouble)]),
+        Input::Paid(Cost { model, tokens, dollars, .. }) => {
+            Ok(vec![Entry::Replied { model, tokens, cost: dollars, replay: None }])
+        }
+        Input::Resume => {
+            Ok(workflow.talk.trouble().map(|_| Entry::Resumed {}).into_iter().collect())
+        }
+        Input::Summarise { keep } => {
+            Ok(summary::summarise(&state.chain(name), keep).into_iter().collect())
+        }
+        _ => Ok(Vec::new()),
     }
 }
 

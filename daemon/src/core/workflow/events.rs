@@ -27,31 +27,6 @@ pub fn events(record: &Record) -> Vec<Event> {
             let (text, answers) = (text.clone(), answers.clone());
             vec![Event::AssistantStart {}, Event::AssistantFinal { text, answers }]
         }
-        Entry::Asked { text, attached } => {
-            let attached = attached.iter().map(Attached::sentence).collect();
-            vec![Event::AskedMore { text: text.clone(), attached }]
-        }
-        Entry::Questioned { question, answers, .. } => {
-            let (text, answers) = (question.clone(), answers.clone());
-            vec![Event::AssistantStart {}, Event::AssistantFinal { text, answers }]
-        }
-        Entry::Requested { request } => vec![Event::ContextStats {
-            turns: request.turns,
-            bytes: request.bytes,
-            limit: Some(request.window),
-        }],
-        Entry::Replied { tokens: Some(tokens), cost, .. } => {
-            let (input, output, cost) = (tokens.prompt, tokens.generated, *cost);
-            vec![Event::Usage { input, output, cost }]
-        }
-        Entry::Unanswered { code, message, retryable, hint, setting } => vec![Event::Error {
-            code: *code,
-            message: message.clone(),
-            retryable: *retryable,
-            hint: hint.clone(),
-            setting: *setting,
-        }],
-        Entry::Summarised { turns, .. } => vec![Event::ContextSummarised { turns: *turns }],
         Entry::Called { tool, args, .. } => {
             vec![Event::ToolParsed { call: seq, tool: tool.clone(), brief: brief(args) }]
         }
@@ -78,11 +53,9 @@ pub fn events(record: &Record) -> Vec<Event> {
                 from: proposal.from,
             },
         ],
-        Entry::Applying { .. }
-        | Entry::Cleared {}
-        | Entry::Replied { .. }
-        | Entry::Told { .. }
-        | Entry::Resumed {} => Vec::new(),
+        Entry::Applying { .. } | Entry::Cleared {} | Entry::Resumed {} | Entry::Told { .. } => {
+            Vec::new()
+        }
         Entry::Approved { proposal, by, .. } => {
             changed(*proposal, ProposalStatus::Approved, Some(*by), None)
         }
@@ -102,6 +75,39 @@ pub fn events(record: &Record) -> Vec<Event> {
         Entry::Finished { outcome, summary } => {
             vec![Event::Done { outcome: *outcome, summary: summary.clone() }]
         }
+        entry => of_the_model(entry),
+    }
+}
+
+/// The events of a talk with a model.
+fn of_the_model(entry: &Entry) -> Vec<Event> {
+    match entry {
+        Entry::Asked { text, attached } => {
+            let attached = attached.iter().map(Attached::sentence).collect();
+            vec![Event::AskedMore { text: text.clone(), attached }]
+        }
+        Entry::Questioned { question, answers, .. } => {
+            let (text, answers) = (question.clone(), answers.clone());
+            vec![Event::AssistantStart {}, Event::AssistantFinal { text, answers }]
+        }
+        Entry::Requested { request } => vec![Event::ContextStats {
+            turns: request.turns,
+            bytes: request.bytes,
+            limit: Some(request.window),
+        }],
+        Entry::Replied { tokens: Some(tokens), cost, .. } => {
+            let (input, output, cost) = (tokens.prompt, tokens.generated, *cost);
+            vec![Event::Usage { input, output, cost }]
+        }
+        Entry::Unanswered { code, message, retryable, hint, setting } => vec![Event::Error {
+            code: *code,
+            message: message.clone(),
+            retryable: *retryable,
+            hint: hint.clone(),
+            setting: *setting,
+        }],
+        Entry::Summarised { turns, .. } => vec![Event::ContextSummarised { turns: *turns }],
+        _ => Vec::new(),
     }
 }
 

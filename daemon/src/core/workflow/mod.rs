@@ -18,6 +18,7 @@ mod together;
 
 use std::collections::BTreeMap;
 
+use scene_schemas::Command;
 use scene_schemas::entry::{
     Attached, Entry, Finish, Guards, Place, Record, Replay, Seq, Stance, Step,
 };
@@ -373,6 +374,17 @@ impl Workflow {
                 let pending = Pending { proposal, call: *call, status: Status::Waiting };
                 self.proposals.insert(seq, pending);
             }
+            Entry::Finished { outcome, summary } => {
+                self.finished = Some(*outcome);
+                self.summary.clone_from(summary);
+            }
+            entry => self.read_proposals(entry),
+        }
+    }
+
+    /// What became of proposals.
+    fn read_proposals(&mut self, entry: &Entry) {
+        match entry {
             Entry::Approved { proposal, .. } => self.become_(*proposal, Status::Approved),
             Entry::Rejected { proposal, reason } => {
                 self.become_(*proposal, Status::Rejected(reason.clone()));
@@ -398,10 +410,7 @@ impl Workflow {
             Entry::Failed { proposal, reason } => {
                 self.become_(*proposal, Status::Failed(reason.clone()));
             }
-            Entry::Finished { outcome, summary } => {
-                self.finished = Some(*outcome);
-                self.summary.clone_from(summary);
-            }
+            _ => {}
         }
     }
 
@@ -494,20 +503,24 @@ impl Workflow {
         })
     }
 
-    /// The answer to a call whose proposal was applied; where a person changed it, what is there now.
-    fn applied(pending: &Pending, mut answer: Json) -> Json {
+    /// The answer to a call whose proposal was applied; where a person changed it, only what is there
+    /// now: the answer was about something else.
+    fn applied(pending: &Pending, answer: Json) -> Json {
         if pending.proposal.from.is_some() {
-            let note = json!({
+            return json!({ "changedByPerson": {
                 "note": "The person changed this proposal before it was applied.",
+                "paths": pending.proposal.commands.iter().map(path).collect::<Vec<_>>(),
                 "applied": pending.proposal.commands,
-            });
-            match answer.as_object_mut() {
-                Some(map) => {
-                    map.insert("changedByPerson".to_owned(), note);
-                }
-                None => answer = json!({ "changedByPerson": note }),
-            }
+            } });
         }
         answer
+    }
+}
+
+/// What a command makes or changes.
+fn path(command: &Command) -> String {
+    match command {
+        Command::Create { parent, name, .. } => parent.path.child(name, None).to_string(),
+        command => command.target().path.to_string(),
     }
 }

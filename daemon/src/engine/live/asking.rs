@@ -47,7 +47,9 @@ impl Tell {
 impl Drop for Tell {
     fn drop(&mut self) {
         // A session that is gone has nobody to tell.
-        let _ = self.word.take().map(|word| self.words.send(word));
+        if let Some(word) = self.word.take() {
+            let _ = self.words.send(word);
+        }
     }
 }
 

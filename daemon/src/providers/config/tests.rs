@@ -34,7 +34,10 @@ fn every_setting_can_be_set_by_its_file_and_by_its_variable() {
         let (text, quoted) = match setting.put {
             Put::Number(least, ..) => ((least + 1).to_string(), (least + 1).to_string()),
             Put::Money(_) => ("1.5".to_owned(), "1.5".to_owned()),
-            Put::Switch(_) => ("false".to_owned(), "false".to_owned()),
+            Put::Switch(_) => {
+                let other = (setting.default == "false").to_string();
+                (other.clone(), other)
+            }
             Put::Text(_) if setting.key.starts_with("effort") => {
                 ("high".to_owned(), "\"high\"".to_owned())
             }

@@ -94,6 +94,10 @@ impl Gemini {
 
     /// Keeps a part for the replay; texts that a stream cut into pieces are joined again.
     fn keep(&mut self, part: &Json, is_signed: bool) {
+        // A text of nothing, with which some streams end, would be refused.
+        if !is_signed && part["text"] == "" {
+            return;
+        }
         let is_plain =
             |part: &Json| part["text"].is_string() && text(part, "thoughtSignature").is_empty();
         let last = self.parts.last_mut().filter(|last| {

@@ -44,9 +44,9 @@ fn of(name: &str, commands: Vec<Command>) -> Plan {
     Plan::Propose(Box::new(Proposal { commands, ..proposal(name) }), Json::Null)
 }
 
-fn cost() -> Option<Cost> {
+fn cost() -> Cost {
     let tokens = Some(Tokens { prompt: 1_000, generated: 10, ..Tokens::default() });
-    Some(Cost { model: "maker/model".to_owned(), tokens, ..Cost::default() })
+    Cost { model: "maker/model".to_owned(), tokens, ..Cost::default() }
 }
 
 impl Run {
@@ -54,7 +54,8 @@ impl Run {
     fn called(&mut self, tool: &str, args: Json, result: Result<Plan, Refusal>) -> Entry {
         self.requested(4_000);
         let calls = vec![Call::new(tool, args)];
-        self.input(Input::Replied(Message { calls, cost: cost(), ..Message::default() })).unwrap();
+        self.input(Input::Replied(Message { calls, cost: Some(cost()), ..Message::default() }))
+            .unwrap();
         let Some(Want::Plan { call, .. }) = self.wants() else { panic!("no open call") };
         let result = before(&self.state, WORKFLOW, call).and(result);
         let entries = self.input(Input::Planned { call, result, after: Vec::new() }).unwrap();
@@ -80,7 +81,7 @@ impl Run {
 
     fn says(&mut self, message: Message) -> Vec<Entry> {
         self.requested(4_000);
-        self.input(Input::Replied(Message { cost: cost(), ..message })).unwrap()
+        self.input(Input::Replied(Message { cost: Some(cost()), ..message })).unwrap()
     }
 
     fn plans(&mut self) {
@@ -142,7 +143,9 @@ fn what_reaches_far_is_confirmed_first() {
     let mut run = run();
     run.plans();
     let paths = ["game.A", "game.B", "game.C"];
-    paths.iter().for_each(|path| drop(run.reads(path)));
+    for path in paths {
+        run.reads(path);
+    }
     let change = || Ok(of("a", paths.iter().map(|path| edit(path)).collect()));
     is_refused(&run.called("replace_text", json!({ "n": 1 }), change()), "more than 2");
     let question = Talk::Question { question: "All three?".to_owned(), answers: Vec::new() };
@@ -255,7 +258,7 @@ fn what_is_said_meanwhile_is_read_with_the_next_request() {
     let said = run
         .input(Input::Replied(Message {
             text: Some("Done.".to_owned()),
-            cost: cost(),
+            cost: Some(cost()),
             ..Message::default()
         }))
         .unwrap();
