@@ -12,14 +12,15 @@ use axum::{Json as Body, Router};
 use scene_schemas::Fingerprint;
 use scene_schemas::api::{
     Event, EventRecord, FailureKind, Polled, ProposalStatus, ProposalView, SceneTaken, SessionId,
-    Setting, Settings, ThinkingPhase, Usage, Welcome, Workflows, openapi,
+    Setting, Settings, ThinkingPhase, Usage, Welcome, WorkflowState, WorkflowView, Workflows,
+    openapi,
 };
 use scene_schemas::entry::{Finish, Seq, Step};
 use scene_schemas::proposal::{Change, Class, Conflict, Mode, Passage, Preview, Proposal, Row};
 use serde_json::{Value as Json, json};
 use studio_sim::{Options, SharedSettings, Signals, Studio};
 
-use super::{click, eval, load, shows, until, until_shown, until_there};
+use super::{ask, click, eval, has, load, object, shows, until, until_shown, until_there};
 
 const WORKFLOW: Seq = Seq(1);
 const CALL: Seq = Seq(3);
@@ -33,6 +34,10 @@ struct Played {
     waiting: Vec<EventRecord>,
     cursor: u64,
     asked: Vec<String>,
+    /// Whether a new conversation began with what was asked for last.
+    begins: bool,
+    /// What was to be done with workflows: `1/cancel` and so on.
+    verbs: Vec<String>,
     /// Rows of the proposal's preview.
     rows: u32,
 }
@@ -71,15 +76,36 @@ fn proposal(rows: u32) -> ProposalView {
     }
 }
 
+/// One that goes on.
+fn workflow(seq: Seq) -> WorkflowView {
+    WorkflowView {
+        seq,
+        cursor: Seq(0),
+        session: None,
+        goal: text("Paint the wall red"),
+        attached: Vec::new(),
+        driver: text("offline"),
+        mode: Mode::Confirm,
+        state: WorkflowState::Working,
+        outcome: None,
+        plan: Vec::new(),
+        proposals: Vec::new(),
+    }
+}
+
 impl Player {
     fn with<T>(&self, act: impl FnOnce(&mut Played) -> T) -> T {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn play(&self, event: Event) {
+        self.play_of(WORKFLOW, event);
+    }
+
+    fn play_of(&self, workflow: Seq, event: Event) {
         self.with(|it| {
             it.cursor += 1;
-            let record = EventRecord { seq: Seq(it.cursor), at: 0, workflow: WORKFLOW, event };
+            let record = EventRecord { seq: Seq(it.cursor), at: 0, workflow, event };
             it.waiting.push(record);
         });
     }
@@ -118,8 +144,17 @@ impl Player {
             "/api/usage" => json!(Usage { input: 0, output: 0, cost: None }),
             "/api/chat" => {
                 let text = body["text"].as_str().unwrap_or_default().to_owned();
-                self.with(|it| it.asked.push(text));
+                self.with(|it| {
+                    it.asked.push(text);
+                    it.begins = body["begins"] == true;
+                });
                 json!({ "workflow": WORKFLOW })
+            }
+            path if path.starts_with("/api/workflows/") => {
+                let verb = path["/api/workflows/".len()..].to_owned();
+                let seq = verb.split('/').next().and_then(|seq| seq.parse().ok()).unwrap();
+                self.with(|it| it.verbs.push(verb));
+                json!(workflow(Seq(seq)))
             }
             path if path.ends_with("/poll") => self.polled(),
             path if path.ends_with("/scene") => json!(SceneTaken { instances: 1 }),
@@ -333,14 +368,18 @@ fn of_the_model() -> Vec<Case> {
     ]
 }
 
-fn cases(session: Option<SessionId>) -> Vec<Case> {
-    let asked = Event::Asked {
+fn asked(session: Option<SessionId>, what: &str) -> Event {
+    Event::Asked {
         session,
-        text: text("Paint the wall red"),
+        text: text(what),
         driver: text("offline"),
         mode: Mode::Confirm,
         attached: vec!["game.Workspace.Wall".to_owned()],
-    };
+    }
+}
+
+fn cases(session: Option<SessionId>) -> Vec<Case> {
+    let asked = asked(session, "Paint the wall red");
     let mut all: Vec<Case> =
         vec![(asked, &["Paint the wall red", "The model is thinking…", "Stop"], &[])];
     all.extend(of_tools());
@@ -442,4 +481,133 @@ fn answers_are_sent(studio: &Studio, player: &Player) {
     until_there(studio, "Mend");
     click(studio, "Mend");
     until_shown(studio, "Ask before every change");
+}
+
+/// A Studio in which a task is at work.
+fn at_work(player: &Player) -> Studio {
+    let studio = listener(player, Signals::Deferred, 1_200);
+    player.play(asked(player.with(|it| it.session.clone()), "Paint the wall red"));
+    until_there(&studio, "Stop");
+    studio
+}
+
+/// The box is empty again.
+fn until_taken(studio: &Studio) {
+    until(studio, "the box is empty", |studio| object(studio, "Ask").text.is_empty());
+}
+
+fn until_verb(studio: &Studio, player: &Player, verb: &str) {
+    until(studio, verb, |_| player.with(|it| it.verbs.last().is_some_and(|it| it == verb)));
+}
+
+#[test]
+fn a_command_that_is_typed_and_entered_is_run() {
+    let player = Player::default();
+    let studio = at_work(&player);
+    for (typed, verb) in [("/stop", "1/cancel"), (" /retry ", "1/retry"), ("/reject", "1/clear")] {
+        ask(&studio, typed);
+        until_verb(&studio, &player, verb);
+        until_taken(&studio);
+    }
+    ask(&studio, "/clear");
+    until(&studio, "an empty list", |studio| !shows(studio, "Paint the wall red"));
+    ask(&studio, "/settings");
+    until_shown(&studio, "Ask before every change");
+    click(&studio, "Back");
+    until_taken(&studio);
+    assert_eq!(player.with(|it| it.asked.clone()), Vec::<String>::new());
+    ask(&studio, "/new");
+    until_taken(&studio);
+    ask(&studio, "Lay the floor");
+    until(&studio, "sent", |_| player.with(|it| it.asked == ["Lay the floor"] && it.begins));
+    assert_eq!(studio.errors(), Vec::<String>::new());
+}
+
+#[test]
+fn a_word_that_is_no_command_is_not_sent() {
+    for (typed, told) in [
+        ("/undo", "There is no command /undo. Nothing was sent."),
+        ("/undo the wall", "There is no command /undo. Nothing was sent."),
+        ("/stop it", "/stop stands alone. Nothing was sent."),
+    ] {
+        let player = Player::default();
+        let studio = at_work(&player);
+        ask(&studio, typed);
+        until_shown(&studio, told);
+        until_shown(&studio, "Type / for the list");
+        assert_eq!(object(&studio, "Ask").text, typed, "what was typed can be mended");
+        studio.type_into(&object(&studio, "Ask"), ".", false).unwrap();
+        until(&studio, "the notice goes", |studio| !has(studio, "Notice"));
+        let (asked, verbs) = player.with(|it| (it.asked.clone(), it.verbs.clone()));
+        assert_eq!((asked.len(), verbs.len()), (0, 0), "{asked:?} {verbs:?}");
+        assert_eq!(studio.errors(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn words_behind_a_command_say_what_it_is_about() {
+    let player = Player::default();
+    let studio = at_work(&player);
+    ask(&studio, "/plan");
+    for (typed, sent) in [
+        // Nothing came of the command alone, and it still stands there.
+        (" a tower", "a tower"),
+        ("/fix", "Find out what is wrong here"),
+        ("/explain the door", "what to look out for. the door"),
+        ("/build", "Carry out the plan, step by step."),
+        ("/etc/hosts is a file", "/etc/hosts is a file"),
+    ] {
+        ask(&studio, typed);
+        until(&studio, typed, |_| {
+            player.with(|it| it.asked.last().is_some_and(|it| it.contains(sent)))
+        });
+        until_taken(&studio);
+    }
+    assert_eq!(player.with(|it| it.asked.len()), 5);
+    assert_eq!(studio.errors(), Vec::<String>::new());
+}
+
+fn broken() -> Event {
+    Event::Error {
+        code: FailureKind::Provider,
+        message: text("Nobody answers."),
+        retryable: true,
+        hint: String::new(),
+        setting: None,
+    }
+}
+
+#[test]
+fn trying_again_means_the_task_that_went_wrong() {
+    let player = Player::default();
+    let studio = at_work(&player);
+    let other = asked(player.with(|it| it.session.clone()), "Lay the floor");
+    player.play_of(Seq(2), other);
+    player.play(broken());
+    until_there(&studio, "Retry");
+    click(&studio, "Stop");
+    until_verb(&studio, &player, "2/cancel");
+    player.play_of(Seq(2), Event::Done { outcome: Finish::NotApproved, summary: None });
+    until(&studio, "nothing at work", |studio| !has(studio, "Stop"));
+    click(&studio, "Retry");
+    until_verb(&studio, &player, "1/retry");
+    until(&studio, "it goes on", |studio| has(studio, "Stop") && !has(studio, "Retry"));
+    player.play(broken());
+    until_there(&studio, "Retry");
+    player.play(Event::AskedMore { text: text("Rather blue"), attached: Vec::new() });
+    until(&studio, "it is at work", |studio| has(studio, "Stop") && !has(studio, "Retry"));
+    assert_eq!(studio.errors(), Vec::<String>::new());
+}
+
+#[test]
+fn an_answer_is_no_command() {
+    let player = Player::default();
+    let studio = at_work(&player);
+    let answers = vec![text("/settings"), text("/build a door")];
+    player.play(Event::AssistantFinal { text: text("Which command?"), answers });
+    player.play(Event::Done { outcome: Finish::Done, summary: None });
+    until_shown(&studio, "/settings");
+    studio.click_text("/settings").unwrap();
+    until(&studio, "sent", |_| player.with(|it| it.asked == ["/settings"]));
+    assert!(!shows(&studio, "Ask before every change"));
 }
