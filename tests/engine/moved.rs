@@ -51,13 +51,11 @@ fn line(number: u32, text: &str) -> Json {
 
 #[track_caller]
 fn due(engine: &mut Engine) -> Seq {
-    match engine.run().unwrap() {
-        Due::Decision(seq) => seq,
-        _ => {
-            let refusals: Vec<_> = engine.workflow().unwrap().refusals().collect();
-            panic!("nothing is due: {refusals:?}");
-        }
+    if let Due::Decision(seq) = engine.run().unwrap() {
+        return seq;
     }
+    let refusals: Vec<_> = engine.workflow().unwrap().refusals().collect();
+    panic!("nothing is due: {refusals:?}");
 }
 
 fn warnings(engine: &Engine, seq: Seq) -> Vec<WarningKind> {
