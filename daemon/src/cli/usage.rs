@@ -60,7 +60,7 @@ impl Sum {
             n => format!("  {n} without a price"),
         };
         format!(
-            "  {name:<36} {:>6} {:>10} {:>10} {:>10} {:>9.4}{unpriced}\n",
+            "  {name:<36} {:>8} {:>10} {:>10} {:>10} {:>9.4}{unpriced}\n",
             self.messages, self.read, self.cached, self.written, self.dollars
         )
     }
@@ -83,7 +83,7 @@ pub(super) fn run(args: &Usage, home: &Path) -> anyhow::Result<Exit> {
     let style = stdout_style();
     let names = ["messages", "read", "from cache", "written", "USD"];
     let [one, two, three, four, five] = names;
-    let head = format!("  {:<36} {one:>6} {two:>10} {three:>10} {four:>10} {five:>9}\n", "");
+    let head = format!("  {:<36} {one:>8} {two:>10} {three:>10} {four:>10} {five:>9}\n", "");
     let mut text = style.paint(Paint::Dim, head);
     text.push_str(&block("By model", messages, usize::MAX, |it| it.model.clone()));
     text.push_str(&block("By day", messages, usize::MAX, |it| date(day(it.at))));
