@@ -332,6 +332,11 @@ fn of_the_model() -> Vec<Case> {
             &["Red or blue?"],
             &["Half a sentence", "Half a "],
         ),
+    ]
+}
+
+fn of_errors() -> Vec<Case> {
+    vec![
         (
             Event::Error {
                 code: FailureKind::PaymentRequired,
@@ -380,6 +385,7 @@ fn cases(session: Option<SessionId>) -> Vec<Case> {
     all.extend(of_tools());
     all.extend(of_proposals());
     all.extend(of_the_model());
+    all.extend(of_errors());
     all.push((
         Event::AssistantFinal {
             text: text("Which red?"),
