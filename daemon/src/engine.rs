@@ -259,6 +259,14 @@ impl Engine {
             if self.workflow().is_none_or(Workflow::is_over) {
                 return Ok(Due::Nothing);
             }
+            let want = self.workflow().and_then(Workflow::wants);
+            // A model and a person are asked whatever Studio is at, for this workflow or another.
+            match want {
+                Some(Want::Answer(call)) => return Ok(Due::Answer(call)),
+                Some(Want::GoAhead) => return Ok(Due::GoAhead),
+                Some(Want::Reply) if self.is_model() => return Ok(Due::Model),
+                _ => {}
+            }
             if self.is_waiting_for_studio()? {
                 return Ok(Due::Studio);
             }
@@ -282,12 +290,10 @@ impl Engine {
                     // What is approved goes first there, whosever turn it is.
                     Target::Open(_) => return Ok(Due::Studio),
                 },
-                Some(Want::Answer(call)) => return Ok(Due::Answer(call)),
-                Some(Want::GoAhead) => return Ok(Due::GoAhead),
-                Some(Want::Reply) => match self.driver() {
-                    Some(Driver::Provider(Provider::Model(_))) => return Ok(Due::Model),
-                    _ => self.reply()?,
-                },
+                // What was being tried again became something else meanwhile.
+                Some(Want::Answer(_) | Want::GoAhead) => {}
+                Some(Want::Reply) if self.is_model() => {}
+                Some(Want::Reply) => self.reply()?,
             }
         }
     }
@@ -304,6 +310,10 @@ impl Engine {
             Target::File(_) => self.input(yes).map(drop),
             Target::Open(_) => self.approve_open(proposal, yes),
         }
+    }
+
+    fn is_model(&self) -> bool {
+        matches!(self.driver(), Some(Driver::Provider(Provider::Model(_))))
     }
 
     fn reply(&mut self) -> Result<(), EngineError> {

@@ -208,6 +208,26 @@ fn a_conversation_goes_on_and_a_killed_daemon_asks_again() {
 }
 
 #[test]
+fn a_model_is_asked_while_studio_is_at_work_for_another() {
+    let bench = Bench::new(vec![says("It stands there.")], "");
+    let mut plugin = bench.plugin();
+    choose(&plugin, "offline");
+    plugin.chat("rename game.Workspace.Wall to Tower").ok();
+    let mut seen = Vec::new();
+    let mapped = until(&mut plugin, &mut seen, "proposal_mapped");
+    plugin.decide(mapped["proposal"].as_u64().unwrap(), json!({ "say": "approve" })).ok();
+    // Nothing is acknowledged.
+    choose(&plugin, "lmstudio/first");
+    let workflow = plugin.chat("what is there?").ok()["workflow"].clone();
+    let said = plugin.until(|polled| {
+        let events = polled["events"].as_array()?.iter();
+        let mut own = events.filter(|it| it["workflow"] == workflow);
+        own.find(|it| it["event"]["event"] == "assistant_final").cloned()
+    });
+    assert_eq!(said["event"]["text"], "It stands there.");
+}
+
+#[test]
 fn a_terminal_talks_in_the_same_conversation() {
     let bench = Bench::new(vec![says("It stands there."), says("Grey.")], "");
     let mut plugin = bench.plugin();

@@ -70,6 +70,15 @@ const EXPLAIN: &str =
     "Explain this: what it does, how its parts work together, and what to look out for.";
 const BUILD: &str = "Carry out the plan, step by step.";
 
+/// What `/help` says.
+pub(super) const HELP: &str =
+    "/plan /ask /build /fix /explain /model /clear /quit; `vector help chat` says more.";
+
+/// What is said of a command that there is not.
+pub(super) fn unknown(name: &str) -> String {
+    format!("There is no /{name}, or it lacks what it is about; /help lists all.")
+}
+
 /// What a line means.
 pub(super) fn read(line: &str) -> Said {
     let line = line.trim();
@@ -130,14 +139,8 @@ fn in_file(args: &Chat, place: &Path, home: &Path) -> anyhow::Result<Exit> {
         match read(&line) {
             Said::Nothing => {}
             Said::Quit => return Ok(Exit::Done),
-            Said::Help => say(
-                "/plan /ask /build /fix /explain /model /clear /quit; `vector help chat` says more.",
-            ),
-            Said::Unknown(name) => {
-                say(&format!(
-                    "There is no /{name}, or it lacks what it is about; /help lists all."
-                ));
-            }
+            Said::Help => say(HELP),
+            Said::Unknown(name) => say(&unknown(&name)),
             Said::Clear => {
                 thread::clear(&ledger, &target, now())?;
                 say("A new conversation begins.");

@@ -9,7 +9,7 @@ use scene_schemas::api::{
 };
 use scene_schemas::entry::{Finish, Seq, Stance};
 
-use super::chat::{Said, line, read};
+use super::chat::{HELP, Said, line, read, unknown};
 use super::daemon::{Daemon, chosen};
 use super::style::{Paint, safe};
 use super::terminal::{Terminal, say};
@@ -31,14 +31,8 @@ pub(super) fn chat(home: &Path, named: Option<&str>, new: bool, how: &How) -> an
         match read(&line) {
             Said::Nothing => {}
             Said::Quit => return Ok(Exit::Done),
-            Said::Help => {
-                say("/plan /ask /build /fix /explain /clear /quit; `vector help chat` says more.");
-            }
-            Said::Unknown(name) => {
-                say(&format!(
-                    "There is no /{name}, or it lacks what it is about; /help lists all."
-                ));
-            }
+            Said::Help => say(HELP),
+            Said::Unknown(name) => say(&unknown(&name)),
             Said::Model(_) => say("The model of an open place is chosen in the widget's settings."),
             Said::Clear => {
                 begins = true;

@@ -129,3 +129,66 @@ fn project(place: &Place) -> String {
         Place::Open(open) => format!("{} ({})", open.place.name, open.session),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::Fingerprint;
+    use scene_schemas::entry::{FilePlace, Stance};
+    use scene_schemas::proposal::Mode;
+
+    use super::*;
+    use crate::ledger::Append;
+
+    fn place(file: &str) -> Place {
+        let hash = Fingerprint::of(b"place");
+        Place::File(FilePlace { file: file.to_owned(), out: None, hash, replaces: None })
+    }
+
+    /// A workflow in a place, in which a model was paid.
+    fn pay(ledger: &Ledger, file: &str, dollars: f64) -> Seq {
+        let started = Entry::Started {
+            place: place(file),
+            goal: "a goal".to_owned(),
+            driver: "maker/model".to_owned(),
+            mode: Mode::Confirm,
+            attached: Vec::new(),
+            stance: Stance::Act,
+            follows: None,
+            guards: None,
+        };
+        let model = "maker/model".to_owned();
+        let paid = Entry::Replied { model, tokens: None, cost: Some(dollars), replay: None };
+        let batch = Append { workflow: None, entries: vec![started, paid], blobs: Vec::new() };
+        ledger.append(batch).unwrap()[0].seq
+    }
+
+    #[test]
+    fn caps_count_for_a_task_a_project_and_a_day() {
+        let home = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open(home.path()).unwrap();
+        let first = pay(&ledger, "/game/a.rbxl", 1.0);
+        pay(&ledger, "/game/b.rbxl", 2.0);
+        pay(&ledger, "/other/c.rbxl", 4.0);
+        let mut spent = Spent::default();
+        spent.read(&ledger).unwrap();
+        spent.read(&ledger).unwrap();
+        assert_eq!(spent.messages().len(), 3, "each is read once");
+        let now = spent.messages()[0].at;
+        let over = |caps: Caps, now: u64| {
+            spent.over(&caps, first, &place("/game/a.rbxl"), now).map(|trouble| trouble.message)
+        };
+        let task = |cap| Caps { workflow: Some(cap), ..Caps::default() };
+        let project = |cap| Caps { project: Some(cap), ..Caps::default() };
+        let today = |cap| Caps { day: Some(cap), ..Caps::default() };
+        assert_eq!(over(task(1.01), now), None);
+        assert_eq!(
+            over(task(1.0), now).unwrap(),
+            "$1.00 were spent in this task, and the cap is $1.00."
+        );
+        assert_eq!(over(project(3.01), now), None);
+        assert!(over(project(3.0), now).unwrap().contains("on this project"));
+        assert_eq!(over(today(7.01), now), None);
+        assert!(over(today(7.0), now).unwrap().contains("$7.00 were spent today"));
+        assert_eq!(over(today(7.0), now + 2 * 86_400_000), None, "another day");
+    }
+}

@@ -66,3 +66,62 @@ fn is_same(one: &Place, other: &Place) -> bool {
 fn written(place: &scene_schemas::entry::FilePlace) -> &str {
     place.out.as_deref().unwrap_or(&place.file)
 }
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::Fingerprint;
+    use scene_schemas::api::{OpenPlace, SessionId};
+    use scene_schemas::entry::{FilePlace, Guards, Stance, StudioPlace};
+    use scene_schemas::proposal::Mode;
+
+    use super::*;
+
+    fn file(name: &str) -> Place {
+        let hash = Fingerprint::of(name.as_bytes());
+        Place::File(FilePlace { file: name.to_owned(), out: None, hash, replaces: None })
+    }
+
+    fn open(session: &str, place_id: u64) -> Place {
+        let place = OpenPlace { name: "Place1".to_owned(), place_id };
+        Place::Open(StudioPlace { session: SessionId(session.to_owned()), place })
+    }
+
+    fn talk(ledger: &Ledger, place: Place, guards: Option<Guards>) -> (Seq, u64) {
+        let started = Entry::Started {
+            place,
+            goal: "a goal".to_owned(),
+            driver: "maker/model".to_owned(),
+            mode: Mode::Confirm,
+            attached: Vec::new(),
+            stance: Stance::Act,
+            follows: None,
+            guards,
+        };
+        let batch = Append { workflow: None, entries: vec![started], blobs: Vec::new() };
+        let records = ledger.append(batch).unwrap();
+        (records[0].seq, records[0].at)
+    }
+
+    #[test]
+    fn a_conversation_is_of_its_place_and_ends() {
+        let home = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open(home.path()).unwrap();
+        let guards = || Some(Guards { scope: 8, needs_script: true, turns: 50 });
+        let (own, at) = talk(&ledger, file("a.rbxl"), guards());
+        // What no model was asked in is no conversation.
+        talk(&ledger, file("a.rbxl"), None);
+        let last = |place: &Place, now: u64| last(&ledger, place, now).unwrap();
+        assert_eq!(last(&file("a.rbxl"), at), Some(own));
+        assert_eq!(last(&file("b.rbxl"), at), None);
+        assert_eq!(last(&file("a.rbxl"), at + EXPIRY), Some(own));
+        assert_eq!(last(&file("a.rbxl"), at + EXPIRY + 1), None, "30 days later");
+        let (published, _) = talk(&ledger, open("window-1", 7), guards());
+        assert_eq!(last(&open("window-2", 7), at), Some(published));
+        let (unpublished, _) = talk(&ledger, open("window-1", 0), guards());
+        assert_eq!(last(&open("window-1", 0), at), Some(unpublished));
+        assert_eq!(last(&open("window-2", 0), at), None, "another file of the same name");
+        assert!(clear(&ledger, &file("a.rbxl"), at).unwrap());
+        assert_eq!(last(&file("a.rbxl"), at), None);
+        assert!(!clear(&ledger, &file("a.rbxl"), at).unwrap());
+    }
+}
