@@ -259,19 +259,10 @@ impl Engine {
             if self.workflow().is_none_or(Workflow::is_over) {
                 return Ok(Due::Nothing);
             }
-            let want = self.workflow().and_then(Workflow::wants);
-            // A model and a person are asked whatever Studio is at, for this workflow or another.
-            match want {
-                Some(Want::Answer(call)) => return Ok(Due::Answer(call)),
-                Some(Want::GoAhead) => return Ok(Due::GoAhead),
-                Some(Want::Reply) if self.is_model() => return Ok(Due::Model),
-                _ => {}
-            }
-            if self.is_waiting_for_studio()? {
+            if self.needs_place() && self.is_waiting_for_studio()? {
                 return Ok(Due::Studio);
             }
-            let want = self.workflow().and_then(Workflow::wants);
-            match want {
+            match self.workflow().and_then(Workflow::wants) {
                 None => return Ok(Due::Nothing),
                 Some(Want::Ask(proposal)) => return Ok(Due::Decision(proposal)),
                 Some(Want::ApproveByMode(proposal)) if self.decided_before(proposal).is_some() => {
@@ -290,9 +281,9 @@ impl Engine {
                     // What is approved goes first there, whosever turn it is.
                     Target::Open(_) => return Ok(Due::Studio),
                 },
-                // What was being tried again became something else meanwhile.
-                Some(Want::Answer(_) | Want::GoAhead) => {}
-                Some(Want::Reply) if self.is_model() => {}
+                Some(Want::Answer(call)) => return Ok(Due::Answer(call)),
+                Some(Want::GoAhead) => return Ok(Due::GoAhead),
+                Some(Want::Reply) if self.is_model() => return Ok(Due::Model),
                 Some(Want::Reply) => self.reply()?,
             }
         }
@@ -309,6 +300,16 @@ impl Engine {
         match self.target {
             Target::File(_) => self.input(yes).map(drop),
             Target::Open(_) => self.approve_open(proposal, yes),
+        }
+    }
+
+    /// Whether what is due depends on the place: a model and a person are asked whatever Studio is at,
+    /// for this workflow or another.
+    fn needs_place(&self) -> bool {
+        match self.workflow().and_then(Workflow::wants) {
+            Some(Want::Answer(_) | Want::GoAhead) => false,
+            Some(Want::Reply) => !self.is_model(),
+            _ => true,
         }
     }
 
@@ -556,19 +557,10 @@ impl Engine {
 }
 
 /// What was said before a position in the tasks that a conversation goes on with.
-fn conversation(
-    ledger: &Ledger,
-    mut follows: Option<Seq>,
-    before: Seq,
-) -> Result<State, LedgerError> {
-    let (mut state, mut tasks) = (State::default(), Vec::new());
-    while let Some(workflow) = follows {
-        let records = ledger.workflow(workflow)?;
-        follows = turn::before(&records);
-        tasks.push(records);
-    }
-    // A plan is handed on from one to the next.
-    for record in tasks.iter().rev().flatten().filter(|record| record.seq < before) {
+fn conversation(ledger: &Ledger, follows: Option<Seq>, before: Seq) -> Result<State, LedgerError> {
+    let mut state = State::default();
+    let records = turn::conversation(ledger, follows, |_| false)?;
+    for record in records.iter().filter(|record| record.seq < before) {
         state.apply(record);
     }
     Ok(state)

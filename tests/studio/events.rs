@@ -19,6 +19,7 @@ use scene_schemas::entry::{Finish, Seq, Step};
 use scene_schemas::proposal::{Change, Class, Conflict, Mode, Passage, Preview, Proposal, Row};
 use serde_json::{Value as Json, json};
 use studio_sim::{Options, SharedSettings, Signals, Studio};
+use tokio::sync::Notify;
 
 use super::{ask, click, eval, has, load, object, shows, until, until_shown, until_there};
 
@@ -42,8 +43,11 @@ struct Played {
     rows: u32,
 }
 
+/// How long a poll is held where nothing happens.
+const HOLD: Duration = Duration::from_secs(5);
+
 #[derive(Clone, Default)]
-struct Player(Arc<Mutex<Played>>);
+struct Player(Arc<(Mutex<Played>, Notify)>);
 
 fn proposal(rows: u32) -> ProposalView {
     let row = |at: u32| Row {
@@ -95,7 +99,14 @@ fn workflow(seq: Seq) -> WorkflowView {
 
 impl Player {
     fn with<T>(&self, act: impl FnOnce(&mut Played) -> T) -> T {
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.0.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Waits until there is something to say, as the daemon does, though not for long.
+    async fn hold(&self) {
+        if self.with(|it| it.waiting.is_empty()) {
+            let _ = tokio::time::timeout(HOLD, self.0.1.notified()).await;
+        }
     }
 
     fn play(&self, event: Event) {
@@ -108,6 +119,7 @@ impl Player {
             let record = EventRecord { seq: Seq(it.cursor), at: 0, workflow, event };
             it.waiting.push(record);
         });
+        self.0.1.notify_one();
     }
 
     fn hello(&self, body: &Json) -> Json {
@@ -174,7 +186,7 @@ impl Player {
             runtime.block_on(async move {
                 let handler = |State(it): State<Player>, uri: Uri, body: String| async move {
                     if uri.path().ends_with("/poll") {
-                        tokio::time::sleep(Duration::from_millis(20)).await;
+                        it.hold().await;
                     }
                     let body = serde_json::from_str(&body).unwrap_or(Json::Null);
                     Body(it.answer(uri.path(), &body))

@@ -6,7 +6,6 @@
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use scene_schemas::entry::Stance;
@@ -123,9 +122,9 @@ fn in_file(args: &Chat, place: &Path, home: &Path) -> anyhow::Result<Exit> {
     let (opened, _) = PlaceFile::open(place, None)?;
     let target = Target::from(opened).place();
     if args.new {
-        thread::clear(&ledger, &target, now())?;
+        thread::clear(&ledger, &target, asked::now())?;
     }
-    let goes_on = thread::last(&ledger, &target, now())?.is_some();
+    let goes_on = thread::last(&ledger, &target, asked::now())?.is_some();
     let how = if goes_on {
         "It goes on with the conversation before; /clear begins a new one."
     } else {
@@ -142,7 +141,7 @@ fn in_file(args: &Chat, place: &Path, home: &Path) -> anyhow::Result<Exit> {
             Said::Help => say(HELP),
             Said::Unknown(name) => say(&unknown(&name)),
             Said::Clear => {
-                thread::clear(&ledger, &target, now())?;
+                thread::clear(&ledger, &target, asked::now())?;
                 say("A new conversation begins.");
             }
             Said::Model(name) => match model::driver(home, place.parent(), Some(&name)) {
@@ -179,7 +178,7 @@ impl Task<'_> {
         }
         let (opened, scene) = terminal.busy("Reading the place", || PlaceFile::open(file, None))?;
         let target = Target::from(opened);
-        let follows = thread::last(ledger, &target.place(), now())?;
+        let follows = thread::last(ledger, &target.place(), asked::now())?;
         let attached = mentions::attached(&goal, &scene)?;
         let asked = Asked { goal, attached, stance, follows };
         if let Driver::Provider(Provider::Model(models)) = &driver {
@@ -201,10 +200,6 @@ pub(super) fn line(terminal: &Terminal) -> anyhow::Result<Option<String>> {
     let mut bytes = Vec::new();
     std::io::stdin().lock().read_until(b'\n', &mut bytes)?;
     Ok((!bytes.is_empty()).then(|| String::from_utf8_lossy(&bytes).into_owned()))
-}
-
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
 
 #[cfg(test)]

@@ -443,6 +443,6 @@ struct Built {
 }
 
 /// Milliseconds since 1970.
-pub(super) fn now() -> u64 {
+pub fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }

@@ -14,7 +14,7 @@ use super::{Asked, Driver, Engine, EngineError, Listener, Target, asked, open};
 use crate::core::proposal::Blobs;
 use crate::core::scene::Scene;
 use crate::core::workflow::{Input, Pending, State, Status, Workflow, decide};
-use crate::ledger::{Append, Lease, Ledger};
+use crate::ledger::{Append, Lease, Ledger, LedgerError};
 
 /// A workflow at work.
 #[derive(Debug)]
@@ -212,16 +212,10 @@ impl Engine {
     }
 
     /// Reads the tasks that a conversation goes on with, as far as they are not known.
-    fn recall(&mut self, mut follows: Option<Seq>) -> Result<(), EngineError> {
-        let mut tasks = Vec::new();
-        while let Some(workflow) = follows.filter(|it| self.state.workflow(*it).is_none()) {
-            let records = self.ledger.workflow(workflow)?;
-            follows = before(&records);
-            tasks.push(records);
-        }
-        // A plan is handed on from one to the next.
-        for record in tasks.iter().rev().flatten() {
-            self.state.apply(record);
+    fn recall(&mut self, follows: Option<Seq>) -> Result<(), EngineError> {
+        let is_known = |workflow| self.state.workflow(workflow).is_some();
+        for record in conversation(&self.ledger, follows, is_known)? {
+            self.state.apply(&record);
         }
         Ok(())
     }
@@ -280,8 +274,24 @@ impl Engine {
     }
 }
 
+/// The records of the tasks that a conversation goes on with, oldest first, for a plan is handed on
+/// from one to the next. What is known is not read, nor what stands before it.
+pub(super) fn conversation(
+    ledger: &Ledger,
+    mut follows: Option<Seq>,
+    is_known: impl Fn(Seq) -> bool,
+) -> Result<Vec<Record>, LedgerError> {
+    let mut tasks = Vec::new();
+    while let Some(workflow) = follows.filter(|workflow| !is_known(*workflow)) {
+        let records = ledger.workflow(workflow)?;
+        follows = before(&records);
+        tasks.push(records);
+    }
+    Ok(tasks.into_iter().rev().flatten().collect())
+}
+
 /// The task that one goes on with, by its first record.
-pub(super) fn before(records: &[Record]) -> Option<Seq> {
+fn before(records: &[Record]) -> Option<Seq> {
     let first = records.first()?;
     match &first.entry {
         // A task goes on with an earlier one, never with itself.
