@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 
 use anstyle_svg::{Term, WIN10_CONSOLE};
 use vector_tests::binary::Home;
-use vector_tests::person::Person;
+use vector_tests::person::{Person, left_to_see};
 use vector_tests::{printed, repository};
 
 const PICTURE: &str = "docs/card.svg";
@@ -25,4 +25,10 @@ fn the_picture_of_a_card_is_fresh() {
     let typed = "\x1b[2m$\x1b[0m vector edit samples/obby.rbxlx --ops samples/lava.jsonl";
     let screen = format!("{typed}\n{shown}\n");
     printed::check(PICTURE, &Term::new().palette(WIN10_CONSOLE).render_svg(&screen));
+}
+
+#[test]
+fn what_a_terminal_erased_is_not_in_the_picture() {
+    let slow = "⠁ Working (1s)   \r\x1b[2K⠂ Working (2s)   \r\x1b[2K\x1b[1mProposal 3\x1b[0m\r\n│ rest\r\n";
+    assert_eq!(left_to_see(slow), "\x1b[1mProposal 3\x1b[0m\n│ rest\n");
 }

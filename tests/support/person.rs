@@ -48,5 +48,14 @@ impl Person {
 /// The terminal's bytes as text; rexpect makes each of them a character.
 fn text(shown: &str) -> String {
     let bytes: Vec<u8> = shown.chars().map(|byte| byte as u8).collect();
-    String::from_utf8_lossy(&bytes).replace('\r', "")
+    left_to_see(&String::from_utf8_lossy(&bytes))
+}
+
+/// What a terminal still shows: a slow machine shows a spinner first, and erases its line.
+pub fn left_to_see(printed: &str) -> String {
+    let lines = printed.split('\n').map(|line| {
+        let left = line.rsplit_once("\r\x1b[2K").map_or(line, |(_, left)| left);
+        left.replace('\r', "")
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
