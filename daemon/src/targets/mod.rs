@@ -4,6 +4,7 @@
 mod disk;
 mod memory;
 pub mod place;
+pub mod rojo;
 pub mod studio;
 pub mod text;
 
