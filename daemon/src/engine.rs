@@ -10,6 +10,7 @@ mod kept;
 mod live;
 mod open;
 mod recover;
+mod remembered;
 mod revert;
 mod settled;
 pub mod spent;

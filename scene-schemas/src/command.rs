@@ -331,6 +331,11 @@ impl Command {
             | Self::EditMemory { target, .. } => target,
         }
     }
+
+    /// Whether it changes the project's memory, and not the place.
+    pub fn is_memory(&self) -> bool {
+        matches!(self, Self::EditMemory { .. })
+    }
 }
 
 #[cfg(test)]

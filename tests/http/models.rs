@@ -18,18 +18,18 @@ fn reply(message: &Message) -> Reply {
     Reply { headers, pieces, ..Reply::plain(200, "") }
 }
 
-fn says(text: &str) -> Reply {
+pub(super) fn says(text: &str) -> Reply {
     let usage = Some(Usage { input: 1_000, output: 10 });
     reply(&Message { text: Some(text.to_owned()), usage, ..Message::default() })
 }
 
-fn calls(name: &str, args: Json) -> Reply {
+pub(super) fn calls(name: &str, args: Json) -> Reply {
     let call = Call { id: Some(format!("call_{name}")), name: name.to_owned(), args };
     let usage = Some(Usage { input: 1_000, output: 10 });
     reply(&Message { calls: vec![call], usage, ..Message::default() })
 }
 
-fn plan() -> Reply {
+pub(super) fn plan() -> Reply {
     calls("start_plan", json!({ "steps": ["Rename the wall"] }))
 }
 
@@ -38,14 +38,14 @@ fn rename(to: &str) -> Reply {
 }
 
 /// A daemon whose plugin has chosen the model of a server.
-struct Bench {
-    server: Server,
-    daemon: Daemon,
-    home: Home,
+pub(super) struct Bench {
+    pub(super) server: Server,
+    pub(super) daemon: Daemon,
+    pub(super) home: Home,
 }
 
 impl Bench {
-    fn new(replies: Vec<Reply>, settings: &str) -> Self {
+    pub(super) fn new(replies: Vec<Reply>, settings: &str) -> Self {
         let server = Server::start(replies);
         let home = Home::new();
         let text = format!(
@@ -57,7 +57,7 @@ impl Bench {
         Self { server, daemon, home }
     }
 
-    fn plugin(&self) -> Plugin<'_> {
+    pub(super) fn plugin(&self) -> Plugin<'_> {
         let mut plugin = Plugin::pair(&self.daemon, "window-1");
         plugin.tell_place();
         choose(&plugin, "lmstudio/first");
@@ -71,7 +71,7 @@ fn choose(plugin: &Plugin<'_>, model: &str) {
 }
 
 /// Polls until an event of this name comes; all events until then are kept.
-fn until(plugin: &mut Plugin<'_>, seen: &mut Vec<Json>, name: &str) -> Json {
+pub(super) fn until(plugin: &mut Plugin<'_>, seen: &mut Vec<Json>, name: &str) -> Json {
     plugin.until(|polled| {
         let events = polled["events"].as_array().unwrap().iter().map(|it| it["event"].clone());
         let before = seen.len();

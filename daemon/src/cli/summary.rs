@@ -121,7 +121,7 @@ fn items(proposal: &Proposal) -> Vec<Item> {
     });
     let scripts = proposal.preview.scripts.iter().map(|script| {
         let command = proposal.commands.get(script.command as usize);
-        let is_memory = matches!(command, Some(Command::EditMemory { .. }));
+        let is_memory = command.is_some_and(Command::is_memory);
         let is_new = !is_memory && !matches!(command, Some(Command::EditScript { .. }));
         let (mark, note) = if is_new {
             (Mark::Added, count(script.added as usize, "line"))

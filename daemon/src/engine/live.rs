@@ -11,6 +11,7 @@ mod decisions;
 mod moment;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex};
@@ -39,6 +40,9 @@ use crate::targets::studio::{Studio, recorded};
 
 use self::asking::Asking;
 pub(super) use self::decisions::AtOnce;
+
+/// The folder of the memories of open places, beside the ledger.
+const MEMORIES: &str = "memory";
 
 /// What a session is told.
 pub(super) enum Word {
@@ -112,9 +116,13 @@ impl Live {
     ) -> Self {
         let session = place.session.clone();
         let listener = listener(&board, &session);
-        let opened = (Target::Open(Studio::new(place)), Scene::open_place());
+        let home = ledger.file().parent().unwrap_or(Path::new("."));
+        let studio = Studio::new(place, home.join(MEMORIES));
+        let mut engine =
+            Engine::idle(&ledger, (Target::Open(studio), Scene::open_place()), listener);
+        engine.read_memory();
         Self {
-            engine: Engine::idle(&ledger, opened, listener),
+            engine,
             ledger,
             seat,
             board,
@@ -315,6 +323,7 @@ impl Live {
             let hint = "Say what is to be done.";
             return Err(failed(FailureKind::BadRequest, "Nothing was asked for.", hint));
         }
+        self.engine.read_memory();
         let workflow = self.engine.begin(asked, driver, mode).map_err(|error| wrong(&error))?;
         self.jobs.insert(workflow, Job::default());
         begin(&mut self.engine);

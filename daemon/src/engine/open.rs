@@ -40,6 +40,7 @@ impl Engine {
         self.forget_questions();
         self.tasks.values_mut().for_each(|task| task.is_other_epoch = true);
         self.scene = Scene::open_place();
+        self.read_memory();
     }
 
     /// What was asked of Studio is not wanted any more, or has to be asked again.
@@ -62,6 +63,7 @@ impl Engine {
         if let Target::Open(studio) = &mut self.target {
             studio.opened(place);
         }
+        self.read_memory();
     }
 
     /// The open place.
@@ -178,7 +180,7 @@ impl Engine {
     /// once, so that Studio is told after one sync.
     pub(super) fn approve_open(&mut self, seq: Seq, yes: Input) -> Result<(), EngineError> {
         let mut entries = decide(&self.state, self.workflow, yes)?;
-        let is_free = self.first_approved().is_none();
+        let is_free = self.first_approved().is_none() && !self.is_of_memory(seq);
         let prepared = if is_free { self.prepare(seq)? } else { None };
         let session = self.studio().map(|studio| studio.place().session.to_string());
         let Some((approved, prepared)) = prepared.filter(|_| !entries.is_empty()) else {
@@ -217,6 +219,9 @@ impl Engine {
     }
 
     fn hand_out_own(&mut self, seq: Seq) -> Result<(), EngineError> {
+        if self.is_of_memory(seq) {
+            return self.write_memory(seq);
+        }
         self.drop_trial();
         self.load_blobs(&[seq])?;
         let Some((_, pending)) = self.state.proposal(seq) else {

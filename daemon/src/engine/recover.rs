@@ -165,8 +165,7 @@ impl Engine {
     fn is_memory_left(&self) -> bool {
         let applying = self.applying();
         let outcomes = applying.iter().flat_map(|(it, ack)| it.commands.iter().zip(&ack.outcomes));
-        let mut left =
-            outcomes.filter(|(command, _)| matches!(command, Command::EditMemory { .. }));
+        let mut left = outcomes.filter(|(command, _)| command.is_memory());
         let now = self.scene.memory().map(|text| Fingerprint::of(text.as_bytes()));
         left.next_back().is_none_or(|(_, outcome)| outcome.fingerprint == now)
     }
@@ -175,8 +174,7 @@ impl Engine {
     /// again.
     fn forget(&mut self) {
         let inverses = self.applying().into_iter().rev().flat_map(|(_, ack)| ack.inverse.clone());
-        let memory: Vec<Command> =
-            inverses.filter(|it| matches!(it, Command::EditMemory { .. })).collect();
+        let memory: Vec<Command> = inverses.filter(Command::is_memory).collect();
         for command in memory {
             // One that does not fit was not done, or somebody has changed it since: then it is refused.
             let _ = attempt(&mut self.scene, &command, &self.blobs);

@@ -122,7 +122,10 @@ fn applied_since(
         let is_here =
             workflow.and_then(|it| it.place.open()).is_some_and(|open| open.session == *session);
         let pending = workflow.filter(|_| is_here).and_then(|it| it.proposal(proposal));
-        if let Some(Status::Applied(ack)) = pending.map(|pending| &pending.status) {
+        // What is remembered is no part of the place.
+        if let Some(Status::Applied(ack)) = pending.map(|pending| &pending.status)
+            && !ack.inverse.iter().any(Command::is_memory)
+        {
             found.push((proposal, ack.as_ref().clone()));
         }
     }

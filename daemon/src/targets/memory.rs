@@ -1,4 +1,5 @@
-//! The file of a project's memory: `.vector/memory.md` in the folder of a place file.
+//! The file of a project's memory: `.vector/memory.md` in the folder of a place file, or a file of the
+//! daemon's own for a place that is open in Studio.
 
 use std::fs;
 use std::io;
@@ -9,7 +10,7 @@ use tempfile::NamedTempFile;
 
 use super::disk;
 
-/// The memory beside a place file. It need not exist.
+/// The memory of a place. Its file need not exist.
 #[derive(Debug)]
 pub(super) struct MemoryFile {
     path: PathBuf,
@@ -31,7 +32,14 @@ impl MemoryFile {
     /// It is there and cannot be read, or is no text.
     pub(super) fn beside(place: &Path) -> io::Result<Self> {
         let folder = place.parent().unwrap_or(Path::new("."));
-        let path = folder.join(".vector").join("memory.md");
+        Self::at(folder.join(".vector").join("memory.md"))
+    }
+
+    /// Reads the memory that stands in a file.
+    ///
+    /// # Errors
+    /// It is there and cannot be read, or is no text.
+    pub(super) fn at(path: PathBuf) -> io::Result<Self> {
         let text = match fs::read_to_string(&path) {
             Ok(text) => Some(text),
             Err(why) if why.kind() == io::ErrorKind::NotFound => None,

@@ -5,6 +5,8 @@
 //! How the plugin is reached is not known here.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
 
 use scene_schemas::api::{Acted, Action, Apply, Wanted, Work};
 use scene_schemas::command::Props;
@@ -13,6 +15,7 @@ use scene_schemas::proposal::{Ack, Outcome, Proposal};
 use scene_schemas::value::Content;
 use scene_schemas::{Command, Fingerprint, InstanceId, Target, Value};
 
+use super::memory::MemoryFile;
 use crate::core::Refusal;
 use crate::core::proposal::{Blobs, inverse, perform};
 use crate::core::refusal::refuse;
@@ -27,6 +30,8 @@ pub struct Studio {
     place: StudioPlace,
     next: u64,
     work: Vec<Work>,
+    /// Where the memories of open places stand.
+    memories: PathBuf,
 }
 
 /// What a proposal becomes in Studio.
@@ -39,9 +44,22 @@ pub struct Prepared {
 }
 
 impl Studio {
-    /// A place for which there is nothing to do yet.
-    pub fn new(place: StudioPlace) -> Self {
-        Self { place, next: 1, work: Vec::new() }
+    /// A place for which there is nothing to do yet, and the folder of the memories of open places.
+    pub fn new(place: StudioPlace, memories: PathBuf) -> Self {
+        Self { place, next: 1, work: Vec::new(), memories }
+    }
+
+    /// The file of the place's memory. Studio gives the same name to every place that was never
+    /// published: those go by their window.
+    pub fn memory_file(&self) -> PathBuf {
+        let name = match self.place.place.place_id {
+            0 => {
+                let window = Fingerprint::of(self.place.session.0.as_bytes());
+                format!("window-{}.md", window.short())
+            }
+            id => format!("place-{id}.md"),
+        };
+        self.memories.join(name)
     }
 
     /// What is open there by now.
@@ -133,6 +151,23 @@ impl Studio {
     }
 }
 
+/// What the memory in a file says; nothing where there is no file.
+///
+/// # Errors
+/// It is there and cannot be read, or is no text.
+pub fn read_memory(file: PathBuf) -> io::Result<String> {
+    MemoryFile::at(file).map(|memory| memory.text().to_owned())
+}
+
+/// Writes another memory in the place of the old one.
+///
+/// # Errors
+/// What was there is as it was.
+pub fn write_memory(file: PathBuf, text: &str) -> io::Result<()> {
+    let mut memory = MemoryFile::at(file)?;
+    memory.put(memory.store(text)?).map(drop)
+}
+
 /// The name of the recording of a proposal.
 fn recording(proposal: Seq) -> String {
     format!("Vector {proposal}")
@@ -159,7 +194,7 @@ pub fn prepare(
     for command in &proposal.commands {
         let over = over(scene, command);
         let done = perform(scene, command, blobs)?;
-        actions.push(action(scene, command, done.node, over)?);
+        actions.extend(action(scene, command, done.node, over)?);
         nodes.push(done.node);
         backs.extend(done.backs);
     }
@@ -192,6 +227,7 @@ fn left(scene: &Scene, command: &Command, node: Node) -> Option<Fingerprint> {
             Some(scene.fingerprint(node, props.keys().map(String::as_str)))
         }
         Command::EditScript { .. } => scene.text_fingerprint(node),
+        Command::EditMemory { .. } => scene.memory().map(|text| Fingerprint::of(text.as_bytes())),
         _ => Some(scene.fingerprint(node, [])),
     }
 }
@@ -251,14 +287,14 @@ fn over(scene: &Scene, command: &Command) -> BTreeMap<String, String> {
     names.map(typed).collect()
 }
 
-/// A command as Studio does it; the mirror has it done.
+/// A command as Studio does it; the mirror has it done. None for the memory, which Studio does not hold.
 fn action(
     scene: &Scene,
     command: &Command,
     node: Node,
     over: BTreeMap<String, String>,
-) -> Result<Action, Refusal> {
-    Ok(match command.clone() {
+) -> Result<Option<Action>, Refusal> {
+    Ok(Some(match command.clone() {
         Command::Create { id, parent, class, name, props, expect } => {
             let (props, _) = given(props);
             check_length(&props)?;
@@ -283,7 +319,7 @@ fn action(
         Command::Insert { id, asset, parent, holds, expect } => {
             Action::Insert { id, asset, parent, holds: holds.fingerprint(), expect }
         }
-        Command::EditMemory { .. } => refuse!("Studio does not hold the project's memory.")?,
+        Command::EditMemory { .. } => return Ok(None),
         Command::EditScript { target, expect, .. } => {
             let text = scene.source(node).unwrap_or_default().into_owned();
             if text.len() > MAX_TEXT {
@@ -297,7 +333,7 @@ fn action(
             let after = Fingerprint::of(text.as_bytes());
             Action::Write { target, expect, text, after }
         }
-    })
+    }))
 }
 
 fn check_length(props: &BTreeMap<String, Value>) -> Result<(), Refusal> {

@@ -32,9 +32,25 @@ impl Draft<'_> {
         self.push(Command::EditMemory { target, edits, expect }).map(drop)
     }
 
+    /// Whether what was drafted can be done as one: the memory of an open place is a file, which Studio
+    /// and its undo know nothing of.
+    ///
+    /// # Errors
+    /// It changes the memory of an open place, and the place too.
+    pub(super) fn is_of_one_piece(&self) -> Result<(), Refusal> {
+        let mut others = self.commands.iter().filter(|it| !it.is_memory());
+        if self.scene.is_open() && self.memory.is_some() && others.next().is_some() {
+            return refuse!(
+                "In a place that is open in Studio the memory is changed by a proposal of its own, \
+                 for Studio's undo would not take it back. Call edit_memory by itself."
+            );
+        }
+        Ok(())
+    }
+
     /// Keeps what the memory was before the first command that changes it.
     pub(super) fn note_memory(&mut self, command: &Command, at: u32) {
-        if matches!(command, Command::EditMemory { .. }) {
+        if command.is_memory() {
             let before = match self.memory.take() {
                 Some((before, _)) => before,
                 None => self.scene.memory().unwrap_or_default().to_owned(),

@@ -490,6 +490,7 @@ impl<'a> Draft<'a> {
     /// # Errors
     /// A script would not compile any more, or is too long: nothing may be proposed.
     pub fn finish(mut self, base: &Fingerprint) -> Result<Proposal, Refusal> {
+        self.is_of_one_piece()?;
         let mut scripts = std::mem::take(&mut self.brought);
         for text in std::mem::take(&mut self.texts) {
             if self.scene.is_live(text.node)

@@ -329,8 +329,7 @@ fn edit_memory(
 pub(super) fn memory_of(scene: &Scene) -> Result<&str, Refusal> {
     scene.memory().ok_or_else(|| {
         Refusal::new(
-            "The memory of this place cannot be edited here: it is a text beside a place file, \
-             .vector/memory.md.",
+            "The memory of this place is not known here: its file cannot be read, or is no text.",
         )
     })
 }
