@@ -618,6 +618,18 @@ fn trying_again_means_the_task_that_went_wrong() {
 }
 
 #[test]
+fn what_ended_is_asked_for_once_more() {
+    let player = Player::default();
+    let studio = at_work(&player);
+    player.play(Event::AskedMore { text: text("Paint it blue"), attached: Vec::new() });
+    player.play(Event::Done { outcome: Finish::Failed, summary: None });
+    until_shown(&studio, "Try again");
+    studio.click_text("Try again").unwrap();
+    until(&studio, "sent", |_| player.with(|it| it.asked == ["Paint it blue"]));
+    assert_eq!(studio.errors(), Vec::<String>::new());
+}
+
+#[test]
 fn an_answer_is_no_command() {
     let player = Player::default();
     let studio = at_work(&player);
