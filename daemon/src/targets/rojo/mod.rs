@@ -4,5 +4,6 @@
 //! [`Diagnostic`], and everything else is there.
 
 mod tree;
+pub mod watch;
 
 pub use self::tree::{Diagnostic, Instance, Origin, Tree, reference_to};

@@ -1,0 +1,204 @@
+//! Editors, storms, links and folders that come and go, on the real file system.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use notify::event::{Flag, ModifyKind};
+use notify::{Event, EventKind};
+use tempfile::TempDir;
+
+use super::{Changed, MANY, Watch, gather};
+
+/// Longer than any machine takes.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+struct Bench {
+    _folder: TempDir,
+    src: PathBuf,
+    heard: Receiver<Changed>,
+    watch: Watch,
+}
+
+impl Bench {
+    /// A project file, and a folder with two scripts.
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        // The system's folder for temporary files may be a link.
+        let real = folder.path().canonicalize().unwrap();
+        let src = real.join("src");
+        fs::create_dir(&src).unwrap();
+        for (name, text) in [("One.luau", "return 1\n"), ("Two.luau", "return 2\n")] {
+            fs::write(src.join(name), text).unwrap();
+        }
+        fs::write(real.join("default.project.json"), "{}").unwrap();
+        let (say, heard) = channel();
+        let roots = [real.join("default.project.json"), src.clone()];
+        let watch = Watch::start(&roots, move |changed| drop(say.send(changed))).unwrap();
+        Self { _folder: folder, src, heard, watch }
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.src.join(name), text).unwrap();
+    }
+
+    /// Everything that is told until a path is.
+    #[track_caller]
+    fn until(&self, path: &Path) -> Vec<Changed> {
+        let mut told = Vec::new();
+        loop {
+            let changed = self.heard.recv_timeout(PATIENCE).expect("it is told");
+            let is_it = match &changed {
+                Changed::Paths(paths) => paths.contains(path),
+                Changed::All => true,
+            };
+            told.push(changed);
+            if is_it {
+                return told;
+            }
+        }
+    }
+
+    #[track_caller]
+    fn until_all(&self) {
+        while self.heard.recv_timeout(PATIENCE).expect("it is told") != Changed::All {}
+    }
+}
+
+#[test]
+fn what_changes_is_told_and_reading_is_not() {
+    let bench = Bench::new();
+    fs::read(bench.src.join("Two.luau")).unwrap();
+    bench.write("One.luau", "return 11\n");
+    let one = bench.src.join("One.luau");
+    assert_eq!(bench.until(&one), [Changed::Paths([one].into())]);
+}
+
+#[test]
+fn who_saves_by_renaming_has_changed_the_file() {
+    let bench = Bench::new();
+    let one = bench.src.join("One.luau");
+    fs::write(bench.src.join(".One.swp"), "return 12\n").unwrap();
+    fs::rename(bench.src.join(".One.swp"), &one).unwrap();
+    bench.until(&one);
+    // And once more, though the first file is gone.
+    fs::write(bench.src.join(".One.swp"), "return 13\n").unwrap();
+    fs::rename(bench.src.join(".One.swp"), &one).unwrap();
+    bench.until(&one);
+}
+
+#[test]
+fn a_project_file_that_is_replaced_is_still_followed() {
+    let bench = Bench::new();
+    let project = bench.src.parent().unwrap().join("default.project.json");
+    for text in ["{ }", "{  }"] {
+        let new = project.with_extension("new");
+        fs::write(&new, text).unwrap();
+        fs::rename(&new, &project).unwrap();
+        bench.until(&project);
+    }
+}
+
+#[test]
+fn what_vector_writes_on_the_way_is_not_told() {
+    let bench = Bench::new();
+    bench.write(".vector-123.tmp", "return 3\n");
+    let one = bench.src.join("One.luau");
+    fs::rename(bench.src.join(".vector-123.tmp"), &one).unwrap();
+    assert_eq!(bench.until(&one), [Changed::Paths([one].into())]);
+}
+
+#[test]
+fn names_that_differ_in_case_and_new_folders_are_told() {
+    let bench = Bench::new();
+    fs::rename(bench.src.join("One.luau"), bench.src.join("ONE.luau")).unwrap();
+    bench.until(&bench.src.join("ONE.luau"));
+    let deep = bench.src.join("a").join("b");
+    fs::create_dir_all(&deep).unwrap();
+    bench.until(&bench.src.join("a"));
+    // What is in a folder that is new is told with it, or by itself.
+    fs::write(deep.join("Deep.luau"), "return 4\n").unwrap();
+    bench.until(&deep.join("Deep.luau"));
+}
+
+fn written(path: PathBuf) -> notify::Result<Event> {
+    Ok(Event::new(EventKind::Modify(ModifyKind::Any)).add_path(path))
+}
+
+#[test]
+fn a_storm_is_told_once() {
+    let (say, said) = channel();
+    let roots = [PathBuf::from("/project/src")];
+    let file = |at: usize| roots[0].join(format!("Storm{at}.luau"));
+    for at in 0..MANY * 20 {
+        say.send(written(file(at))).unwrap();
+    }
+    assert_eq!(gather(&said, &roots), Some(Changed::All));
+    for at in 0..MANY {
+        say.send(written(file(at))).unwrap();
+    }
+    assert_eq!(gather(&said, &roots), Some(Changed::Paths((0..MANY).map(file).collect())));
+    say.send(Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan))).unwrap();
+    assert_eq!(gather(&said, &roots), Some(Changed::All), "the system has lost some");
+    drop(say);
+    assert_eq!(gather(&said, &roots), None);
+}
+
+#[test]
+fn nothing_of_a_storm_is_lost() {
+    let bench = Bench::new();
+    for at in 0..MANY * 4 {
+        bench.write(&format!("Storm{at}.luau"), "return 5\n");
+    }
+    bench.write("One.luau", "return 14\n");
+    let told = bench.until(&bench.src.join("One.luau"));
+    // On a slow machine it may be told in parts.
+    let of = |path: &Path| {
+        told.iter().any(|changed| match changed {
+            Changed::Paths(paths) => paths.contains(path),
+            Changed::All => true,
+        })
+    };
+    for at in 0..MANY * 4 {
+        assert!(of(&bench.src.join(format!("Storm{at}.luau"))), "{at}");
+    }
+}
+
+#[test]
+fn a_folder_that_goes_and_comes_back_is_followed() {
+    let bench = Bench::new();
+    fs::remove_dir_all(&bench.src).unwrap();
+    bench.until_all();
+    fs::create_dir(&bench.src).unwrap();
+    bench.until_all();
+    bench.write("New.luau", "return 6\n");
+    bench.until(&bench.src.join("New.luau"));
+}
+
+#[test]
+fn it_ends_when_nobody_follows() {
+    let Bench { watch, heard, _folder, src } = Bench::new();
+    drop(watch);
+    // The thread lets go of the channel, and nothing more is told.
+    fs::write(src.join("One.luau"), "return 15\n").unwrap();
+    while heard.recv_timeout(PATIENCE).is_ok() {}
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_out_of_the_project_is_not_followed() {
+    let bench = Bench::new();
+    let outside = tempfile::tempdir().unwrap();
+    let link = bench.src.join("Link");
+    std::os::unix::fs::symlink(outside.path(), &link).unwrap();
+    bench.until(&link);
+    fs::write(outside.path().join("Out.luau"), "return 7\n").unwrap();
+    bench.write("One.luau", "return 16\n");
+    let told = bench.until(&bench.src.join("One.luau"));
+    let is_outside = |changed: &Changed| match changed {
+        Changed::Paths(paths) => paths.iter().any(|path| path.ends_with("Out.luau")),
+        Changed::All => true,
+    };
+    assert!(!told.iter().any(is_outside), "{told:?}");
+}
