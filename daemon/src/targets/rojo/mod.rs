@@ -2,7 +2,28 @@
 //!
 //! The project is read as Rojo 7.7 reads it, but tolerantly: a file that is wrong is a
 //! [`Diagnostic`], and everything else is there.
+//!
+//! The way is `project` -> `read` (by `glob`, `middleware`, `meta`, `model`, `data`, `value`) ->
+//! `snapshot` -> `grow` -> `tree` -> `scene`.
 
+mod data;
+mod glob;
+mod grow;
+mod jsonc;
+mod listing;
+mod meta;
+mod middleware;
+mod model;
+mod open;
+mod project;
+mod read;
+mod scene;
+mod snapshot;
 mod tree;
+mod value;
 
-pub use self::tree::{Diagnostic, Instance, Origin, Tree, reference_to};
+pub use self::open::ProjectError;
+pub use self::tree::{Diagnostic, Instance, Origin, Tree, instance_of, reference_to};
+
+#[cfg(test)]
+mod tests;
