@@ -53,6 +53,20 @@ pub enum PlaceError {
         /// What is there.
         file: String,
     },
+    /// The project cannot be read.
+    #[error(transparent)]
+    Project(#[from] super::rojo::ProjectError),
+    /// The files of a project did not come out as was approved.
+    #[error(
+        "{project} was not changed: its files would have been read otherwise than what was approved \
+         ({what}); make this change by hand, or another one"
+    )]
+    Otherwise {
+        /// The project file.
+        project: String,
+        /// The first difference.
+        what: String,
+    },
     /// There is no folder to write to.
     #[error("{file} cannot be written: {why}; choose another place with --out")]
     Output {

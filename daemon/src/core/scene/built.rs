@@ -3,6 +3,8 @@
 //!
 //! Nothing here is journalled: there is no time before it to go back to.
 
+use std::borrow::Cow;
+
 use rbx_dom_weak::ustr;
 use rbx_types::{Ref, Variant};
 
@@ -55,6 +57,11 @@ impl Scene {
     pub fn stored_variants(&self, node: Node) -> Vec<(String, Variant)> {
         let stored = self.properties(node).into_iter();
         stored.map(|(name, value)| (name.as_str().to_owned(), value)).collect()
+    }
+
+    /// One of them.
+    pub fn stored_variant(&self, node: Node, property: &str) -> Option<Variant> {
+        self.variant(node.0, ustr(property)).map(Cow::into_owned)
     }
 
     /// The instance that a value of this scene refers to.
