@@ -27,7 +27,7 @@ mod write;
 pub use self::open::ProjectError;
 pub use self::target::{Prepared, Project, Stored};
 pub use self::tree::{Diagnostic, Instance, Origin, Tree, instance_of, reference_to};
-pub use self::write::journal::{Journal, Progress};
+pub use self::write::journal::{Journal, Noted, Progress};
 
 #[cfg(test)]
 mod tests;

@@ -37,7 +37,7 @@ impl Tree {
     /// # Errors
     /// There is no project, or the project file itself is wrong.
     pub fn read(path: &Path) -> Result<Self, ProjectError> {
-        let file = locate(path)?;
+        let file = Self::locate(path)?;
         let bytes = std::fs::read(&file).map_err(|error| ProjectError::Io(file.clone(), error))?;
         let project =
             project::parse(&bytes, &file).map_err(|why| ProjectError::Wrong(file.clone(), why))?;
@@ -69,18 +69,21 @@ impl Tree {
             Err(error) => Err(ProjectError::Io(tree.project, error)),
         }
     }
-}
 
-/// The project file that is meant, absolute and without links.
-fn locate(path: &Path) -> Result<PathBuf, ProjectError> {
-    let not_found = || ProjectError::NotFound(path.to_owned());
-    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    let real = std::fs::canonicalize(path).map_err(|_| not_found())?;
-    if real.is_file() {
-        return Ok(real);
+    /// The project file that is meant, absolute and without links.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn locate(path: &Path) -> Result<PathBuf, ProjectError> {
+        let not_found = || ProjectError::NotFound(path.to_owned());
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let real = std::fs::canonicalize(path).map_err(|_| not_found())?;
+        if real.is_file() {
+            return Ok(real);
+        }
+        let names = DEFAULT_NAMES.into_iter().chain([UNUSUAL_NAME]);
+        names.map(|name| real.join(name)).find(|file| file.is_file()).ok_or_else(not_found)
     }
-    let names = DEFAULT_NAMES.into_iter().chain([UNUSUAL_NAME]);
-    names.map(|name| real.join(name)).find(|file| file.is_file()).ok_or_else(not_found)
 }
 
 /// How far links and paths may lead.

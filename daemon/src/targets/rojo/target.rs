@@ -125,8 +125,7 @@ impl Project {
     }
 
     fn plan(&self, scene: &Scene) -> Result<Changes, Refusal> {
-        let mut changes =
-            write::plan(&self.tree, &self.nodes, scene, &scene.touched(self.start))?;
+        let mut changes = write::plan(&self.tree, &self.nodes, scene, &scene.touched(self.start))?;
         if let (Some(file), Some(text)) = (&self.memory, scene.memory())
             && text != file.text()
         {

@@ -151,9 +151,7 @@ impl Files {
         match &slot.fate {
             Fate::Goes => None,
             Fate::Moves(to) => Some(to.clone()),
-            Fate::Stays => {
-                self.fate_of_folder(file).unwrap_or_else(|| Some(file.to_owned()))
-            }
+            Fate::Stays => self.fate_of_folder(file).unwrap_or_else(|| Some(file.to_owned())),
         }
     }
 
@@ -180,7 +178,10 @@ impl Files {
                 let bytes = slot.bytes.clone().unwrap_or_else(|| old.bytes.clone());
                 let new = Content { bytes, mode: old.mode };
                 if after.insert(end.clone(), new).is_some() {
-                    return refuse!("{} would have to be two files; give other names.", end.display());
+                    return refuse!(
+                        "{} would have to be two files; give other names.",
+                        end.display()
+                    );
                 }
             }
             before.insert(file.clone(), old);
@@ -322,7 +323,11 @@ impl Changes {
     ///
     /// # Errors
     /// What is there cannot be read.
-    pub(in crate::targets::rojo) fn write(&mut self, file: &Path, bytes: Vec<u8>) -> Result<(), Refusal> {
+    pub(in crate::targets::rojo) fn write(
+        &mut self,
+        file: &Path,
+        bytes: Vec<u8>,
+    ) -> Result<(), Refusal> {
         let before = file.exists().then(|| content(file)).transpose()?;
         let mode = before.as_ref().and_then(|it| it.mode);
         let after = Some(Content { bytes, mode });

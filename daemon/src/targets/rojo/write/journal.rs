@@ -108,10 +108,8 @@ impl Ready {
             });
             temporary.push(stored.transpose()?);
         }
-        let kept = |content: &Content| Kept {
-            hash: Fingerprint::of(&content.bytes),
-            mode: content.mode,
-        };
+        let kept =
+            |content: &Content| Kept { hash: Fingerprint::of(&content.bytes), mode: content.mode };
         let noted = |change: &Change| Noted {
             path: change.path.clone(),
             before: change.before.as_ref().map(kept),
@@ -136,8 +134,7 @@ impl Ready {
 
     /// The first file that is not what it was when the step was planned.
     pub(in crate::targets::rojo) fn changed(&self) -> Option<PathBuf> {
-        let is_other =
-            |change: &&Change| current(&change.path) != hash(change.before.as_ref());
+        let is_other = |change: &&Change| current(&change.path) != hash(change.before.as_ref());
         self.changes.files.iter().find(is_other).map(|change| change.path.clone())
     }
 
@@ -307,9 +304,11 @@ fn free_beside(path: &Path, gone: &[PathBuf]) -> PathBuf {
 
 /// The folders that have to be made, those on the way included.
 fn missing_folders(changes: &Changes) -> Vec<PathBuf> {
-    let parents = changes.files.iter().filter(|it| it.after.is_some()).filter_map(|it| it.path.parent());
+    let parents =
+        changes.files.iter().filter(|it| it.after.is_some()).filter_map(|it| it.path.parent());
     let wanted = parents.chain(changes.made.iter().map(PathBuf::as_path));
-    let is_missing = |folder: &&Path| !folder.is_dir() || changes.gone.iter().any(|it| it == folder);
+    let is_missing =
+        |folder: &&Path| !folder.is_dir() || changes.gone.iter().any(|it| it == folder);
     let mut missing: Vec<PathBuf> = wanted
         .flat_map(|folder| folder.ancestors().take_while(is_missing))
         .map(Path::to_owned)

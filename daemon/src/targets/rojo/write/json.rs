@@ -148,7 +148,8 @@ mod tests {
 
     #[test]
     fn a_new_file_is_indented_by_two() {
-        let text = String::from_utf8(pretty(input(&json!({ "properties": { "A": true } })))).unwrap();
+        let text =
+            String::from_utf8(pretty(input(&json!({ "properties": { "A": true } })))).unwrap();
         assert_eq!(text, "{\n  \"properties\": {\n    \"A\": true\n  }\n}\n");
     }
 

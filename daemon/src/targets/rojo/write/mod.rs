@@ -24,8 +24,8 @@ use std::path::{Path, PathBuf};
 use rbx_types::Variant;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use self::files::Files;
 pub(super) use self::files::Changes;
+use self::files::Files;
 use super::project;
 use super::tree::{Instance, Origin, Tree};
 use crate::core::refusal::{Refusal, refuse};
@@ -246,4 +246,3 @@ fn mount_of(origin: &Origin) -> Option<(&Path, &[String])> {
 fn project_of(origin: &Origin) -> Option<&Path> {
     mount_of(origin).map(|(project, _)| project)
 }
-

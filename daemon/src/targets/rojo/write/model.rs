@@ -7,9 +7,9 @@ use jsonc_parser::cst::{CstInputValue, CstObject};
 use rbx_types::Variant;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::Writer;
 use super::json::{self, Document};
 use super::props::{Keys, apply};
-use super::Writer;
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::{Format, Node, Scene, reference_of};
 use crate::targets::rojo::grow::refer;
@@ -256,8 +256,9 @@ impl Writer<'_> {
             for name in self.touched_names(*number) {
                 match self.stored(node, name) {
                     Some(value) => {
-                        let value =
-                            self.pointing(value, &copies).ok_or_else(|| self.outside(node, name))?;
+                        let value = self
+                            .pointing(value, &copies)
+                            .ok_or_else(|| self.outside(node, name))?;
                         model.know_property(copy, name, value);
                     }
                     None => model.set(copy, name, None)?,

@@ -42,7 +42,9 @@ pub(super) fn check(name: &str) -> Result<(), Refusal> {
     } else {
         return Ok(());
     };
-    refuse!("No file can be called {name:?} on every system, because the name {why}; choose another name.")
+    refuse!(
+        "No file can be called {name:?} on every system, because the name {why}; choose another name."
+    )
 }
 
 /// What stands behind an instance's name in the name of a script's file, without `.lua` or `.luau`.
@@ -61,8 +63,7 @@ pub(super) fn kind(class: &str, run_context: u32, emit_legacy_scripts: bool) -> 
     let kinds = [Script::Server, Script::Client, Script::Plugin, Script::Module];
     let of_class = kinds.into_iter().filter(|kind| kind.class(emit_legacy_scripts).0 == class);
     let of_class: Vec<Script> = of_class.collect();
-    let exact =
-        of_class.iter().find(|kind| kind.class(emit_legacy_scripts).1 == Some(run_context));
+    let exact = of_class.iter().find(|kind| kind.class(emit_legacy_scripts).1 == Some(run_context));
     exact.or(of_class.first()).copied()
 }
 
@@ -89,7 +90,9 @@ mod tests {
 
     #[test]
     fn names_that_some_system_cannot_hold_are_refused() {
-        for name in ["", "a/b", "a:b", "a.", " a", "CON", "nul.server", "com1", "a\n", &"a".repeat(300)] {
+        for name in
+            ["", "a/b", "a:b", "a.", " a", "CON", "nul.server", "com1", "a\n", &"a".repeat(300)]
+        {
             assert!(check(name).is_err(), "{name:?}");
         }
         for name in ["a", "a.b", "Console", "com", "ä b", ".hidden", "common"] {
@@ -100,7 +103,11 @@ mod tests {
     #[test]
     fn scripts_are_called_by_what_they_are() {
         let check = |class: &str, run_context, legacy, expected: Option<Script>| {
-            assert_eq!(kind(class, run_context, legacy), expected, "{class} {run_context} {legacy}");
+            assert_eq!(
+                kind(class, run_context, legacy),
+                expected,
+                "{class} {run_context} {legacy}"
+            );
         };
         check("Script", 0, true, Some(Script::Server));
         check("Script", 2, true, Some(Script::Server));

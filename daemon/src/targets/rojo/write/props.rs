@@ -198,9 +198,8 @@ impl Writer<'_> {
     /// A node of a project is one instance, unless the project is mounted twice.
     fn check_node_alone(&self, number: u32) -> Result<(), Refusal> {
         let own = mount_of(&self.instance(number).origin);
-        let others = (0..self.nodes.len() as u32).filter(|other| {
-            mount_of(&self.instance(*other).origin) == own && own.is_some()
-        });
+        let others = (0..self.nodes.len() as u32)
+            .filter(|other| mount_of(&self.instance(*other).origin) == own && own.is_some());
         let all: Vec<u32> = others.collect();
         if all.len() < 2 {
             return Ok(());
@@ -300,7 +299,8 @@ impl Writer<'_> {
             fields.push(("properties".to_owned(), CstInputValue::Object(properties)));
         }
         if !said.is_empty() {
-            let said = said.into_iter().filter_map(|(name, json)| Some((name, json::input(&json?))));
+            let said =
+                said.into_iter().filter_map(|(name, json)| Some((name, json::input(&json?))));
             fields.push(("attributes".to_owned(), CstInputValue::Object(said.collect())));
         }
         Ok(fields)

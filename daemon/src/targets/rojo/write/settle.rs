@@ -179,7 +179,8 @@ impl Writer<'_> {
         names::check(&name)?;
         let to = if becomes_folder {
             let init = names::suffix(file, was).map(|suffix| format!("init{suffix}"));
-            let Some(init) = init.filter(|init| INITS.iter().any(|(known, _)| known == init)) else {
+            let Some(init) = init.filter(|init| INITS.iter().any(|(known, _)| known == init))
+            else {
                 return refuse!(
                     "{} is made of {}, which can hold no children; put them elsewhere.",
                     self.path(node),
@@ -216,7 +217,9 @@ impl Writer<'_> {
         let kind = old.map(|(middleware, _)| middleware);
         let now = Middleware::of(&to).filter(|_| !INITS.iter().any(|(init, _)| *init == to));
         if is_usual && now != kind.map(|kind| (kind, name)) {
-            return refuse!("Rojo would read a file {to} as something else; choose another name than {name:?}.");
+            return refuse!(
+                "Rojo would read a file {to} as something else; choose another name than {name:?}."
+            );
         }
         Ok(to)
     }
@@ -359,8 +362,7 @@ impl Writer<'_> {
         let (suffix, end) = (names::kind_suffix(kind), self.extension);
         let file = format!("{name}{suffix}.{end}");
         let is_set = kind.class(legacy).1.unwrap_or(0) == run_context || kind == Script::Module;
-        let skipped: &[&str] =
-            if is_set { &["Source", "RunContext"] } else { &["Source"] };
+        let skipped: &[&str] = if is_set { &["Source", "RunContext"] } else { &["Source"] };
         if has_children || !names::is_read_as(&file, kind, name) {
             let own = folder.join(name);
             self.files.make_folder(own.clone());
@@ -418,7 +420,9 @@ impl Writer<'_> {
     fn make_model(&mut self, node: Node, folder: &Path, name: &str) -> Result<(), Refusal> {
         let file = format!("{name}.model.json");
         if !names::is_model_of(&file, name) {
-            return refuse!("Rojo would read a file {file} as something else; choose another name than {name:?}.");
+            return refuse!(
+                "Rojo would read a file {file} as something else; choose another name than {name:?}."
+            );
         }
         let (file, bytes) = match self.json_model(node) {
             Ok(fields) => (file, json::pretty(CstInputValue::Object(fields))),

@@ -119,7 +119,12 @@ mod tests {
         check("Part", "Size", Vector3::new(4.0, 0.5, 2.0), "[4,0.5,2]");
         check("PointLight", "Color", Color3::new(1.0, 0.0, 0.25), "[1,0,0.25]");
         check("Part", "Material", Enum::from_u32(288), r#""Neon""#);
-        check("Frame", "Size", UDim2::new(UDim::new(1.0, 0), UDim::new(0.0, 5)), r#"{"UDim2":[[1.0,0],[0.0,5]]}"#);
+        check(
+            "Frame",
+            "Size",
+            UDim2::new(UDim::new(1.0, 0), UDim::new(0.0, 5)),
+            r#"{"UDim2":[[1.0,0],[0.0,5]]}"#,
+        );
         check("BrickColorValue", "Value", BrickColor::White, r#"{"BrickColor":1}"#);
     }
 
