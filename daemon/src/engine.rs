@@ -43,7 +43,7 @@ pub use self::recover::recover;
 pub use self::revert::applied;
 pub use self::target::Target;
 
-use self::revert::way_back;
+use self::revert::back;
 use self::turn::Task;
 
 /// The call by which a person takes a proposal back; no model can make it.
@@ -201,7 +201,7 @@ impl Engine {
     pub fn file(&self) -> Option<&PlaceFile> {
         match &self.target {
             Target::File(file) => Some(file),
-            Target::Open(_) => None,
+            Target::Project(_) | Target::Open(_) => None,
         }
     }
 
@@ -278,7 +278,7 @@ impl Engine {
                     }
                 }
                 Some(Want::Apply(proposals)) => match self.target {
-                    Target::File(_) => self.apply(&proposals)?,
+                    Target::File(_) | Target::Project(_) => self.apply(&proposals)?,
                     // What is approved goes first there, whosever turn it is.
                     Target::Open(_) => return Ok(Due::Studio),
                 },
@@ -299,7 +299,7 @@ impl Engine {
         self.turn_to_proposal(proposal);
         let yes = Input::Approve { proposal, patch_id, by, twice };
         match self.target {
-            Target::File(_) => self.input(yes).map(drop),
+            Target::File(_) | Target::Project(_) => self.input(yes).map(drop),
             Target::Open(_) => self.approve_open(proposal, yes),
         }
     }
@@ -373,6 +373,7 @@ impl Engine {
             self.page = Some((call, address));
             return Ok(true);
         }
+        let result = self.held_by_files(result);
         if self.asks_studio(call, &result) {
             self.scene.rollback(mark);
             return Ok(false);
@@ -382,6 +383,22 @@ impl Engine {
         let records = self.input(Input::Planned { call, result, after })?;
         self.keep_trial(&records, mark);
         Ok(false)
+    }
+
+    /// Refuses a change of a project that no file can hold.
+    fn held_by_files(&self, result: Result<Plan, Refusal>) -> Result<Plan, Refusal> {
+        match result {
+            Ok(plan @ Plan::Propose(..)) => self.all_held().map(|()| plan),
+            other => other,
+        }
+    }
+
+    /// Whether the files of a project can hold the scene.
+    fn all_held(&self) -> Result<(), Refusal> {
+        match &self.target {
+            Target::Project(project) => project.check(&self.scene),
+            Target::File(_) | Target::Open(_) => Ok(()),
+        }
     }
 
     /// The address of the page that a call wants to read.
@@ -434,6 +451,7 @@ impl Engine {
         };
         let outcome = revised
             .and_then(|revised| self.all_known().map(|()| revised))
+            .and_then(|revised| self.all_held().map(|()| revised))
             .map_err(EngineError::from)
             .and_then(|by| self.input(Input::Revise { proposal: old, by: Box::new(by) }));
         match outcome {
@@ -453,9 +471,6 @@ impl Engine {
     fn apply(&mut self, proposals: &[Seq]) -> Result<(), EngineError> {
         self.drop_trial();
         self.load_blobs(proposals)?;
-        let Target::File(file) = &self.target else {
-            return Ok(());
-        };
         let Some(workflow) = self.state.workflow(self.workflow) else {
             return Ok(());
         };
@@ -463,10 +478,9 @@ impl Engine {
             .iter()
             .filter_map(|seq| workflow.proposal(*seq).map(|it| (*seq, it.call, &it.proposal)))
             .collect();
-        let back = way_back(&self.ledger, file.hash(), &approved)?;
+        let back = back(&self.ledger, &self.target, &approved, &mut self.blobs)?;
         let start = self.scene.mark();
-        let output = file.output().display().to_string();
-        let prepared = match file.prepare(&mut self.scene, &approved, &self.blobs, back.as_ref()) {
+        let prepared = match self.target.prepare(&mut self.scene, &approved, &self.blobs, &back) {
             Ok(prepared) => prepared,
             Err(PlaceError::Changed { .. }) if self.moves < MAX_MOVES => {
                 return self.moved(proposals);
@@ -476,41 +490,35 @@ impl Engine {
         for (seq, reason) in prepared.refused {
             self.input(Input::Failed { proposals: vec![seq], reason })?;
         }
-        let Some(mut stored) = prepared.stored else {
+        let Some(mut ready) = prepared.ready else {
             return Ok(());
         };
-        let (seqs, acks): (Vec<Seq>, Vec<_>) = stored.acks.drain(..).unzip();
-        let before = acks.first().and_then(|ack| ack.before.clone());
-        let applying = Input::Applying { proposals: seqs.clone(), file: output, before, acks };
-        let blobs = std::mem::take(&mut stored.blobs);
+        let (acks, blobs) = ready.told();
+        let (seqs, acks): (Vec<Seq>, Vec<_>) = acks.into_iter().unzip();
+        let (file, before) =
+            (self.target.output(), acks.first().and_then(|ack| ack.before.clone()));
+        let applying = Input::Applying { proposals: seqs.clone(), file, before, acks };
         if let Err(error) = self.input_with(applying, blobs) {
             self.scene.rollback(start);
             return Err(error);
         }
-        let Target::File(file) = &mut self.target else {
-            return Ok(());
-        };
-        if let Err(error) = file.commit(stored) {
+        if let Err(error) = self.target.commit(ready, &mut self.scene) {
             self.scene.rollback(start);
             return match error {
                 PlaceError::Changed { .. } if self.moves < MAX_MOVES => self.moved(&seqs),
                 error => self.failed(seqs, error),
             };
         }
-        self.scene.settle();
         self.input(Input::Applied(seqs)).map(drop)
     }
 
     /// Goes on with the file as somebody else left it: what is pending is planned again on it.
     fn moved(&mut self, proposals: &[Seq]) -> Result<(), EngineError> {
-        let Target::File(file) = &self.target else {
-            return Ok(());
-        };
-        let (file, scene) = match file.reopen() {
+        let (target, scene) = match self.target.reopen() {
             Some(Ok(opened)) => opened,
             Some(Err(error)) => return self.failed(proposals.to_vec(), error),
             None => {
-                let file = file.output().display().to_string();
+                let file = self.target.output();
                 return self.failed(proposals.to_vec(), PlaceError::Changed { file });
             }
         };
@@ -521,7 +529,7 @@ impl Engine {
         }
         self.moves += 1;
         self.trial.clear();
-        (self.target, self.scene) = (Target::File(file), scene);
+        (self.target, self.scene) = (target, scene);
         let reason = "The file was changed by somebody else, and this is planned again on it.";
         let not_done = proposals.to_vec();
         self.input(Input::Moved { reason: reason.to_owned(), not_done }).map(drop)

@@ -368,6 +368,8 @@ pub enum Place {
     File(FilePlace),
     /// In a place that is open in Studio.
     Open(StudioPlace),
+    /// In the files of a Rojo project.
+    Project(ProjectPlace),
 }
 
 impl Place {
@@ -377,6 +379,7 @@ impl Place {
             Self::File(FilePlace { file, out: Some(out), .. }) => format!("{file} → {out}"),
             Self::File(FilePlace { file, .. }) => file.clone(),
             Self::Open(StudioPlace { place, .. }) => format!("{} (open in Studio)", place.name),
+            Self::Project(project) => project.project.clone(),
         }
     }
 
@@ -384,7 +387,7 @@ impl Place {
     pub fn file(&self) -> Option<&FilePlace> {
         match self {
             Self::File(file) => Some(file),
-            Self::Open(_) => None,
+            Self::Open(_) | Self::Project(_) => None,
         }
     }
 
@@ -392,9 +395,19 @@ impl Place {
     pub fn open(&self) -> Option<&StudioPlace> {
         match self {
             Self::Open(open) => Some(open),
-            Self::File(_) => None,
+            Self::File(_) | Self::Project(_) => None,
         }
     }
+}
+
+/// A Rojo project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProjectPlace {
+    /// The project file.
+    pub project: String,
+    /// A hash over all of its files as they were read.
+    pub hash: Fingerprint,
 }
 
 /// A place that is open in Studio.

@@ -11,12 +11,12 @@ use clap::Args;
 use scene_schemas::entry::Stance;
 
 use super::edit::{decide_all, listener};
+use super::opened::Where;
 use super::terminal::{Terminal, say};
 use super::{Decide, Exit, mentions, model, studio};
-use crate::engine::{Asked, Driver, Engine, Target, asked, recover, thread};
+use crate::engine::{Asked, Driver, Engine, asked, recover, thread};
 use crate::ledger::Ledger;
 use crate::providers::Provider;
-use crate::targets::place::PlaceFile;
 
 /// Talk with a model about a place, and decide upon what it proposes.
 #[derive(Debug, Args)]
@@ -34,11 +34,14 @@ Within the conversation:
 Exit codes: 0 ended by you, 1 failed, 2 usage.")]
 pub(super) struct Chat {
     /// The place or model: .rbxl, .rbxlx, .rbxm or .rbxmx
-    #[arg(required_unless_present = "session")]
+    #[arg(required_unless_present_any = ["session", "project"])]
     place: Option<PathBuf>,
+    /// A Rojo project instead: its file, or its folder
+    #[arg(long, value_name = "PATH", conflicts_with = "place")]
+    project: Option<PathBuf>,
     /// The place that is open in Studio: its name, or nothing where only one is
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
-    #[arg(conflicts_with_all = ["place", "model"])]
+    #[arg(conflicts_with_all = ["place", "project", "model"])]
     session: Option<String>,
     /// Who answers, as PROVIDER/MODEL, PROVIDER or offline; by the settings where absent
     #[arg(long, value_name = "NAME")]
@@ -105,22 +108,24 @@ pub(super) fn read(line: &str) -> Said {
 }
 
 pub(super) fn run(args: &Chat, home: &Path) -> anyhow::Result<Exit> {
-    match (&args.place, &args.session) {
-        (Some(place), _) => in_file(args, place, home),
-        (None, session) => {
+    match &args.session {
+        None => {
+            let at = Where::of(args.place.as_deref(), args.project.as_deref())?;
+            in_file(args, at, home)
+        }
+        session @ Some(_) => {
             let name = session.as_deref().filter(|name| !name.is_empty());
             studio::chat(home, name, args.new, &args.decide)
         }
     }
 }
 
-fn in_file(args: &Chat, place: &Path, home: &Path) -> anyhow::Result<Exit> {
+fn in_file(args: &Chat, at: Where<'_>, home: &Path) -> anyhow::Result<Exit> {
     let ledger = Arc::new(Ledger::open(home)?);
     let terminal = Terminal::of(args.decide.json);
     let mut said = args.model.clone();
-    let mut driver = model::driver(home, place.parent(), said.as_deref())?;
-    let (opened, _) = PlaceFile::open(place, None)?;
-    let target = Target::from(opened).place();
+    let mut driver = model::driver(home, at.folder(), said.as_deref())?;
+    let target = at.open(&terminal, None, false)?.0.place();
     if args.new {
         thread::clear(&ledger, &target, asked::now())?;
     }
@@ -144,7 +149,7 @@ fn in_file(args: &Chat, place: &Path, home: &Path) -> anyhow::Result<Exit> {
                 thread::clear(&ledger, &target, asked::now())?;
                 say("A new conversation begins.");
             }
-            Said::Model(name) => match model::driver(home, place.parent(), Some(&name)) {
+            Said::Model(name) => match model::driver(home, at.folder(), Some(&name)) {
                 Ok(new) => {
                     driver = new;
                     said = Some(name);
@@ -153,11 +158,11 @@ fn in_file(args: &Chat, place: &Path, home: &Path) -> anyhow::Result<Exit> {
                 Err(error) => say(&format!("error: {error:#}")),
             },
             Said::Ask(goal, stance) => {
-                let task = Task { args, file: place, goal, stance };
+                let task = Task { args, at, goal, stance };
                 if let Err(error) = task.run(&ledger, driver, &terminal) {
                     say(&format!("error: {error:#}"));
                 }
-                driver = model::driver(home, place.parent(), said.as_deref())?;
+                driver = model::driver(home, at.folder(), said.as_deref())?;
             }
         }
     }
@@ -165,19 +170,18 @@ fn in_file(args: &Chat, place: &Path, home: &Path) -> anyhow::Result<Exit> {
 
 struct Task<'a> {
     args: &'a Chat,
-    file: &'a Path,
+    at: Where<'a>,
     goal: String,
     stance: Stance,
 }
 
 impl Task<'_> {
     fn run(self, ledger: &Arc<Ledger>, driver: Driver, terminal: &Terminal) -> anyhow::Result<()> {
-        let Self { args, file, goal, stance } = self;
-        for notice in recover(ledger, file)? {
+        let Self { args, at, goal, stance } = self;
+        for notice in recover(ledger, &at.written()?)? {
             say(&format!("note: {notice}"));
         }
-        let (opened, scene) = terminal.busy("Reading the place", || PlaceFile::open(file, None))?;
-        let target = Target::from(opened);
+        let (target, scene) = at.open(terminal, None, false)?;
         let follows = thread::last(ledger, &target.place(), asked::now())?;
         let attached = mentions::attached(&goal, &scene)?;
         let asked = Asked { goal, attached, stance, follows };

@@ -12,6 +12,7 @@ use scene_schemas::entry::{Approver, Finish, Record, Seq};
 use serde_json::{Value as Json, json};
 
 use super::ask::{self, Flow};
+use super::opened::Where;
 use super::terminal::{Terminal, say};
 use super::{Decide, Exit, ModeName, mentions, model};
 use crate::core::policy::needs_second_confirmation;
@@ -20,15 +21,18 @@ use crate::core::workflow::{CALLS, Input, Pending, Status, Workflow};
 use crate::engine::{Asked, Driver, Due, Engine, Listener, asked, recover};
 use crate::ledger::Ledger;
 use crate::providers::Provider;
-use crate::targets::place::PlaceFile;
 
-/// Edit a place or model file: tool calls become proposals, you decide, the file is written.
+/// Edit a place or model file, or the files of a Rojo project: tool calls become proposals, you decide, and they are written.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 #[command(group(ArgGroup::new("request").required(true).args(["ops", "prompt"])))]
 pub(super) struct Edit {
     /// The place or model: .rbxl, .rbxlx, .rbxm or .rbxmx
-    place: PathBuf,
+    #[arg(required_unless_present = "project")]
+    place: Option<PathBuf>,
+    /// A Rojo project instead: its file, or its folder; what is done goes to the project's files
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["place", "out"])]
+    project: Option<PathBuf>,
     /// Tool calls as JSON lines, {"tool": NAME, "args": {...}}; - reads stdin
     #[arg(long, value_name = "FILE")]
     ops: Option<PathBuf>,
@@ -57,18 +61,21 @@ Examples:
   vector edit game.rbxl --ops changes.jsonl --yes --out game-new.rbxl
   echo '{\"tool\":\"set_properties\",\"args\":{\"selector\":\"Part\",\"props\":{\"Anchored\":true}}}' \\
     | vector edit game.rbxl --ops - --dry-run
+  vector edit --project . --ops changes.jsonl     # the files of a Rojo project
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 not approved.";
 
 pub(super) fn run(args: &Edit, home: &Path) -> anyhow::Result<Exit> {
     let calls = args.ops.as_deref().map(read_calls).transpose()?;
+    let at = Where::of(args.place.as_deref(), args.project.as_deref())?;
     let driver = match &calls {
         Some(_) => Driver::Calls,
-        None => model::driver(home, args.place.parent(), args.model.as_deref())?,
+        None => model::driver(home, at.folder(), args.model.as_deref())?,
     };
     if !args.dry_run {
         let ledger = Arc::new(Ledger::open(home)?);
-        for notice in recover(&ledger, args.out.as_deref().unwrap_or(&args.place))? {
+        let written = at.written()?;
+        for notice in recover(&ledger, args.out.as_deref().unwrap_or(&written))? {
             say(&format!("note: {notice}"));
         }
         return edit(args, (driver, calls), &ledger, args.out.as_deref());
@@ -88,7 +95,8 @@ fn edit(
     out: Option<&Path>,
 ) -> anyhow::Result<Exit> {
     let terminal = Terminal::of(args.decide.json);
-    let opened = terminal.busy("Reading the place", || PlaceFile::open(&args.place, out))?;
+    let at = Where::of(args.place.as_deref(), args.project.as_deref())?;
+    let opened = at.open(&terminal, out, args.dry_run)?;
     let goal = goal(args);
     let mut asked = Asked::from(goal.as_str());
     if args.prompt.is_some() {
@@ -123,7 +131,8 @@ fn edit(
     {
         file.copy()?;
         let out = file.output().display();
-        say(&format!("Nothing was to be changed; {out} is a copy of {}.", args.place.display()));
+        let place = at.path().display();
+        say(&format!("Nothing was to be changed; {out} is a copy of {place}."));
     }
     engine.leave();
     Ok(exit)

@@ -21,6 +21,7 @@ mod mentions;
 mod merge;
 mod model;
 mod models;
+mod opened;
 mod patch;
 mod plugin;
 mod reason;
@@ -73,7 +74,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Edit a place or model file: tool calls become proposals, you decide, the file is written
+    /// Edit a place, a model or a Rojo project: tool calls become proposals, you decide, files are written
     Edit(edit::Edit),
     /// Talk with a model about a place, and decide upon what it proposes
     Chat(chat::Chat),

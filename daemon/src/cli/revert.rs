@@ -11,13 +11,13 @@ use serde_json::json;
 
 use super::edit::{decide_all, listener};
 use super::log::{replay, reverted};
+use super::opened::Where;
 use super::terminal::{Terminal, say};
 use super::{Decide, Exit};
 use crate::core::prompt::Call;
 use crate::core::workflow::Status;
 use crate::engine::{Driver, Engine, REVERT, applied, recover};
 use crate::ledger::Ledger;
-use crate::targets::place::PlaceFile;
 
 /// Take applied proposals back. It shows what it will do and asks, as an edit does.
 #[derive(Debug, Args)]
@@ -53,9 +53,13 @@ pub(super) fn run(args: &Revert, home: &Path) -> anyhow::Result<Exit> {
             number = args.number
         );
     };
-    let opened =
-        terminal.busy("Reading the place", || PlaceFile::open(&file, args.out.as_deref()))?;
-    if Some(opened.0.hash()) != last.after.as_ref() {
+    let is_project = is_project(&ledger, Seq(args.number))?;
+    if is_project && args.out.is_some() {
+        bail!("a project's files are where they are: --out is for place files");
+    }
+    let at = if is_project { Where::Project(&file) } else { Where::Place(&file) };
+    let opened = at.open(&terminal, args.out.as_deref(), false)?;
+    if Some(opened.0.base()) != last.after {
         say(&format!(
             "note: {} was changed since; what was done is taken back only where nothing else has \
              touched the same things.",
@@ -71,6 +75,15 @@ pub(super) fn run(args: &Revert, home: &Path) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
+/// Whether the run of an entry works in a Rojo project.
+fn is_project(ledger: &Ledger, number: Seq) -> anyhow::Result<bool> {
+    let Some(record) = ledger.record(number)? else {
+        return Ok(false);
+    };
+    let started = ledger.record(record.workflow)?.map(|record| record.entry);
+    Ok(matches!(started, Some(Entry::Started { place: Place::Project(_), .. })))
+}
+
 /// The file that the run of an entry writes.
 fn written(ledger: &Ledger, number: Seq) -> anyhow::Result<Option<PathBuf>> {
     let Some(record) = ledger.record(number)? else {
@@ -81,6 +94,7 @@ fn written(ledger: &Ledger, number: Seq) -> anyhow::Result<Option<PathBuf>> {
         Some(Entry::Started { place: Place::File(place), .. }) => {
             Some(place.out.unwrap_or(place.file).into())
         }
+        Some(Entry::Started { place: Place::Project(place), .. }) => Some(place.project.into()),
         _ => None,
     })
 }

@@ -70,7 +70,7 @@ impl Engine {
     pub fn studio(&self) -> Option<&Studio> {
         match &self.target {
             Target::Open(studio) => Some(studio),
-            Target::File(_) => None,
+            Target::File(_) | Target::Project(_) => None,
         }
     }
 

@@ -3,15 +3,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use scene_schemas::entry::{Entry, FilePlace, Finish, Place, Seq};
+use scene_schemas::entry::{Entry, FilePlace, Finish, Place, ProjectPlace, Record, Seq};
 use scene_schemas::proposal::{Ack, Proposal};
 use scene_schemas::{Command, Fingerprint};
 
-use super::{Driver, Engine, EngineError, Listener};
-use crate::core::proposal::attempt;
+use super::{Driver, Engine, EngineError, Listener, Target};
+use crate::core::proposal::{Blobs, attempt};
 use crate::core::workflow::{Input, State, Status, Workflow};
 use crate::ledger::{Lease, Ledger};
-use crate::targets::place::{self, PlaceFile};
+use crate::targets::place::{self, PlaceError, PlaceFile};
+use crate::targets::rojo::{Journal, Noted, Progress, Project};
 
 /// Settles the workflows that a stopped process left unfinished in a place file. A replacement of the
 /// file that had happened is noted; what was approved and not done is done, while the file is what it
@@ -23,10 +24,17 @@ pub fn recover(ledger: &Arc<Ledger>, file: &Path) -> Result<Vec<String>, EngineE
     };
     let name = file.display().to_string();
     for record in ledger.unfinished()? {
-        let Entry::Started { place: Place::File(place), .. } = &record.entry else {
+        let Entry::Started { place, .. } = &record.entry else {
             continue;
         };
-        if *place.out.as_ref().unwrap_or(&place.file) != name && place.file != name {
+        let is_here = match place {
+            Place::File(place) => {
+                *place.out.as_ref().unwrap_or(&place.file) == name || place.file == name
+            }
+            Place::Project(place) => place.project == name,
+            Place::Open(_) => false,
+        };
+        if !is_here {
             continue;
         }
         let Some(lease) = ledger.lease(record.seq)? else {
@@ -47,12 +55,14 @@ fn settle(ledger: &Arc<Ledger>, lease: Lease) -> Result<Vec<String>, EngineError
     let Some(workflow) = state.workflow(seq) else {
         return Ok(Vec::new());
     };
-    let Place::File(place) = &workflow.place else {
-        return Ok(Vec::new());
+    let place = match &workflow.place {
+        Place::File(place) => place,
+        Place::Project(place) => return settle_project(ledger, lease, &records, workflow, place),
+        Place::Open(_) => return Ok(Vec::new()),
     };
     let input = Path::new(&place.file).to_owned();
     let out = place.out.as_ref().map(|out| Path::new(out).to_owned());
-    let (base, started_with) = (last_hash(workflow, place), place.hash.clone());
+    let (base, started_with) = (last_hash(workflow, &place.hash), place.hash.clone());
     let replaced = to_replace(workflow, place);
     let had_written = workflow.proposals().any(|(_, it)| matches!(it.status, Status::Applied(_)));
     let source = if had_written { out.as_deref().unwrap_or(&input) } else { &input };
@@ -71,13 +81,92 @@ fn settle(ledger: &Arc<Ledger>, lease: Lease) -> Result<Vec<String>, EngineError
     Ok(notices)
 }
 
+/// Settles a workflow in a project. A step that was cut off is taken back first, so that the project is
+/// what it was before it, and then done again.
+fn settle_project(
+    ledger: &Arc<Ledger>,
+    lease: Lease,
+    records: &[Record],
+    workflow: &Workflow,
+    place: &ProjectPlace,
+) -> Result<Vec<String>, EngineError> {
+    let seq = lease.workflow();
+    let base = last_hash(workflow, &place.hash);
+    let progress = match cut_off(ledger, workflow)? {
+        Some(step) => take_back(ledger, &step)?,
+        None => Progress::NotBegun,
+    };
+    let opened = match Project::open(Path::new(&place.project), false) {
+        Ok((project, scene)) => (project.addressed_by_path(base != place.hash), scene),
+        Err(error) => {
+            return Ok(vec![format!("Workflow {seq} was stopped and cannot go on: {error}.")]);
+        }
+    };
+    let listener: Listener = Box::new(|_| {});
+    let mut engine = Engine::idle(ledger, opened, listener);
+    engine.resume(lease, records, Driver::Calls);
+    let mut notices = Vec::new();
+    match progress {
+        Progress::Done => notices.extend(engine.note_done()?),
+        Progress::Diverged(files) => {
+            let files: Vec<String> = files.iter().map(|it| it.display().to_string()).collect();
+            notices.extend(engine.give_up(&format!(
+                "Vector was stopped while it wrote this, and somebody has changed {} since: look \
+                 whether it is there, and ask for it again where it is not.",
+                files.join(", ")
+            ))?);
+        }
+        Progress::NotBegun | Progress::Begun => {}
+    }
+    notices.extend(engine.settle_approved(&base, None)?);
+    engine.input(Input::Finish { outcome: Finish::Failed })?;
+    Ok(notices)
+}
+
+/// The step that was being done when the process stopped.
+fn cut_off(ledger: &Ledger, workflow: &Workflow) -> Result<Option<Journal>, EngineError> {
+    let record = workflow.proposals().find_map(|(_, it)| match &it.status {
+        Status::Applying(ack) => ack.bytes.as_ref().map(|bytes| bytes.patch.clone()),
+        _ => None,
+    });
+    let bytes = record.map(|record| ledger.blob(&record)).transpose()?.flatten();
+    Ok(bytes.as_deref().and_then(Journal::read))
+}
+
+/// Takes a step back that was cut off, and says how far it had got.
+fn take_back(ledger: &Ledger, step: &Journal) -> Result<Progress, EngineError> {
+    let progress = step.progress();
+    match progress {
+        Progress::Begun => {
+            let mut before = Blobs::new();
+            for hash in step.needs() {
+                if let Some(bytes) = ledger.blob(hash)? {
+                    before.insert(hash.clone(), bytes);
+                }
+            }
+            let kept = |noted: &Noted| before.get(&noted.before.as_ref()?.hash).cloned();
+            step.take_back(kept).map_err(|why| PlaceError::Write {
+                file: step
+                    .files
+                    .first()
+                    .map(|it| it.path.display().to_string())
+                    .unwrap_or_default(),
+                why,
+                hint: "",
+            })?;
+        }
+        Progress::NotBegun | Progress::Done | Progress::Diverged(_) => step.sweep(),
+    }
+    Ok(progress)
+}
+
 /// The hash that the workflow last saw or left.
-fn last_hash(workflow: &Workflow, place: &FilePlace) -> Fingerprint {
+fn last_hash(workflow: &Workflow, started_with: &Fingerprint) -> Fingerprint {
     let written = workflow.proposals().filter_map(|(_, pending)| match &pending.status {
         Status::Applied(ack) => ack.after.clone(),
         _ => None,
     });
-    written.last().unwrap_or_else(|| place.hash.clone())
+    written.last().unwrap_or_else(|| started_with.clone())
 }
 
 /// The hash that the file has which the workflow was to replace next.
@@ -85,7 +174,7 @@ fn to_replace(workflow: &Workflow, place: &FilePlace) -> Option<Fingerprint> {
     let has_written = workflow.proposals().any(|(_, it)| matches!(it.status, Status::Applied(_)));
     match &place.out {
         Some(_) if !has_written => place.replaces.clone(),
-        _ => Some(last_hash(workflow, place)),
+        _ => Some(last_hash(workflow, &place.hash)),
     }
 }
 
@@ -101,6 +190,26 @@ impl Engine {
             }
             _ => false,
         });
+        self.say_done(done)
+    }
+
+    /// Notes that all had been done that was begun.
+    fn note_done(&mut self) -> Result<Vec<String>, EngineError> {
+        let done = self.pending(|status| matches!(status, Status::Applying(_)));
+        self.say_done(done)
+    }
+
+    /// Gives up what was begun.
+    fn give_up(&mut self, reason: &str) -> Result<Vec<String>, EngineError> {
+        let begun = self.pending(|status| matches!(status, Status::Applying(_)));
+        if begun.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.input(Input::Failed { proposals: begun.clone(), reason: reason.to_owned() })?;
+        Ok(begun.iter().map(|seq| format!("Proposal {seq}: {reason}")).collect())
+    }
+
+    fn say_done(&mut self, done: Vec<Seq>) -> Result<Vec<String>, EngineError> {
         if done.is_empty() {
             return Ok(Vec::new());
         }
@@ -121,8 +230,12 @@ impl Engine {
         if approved.is_empty() {
             return Ok(Vec::new());
         }
-        let is_as_left = |file: &PlaceFile| file.hash() == base && file.replaces() == replaced;
-        if !self.file().is_some_and(is_as_left) {
+        let is_as_left = match &self.target {
+            Target::File(file) => file.hash() == base && file.replaces() == replaced,
+            Target::Project(project) => project.hash() == base,
+            Target::Open(_) => false,
+        };
+        if !is_as_left {
             let was_begun = self.pending(|status| matches!(status, Status::Applying(_)));
             let reason = if was_begun.is_empty() {
                 "The file was changed after this was approved; ask for it again."

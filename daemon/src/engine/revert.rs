@@ -8,15 +8,17 @@ use scene_schemas::proposal::{Ack, Proposal};
 use scene_schemas::{Command, Fingerprint};
 use serde_json::Value as Json;
 
+use super::target::{Back, Target};
 use super::{Engine, EngineError, restored};
 use crate::core::Refusal;
-use crate::core::proposal::{Draft, relocated, witness};
+use crate::core::proposal::{Blobs, Draft, relocated, witness};
 use crate::core::refusal::refuse;
 use crate::core::scene::Patch;
 use crate::core::tools::Plan;
 use crate::core::workflow::{State, Status, Workflow};
 use crate::ledger::Ledger;
 use crate::targets::place::{PlaceFile, WayBack};
+use crate::targets::rojo::Journal;
 
 impl Engine {
     /// Plans the way back from an applied proposal.
@@ -35,7 +37,7 @@ impl Engine {
             Ok(found) => found,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let here = self.file().map(|file| file.place().file);
+        let here = self.target.name();
         if ack.file != here {
             let named = |file: &Option<String>| {
                 file.clone().unwrap_or_else(|| "a place that is open in Studio".to_owned())
@@ -44,6 +46,7 @@ impl Engine {
             return Ok(refuse!("Proposal {seq} changed {there}, which is not {here}."));
         }
         self.fetch(restored(&ack.inverse))?;
+        // A project's instances may stand in another order when they are read again.
         let is_as_left = ack.after.as_ref() == self.file().map(PlaceFile::hash);
         self.scene.begin(call);
         let mut draft = Draft::new(&mut self.scene, &self.blobs);
@@ -174,9 +177,65 @@ fn for_person(refusal: &str) -> String {
         .replace("; ask for the change again", "")
 }
 
+/// What leads back to the bytes that the files had, where these proposals take back what was applied;
+/// what that needs of the ledger is put to the blobs.
+pub(super) fn back(
+    ledger: &Ledger,
+    target: &Target,
+    proposals: &[(Seq, Seq, &Proposal)],
+    blobs: &mut Blobs,
+) -> Result<Back, EngineError> {
+    Ok(match target {
+        Target::File(file) => {
+            way_back(ledger, file.hash(), proposals)?.map_or(Back::Unknown, Back::File)
+        }
+        Target::Project(_) => match steps_back(ledger, proposals)? {
+            Some(steps) => {
+                for hash in steps.iter().flat_map(Journal::needs) {
+                    if let Some(bytes) = ledger.blob(hash)? {
+                        blobs.insert(hash.clone(), bytes);
+                    }
+                }
+                Back::Project(steps)
+            }
+            None => Back::Unknown,
+        },
+        Target::Open(_) => Back::Unknown,
+    })
+}
+
+/// The records of the steps in which a project was changed that these proposals take back, the newest
+/// first; none where they take back something else, or half of a step.
+fn steps_back(
+    ledger: &Ledger,
+    proposals: &[(Seq, Seq, &Proposal)],
+) -> Result<Option<Vec<Journal>>, EngineError> {
+    let mut steps = Vec::new();
+    let mut left: Vec<Option<Seq>> = proposals.iter().map(|(.., it)| it.from).collect();
+    while let Some(first) = left.first().copied() {
+        let Some(Ok((_, ack))) = first.map(|seq| applied(ledger, seq)).transpose()? else {
+            return Ok(None);
+        };
+        let record = match &ack.bytes {
+            Some(bytes) => ledger.blob(&bytes.patch)?,
+            None => None,
+        };
+        let Some(step) = record.as_deref().and_then(Journal::read) else {
+            return Ok(None);
+        };
+        let together = applied_together(ledger, first.unwrap_or(Seq(0)), &ack)?;
+        if !together.iter().all(|seq| left.contains(&Some(*seq))) {
+            return Ok(None);
+        }
+        left.retain(|seq| seq.is_none_or(|seq| !together.contains(&seq)));
+        steps.push(step);
+    }
+    Ok(Some(steps))
+}
+
 /// What leads back to the bytes that a file had, where these proposals take back all that has made
 /// the file what it is since; nothing otherwise.
-pub(super) fn way_back(
+fn way_back(
     ledger: &Ledger,
     file: &Fingerprint,
     proposals: &[(Seq, Seq, &Proposal)],

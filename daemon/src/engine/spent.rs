@@ -118,11 +118,13 @@ fn project_of(started: &Record) -> String {
 
 /// What a place belongs to: the folder of a file, or the place that is open.
 fn project(place: &Place) -> String {
+    let folder_of = |file: &str| {
+        let folder = std::path::Path::new(file).parent();
+        folder.map_or(String::new(), |folder| folder.display().to_string())
+    };
     match place {
-        Place::File(file) => {
-            let folder = std::path::Path::new(&file.file).parent();
-            folder.map_or(String::new(), |folder| folder.display().to_string())
-        }
+        Place::File(file) => folder_of(&file.file),
+        Place::Project(project) => folder_of(&project.project),
         Place::Open(open) if open.place.place_id > 0 => {
             format!("{} (place {})", open.place.name, open.place.place_id)
         }

@@ -1,9 +1,13 @@
-//! Whom the engine works with: a place file, or a place that is open in Studio.
+//! Whom the engine works with: a place file, a Rojo project, or a place that is open in Studio.
 
 use scene_schemas::Fingerprint;
-use scene_schemas::entry::Place;
+use scene_schemas::entry::{Place, Seq};
+use scene_schemas::proposal::{Ack, Proposal};
 
-use crate::targets::place::PlaceFile;
+use crate::core::proposal::Blobs;
+use crate::core::scene::Scene;
+use crate::targets::place::{self, PlaceError, PlaceFile, WayBack};
+use crate::targets::rojo::{self, Journal, Project};
 use crate::targets::studio::Studio;
 
 /// Who performs what is approved.
@@ -11,6 +15,8 @@ use crate::targets::studio::Studio;
 pub enum Target {
     /// A place file.
     File(PlaceFile),
+    /// The files of a Rojo project.
+    Project(Box<Project>),
     /// A place that is open in Studio.
     Open(Studio),
 }
@@ -21,20 +27,147 @@ impl From<PlaceFile> for Target {
     }
 }
 
+impl From<Project> for Target {
+    fn from(project: Project) -> Self {
+        Self::Project(Box::new(project))
+    }
+}
+
+/// What leads back to the bytes that files had.
+#[derive(Debug)]
+pub(super) enum Back {
+    /// Nothing does.
+    Unknown,
+    /// Of a place file.
+    File(WayBack),
+    /// Of a project: the records of the steps that are taken back, the newest first.
+    Project(Vec<Journal>),
+}
+
+/// What is ready to be put in its place.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    /// None where no proposal could be performed.
+    pub(super) ready: Option<Ready>,
+    /// The proposals that could not be performed, and why.
+    pub(super) refused: Vec<(Seq, String)>,
+}
+
+/// New files that do not have their names yet.
+#[derive(Debug)]
+pub(super) enum Ready {
+    File(place::Stored),
+    Project(rojo::Stored),
+}
+
+impl Ready {
+    /// What will be said of each proposal, and what the ledger keeps.
+    pub(super) fn told(&mut self) -> (Vec<(Seq, Ack)>, Vec<Vec<u8>>) {
+        let (acks, blobs) = match self {
+            Self::File(stored) => (&mut stored.acks, &mut stored.blobs),
+            Self::Project(stored) => (&mut stored.acks, &mut stored.blobs),
+        };
+        (std::mem::take(acks), std::mem::take(blobs))
+    }
+}
+
 impl Target {
     /// How the ledger names the place.
     pub fn place(&self) -> Place {
         match self {
             Self::File(file) => Place::File(file.place()),
+            Self::Project(project) => Place::Project(project.place()),
             Self::Open(studio) => Place::Open(studio.place().clone()),
         }
     }
 
+    /// What acks name: the file that was read; none for a place that is open in Studio.
+    pub(super) fn name(&self) -> Option<String> {
+        match self {
+            Self::File(file) => Some(file.place().file),
+            Self::Project(project) => Some(project.name()),
+            Self::Open(_) => None,
+        }
+    }
+
+    /// What entries say is written; nothing for a place that is open in Studio.
+    pub(super) fn output(&self) -> String {
+        match self {
+            Self::File(file) => file.output().display().to_string(),
+            Self::Project(project) => project.name(),
+            Self::Open(_) => String::new(),
+        }
+    }
+
     /// What plans stand on that have nothing below them.
-    pub(super) fn base(&self) -> Fingerprint {
+    pub fn base(&self) -> Fingerprint {
         match self {
             Self::File(file) => file.hash().clone(),
+            Self::Project(project) => project.hash().clone(),
             Self::Open(studio) => studio.base(),
+        }
+    }
+
+    /// Performs proposals on the scene, and stores the result beside what it replaces. Studio does
+    /// its own: there it gives nothing.
+    pub(super) fn prepare(
+        &self,
+        scene: &mut Scene,
+        proposals: &[(Seq, Seq, &Proposal)],
+        blobs: &Blobs,
+        back: &Back,
+    ) -> Result<Prepared, PlaceError> {
+        match self {
+            Self::File(file) => {
+                let back = match back {
+                    Back::File(back) => Some(back),
+                    _ => None,
+                };
+                let place::Prepared { stored, refused } =
+                    file.prepare(scene, proposals, blobs, back)?;
+                Ok(Prepared { ready: stored.map(Ready::File), refused })
+            }
+            Self::Project(project) => {
+                let back = match back {
+                    Back::Project(back) => Some(&back[..]),
+                    _ => None,
+                };
+                let rojo::Prepared { stored, refused } =
+                    project.prepare(scene, proposals, blobs, back)?;
+                Ok(Prepared { ready: stored.map(Ready::Project), refused })
+            }
+            Self::Open(_) => Ok(Prepared { ready: None, refused: Vec::new() }),
+        }
+    }
+
+    /// Puts what is ready in its place, and the scene where that leads.
+    ///
+    /// # Errors
+    /// What was there is as it was.
+    pub(super) fn commit(&mut self, ready: Ready, scene: &mut Scene) -> Result<(), PlaceError> {
+        match (self, ready) {
+            (Self::File(file), Ready::File(stored)) => {
+                file.commit(stored)?;
+                scene.settle();
+            }
+            (Self::Project(project), Ready::Project(stored)) => {
+                if let Some(read) = project.commit(stored, scene)? {
+                    *scene = read;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Opens what is written once more, where that is what was read.
+    pub(super) fn reopen(&self) -> Option<Result<(Self, Scene), PlaceError>> {
+        match self {
+            Self::File(file) => Some(file.reopen()?.map(|(file, scene)| (file.into(), scene))),
+            Self::Project(project) => {
+                Some(project.reopen().map(|(project, scene)| (project.into(), scene)))
+            }
+            Self::Open(_) => None,
         }
     }
 }

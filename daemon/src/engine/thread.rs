@@ -52,6 +52,7 @@ pub fn clear(ledger: &Ledger, place: &Place, now: u64) -> Result<bool, LedgerErr
 fn is_same(one: &Place, other: &Place) -> bool {
     match (one, other) {
         (Place::File(one), Place::File(other)) => written(one) == written(other),
+        (Place::Project(one), Place::Project(other)) => one.project == other.project,
         (Place::Open(one), Place::Open(other)) if one.place.place_id > 0 => {
             one.place.place_id == other.place.place_id
         }

@@ -76,7 +76,7 @@ impl Engine {
     /// Takes all back that is on trial.
     pub(super) fn drop_trial(&mut self) {
         match self.target {
-            Target::File(_) => {
+            Target::File(_) | Target::Project(_) => {
                 if let Some((_, mark)) = self.trial.first() {
                     self.scene.rollback(*mark);
                     self.trial.clear();

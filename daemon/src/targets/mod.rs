@@ -3,6 +3,7 @@
 
 mod disk;
 mod memory;
+mod perform;
 pub mod place;
 pub mod rojo;
 pub mod studio;

@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use scene_schemas::entry::{FilePlace, Seq};
-use scene_schemas::proposal::{Ack, Bytes, Outcome, Proposal};
-use scene_schemas::{Command, Fingerprint, Hashing};
+use scene_schemas::proposal::{Ack, Bytes, Proposal};
+use scene_schemas::{Fingerprint, Hashing};
 use tempfile::NamedTempFile;
 
 use super::disk;
 use super::memory::{self, MemoryFile};
-use crate::core::Refusal;
-use crate::core::proposal::{Back, Blobs, Inverse, inverse, perform, relocated};
-use crate::core::scene::{CodecError, Node, Patch, Scene};
+use super::perform::{DoneOne, Performed, outcome, perform_all};
+use crate::core::proposal::{Blobs, Inverse, inverse};
+use crate::core::scene::{CodecError, Patch, Scene};
 
 /// What can go wrong with a place file.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +52,20 @@ pub enum PlaceError {
     NoFile {
         /// What is there.
         file: String,
+    },
+    /// The project cannot be read.
+    #[error(transparent)]
+    Project(#[from] super::rojo::ProjectError),
+    /// The files of a project did not come out as was approved.
+    #[error(
+        "{project} was not changed: its files would have been read otherwise than what was approved \
+         ({what}); make this change by hand, or another one"
+    )]
+    Otherwise {
+        /// The project file.
+        project: String,
+        /// The first difference.
+        what: String,
     },
     /// There is no folder to write to.
     #[error("{file} cannot be written: {why}; choose another place with --out")]
@@ -240,7 +254,7 @@ impl PlaceFile {
     ) -> Result<Prepared, PlaceError> {
         self.check_unchanged()?;
         let start = scene.mark();
-        let Performed { done, refused } = self.perform_all(scene, proposals, blobs);
+        let Performed { done, refused } = perform_all(scene, proposals, blobs, self.by_path);
         let back = back.filter(|_| refused.is_empty());
         let stored = (!done.is_empty()).then(|| self.store(scene, done, back)).transpose();
         let prepared = stored.map(|stored| Prepared { stored, refused });
@@ -248,61 +262,6 @@ impl PlaceFile {
             scene.rollback(start);
         }
         prepared
-    }
-
-    fn perform_all(
-        &self,
-        scene: &mut Scene,
-        proposals: &[(Seq, Seq, &Proposal)],
-        blobs: &Blobs,
-    ) -> Performed {
-        let mut performed = Performed { done: Vec::new(), refused: Vec::new() };
-        for (seq, call, proposal) in proposals {
-            let missing = proposal.after.iter().find(|before| {
-                performed.refused.iter().any(|(refused, _): &(Seq, String)| refused == *before)
-            });
-            if let Some(missing) = missing {
-                let reason = format!("It stands on proposal {missing}, which was not applied.");
-                performed.refused.push((*seq, reason));
-                continue;
-            }
-            scene.begin(*call);
-            let mark = scene.mark();
-            match self.perform_one(scene, &proposal.commands, blobs) {
-                Ok((left, backs)) => {
-                    performed.done.push(DoneOne { seq: *seq, call: *call, left, backs });
-                }
-                Err(refusal) => {
-                    scene.rollback(mark);
-                    performed.refused.push((*seq, refusal.0));
-                }
-            }
-        }
-        performed
-    }
-
-    fn perform_one(
-        &self,
-        scene: &mut Scene,
-        commands: &[Command],
-        blobs: &Blobs,
-    ) -> Result<(Vec<Left>, Vec<Back>), Refusal> {
-        let (mut left, mut backs) = (Vec::new(), Vec::new());
-        for command in commands {
-            let done = if self.by_path {
-                perform(scene, &relocated(scene, command.clone())?, blobs)?
-            } else {
-                perform(scene, command, blobs)?
-            };
-            left.push(match command {
-                Command::EditMemory { .. } => {
-                    Left::Memory(Fingerprint::of(scene.memory().unwrap_or_default().as_bytes()))
-                }
-                _ => Left::Node(done.node),
-            });
-            backs.extend(done.backs);
-        }
-        Ok((left, backs))
     }
 
     fn store(
@@ -500,26 +459,6 @@ pub struct WayBack {
     pub hash: Fingerprint,
 }
 
-/// A proposal that was performed on the scene.
-struct DoneOne {
-    seq: Seq,
-    call: Seq,
-    left: Vec<Left>,
-    backs: Vec<Back>,
-}
-
-/// What a command made or changed.
-enum Left {
-    Node(Node),
-    /// The memory, by what it was left as.
-    Memory(Fingerprint),
-}
-
-struct Performed {
-    done: Vec<DoneOne>,
-    refused: Vec<(Seq, String)>,
-}
-
 /// What is ready to take the place of the old file.
 #[derive(Debug)]
 pub struct Prepared {
@@ -540,17 +479,4 @@ pub struct Stored {
     pub acks: Vec<(Seq, Ack)>,
     /// What the inverse commands need.
     pub blobs: Vec<Vec<u8>>,
-}
-
-fn outcome(scene: &Scene, left: Left) -> Outcome {
-    let node = match left {
-        Left::Memory(hash) => {
-            return Outcome { id: Some(scene.id(scene.root())), fingerprint: Some(hash) };
-        }
-        Left::Node(node) => node,
-    };
-    if !scene.is_live(node) {
-        return Outcome { id: None, fingerprint: None };
-    }
-    Outcome { id: Some(scene.written_id(node)), fingerprint: Some(scene.fingerprint(node, [])) }
 }

@@ -6,6 +6,7 @@
 
 mod attributes;
 mod binary;
+mod built;
 mod bytes;
 mod change;
 mod changes;
@@ -56,6 +57,7 @@ use self::stored::HIDDEN;
 use self::tree::{ROOT, Tree};
 use crate::core::refusal::{Refusal, did_you_mean, refuse};
 
+pub use self::built::{number_of, reference_of, stored_form};
 pub use self::change::{Mark, Subtree};
 pub use self::codec::{CodecError, Format, READERS};
 pub use self::facts::Pointed;

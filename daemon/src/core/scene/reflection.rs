@@ -232,6 +232,13 @@ fn found(
         .find_map(|class| Some((class, class.properties.get(property)?)))
 }
 
+/// The type that reflection declares for a property, by whatever name; none where the class or the
+/// property is not known.
+pub fn declared(class_name: &str, property: &str) -> Option<&'static DataType<'static>> {
+    class(class_name)?;
+    descriptor(class_name, property).map(|found| &found.data_type)
+}
+
 /// How a property may be written by an edit.
 pub fn writable(class_name: &str, property: &str) -> Result<Access, Refusal> {
     match property {

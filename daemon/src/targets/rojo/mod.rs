@@ -2,8 +2,33 @@
 //!
 //! The project is read as Rojo 7.7 reads it, but tolerantly: a file that is wrong is a
 //! [`Diagnostic`], and everything else is there.
+//!
+//! The way is `project` -> `read` (by `glob`, `middleware`, `meta`, `model`, `data`, `value`) ->
+//! `snapshot` -> `grow` -> `tree` -> `scene`.
 
+mod data;
+mod glob;
+mod grow;
+mod jsonc;
+mod listing;
+mod meta;
+mod middleware;
+mod model;
+mod open;
+mod project;
+mod read;
+mod scene;
+mod snapshot;
+mod target;
 mod tree;
 pub mod watch;
+mod value;
+mod write;
 
-pub use self::tree::{Diagnostic, Instance, Origin, Tree, reference_to};
+pub use self::open::ProjectError;
+pub use self::target::{Prepared, Project, Stored};
+pub use self::tree::{Diagnostic, Instance, Origin, Tree, instance_of, reference_to};
+pub use self::write::journal::{Journal, Noted, Progress};
+
+#[cfg(test)]
+mod tests;

@@ -18,8 +18,23 @@ pub struct Tree {
     /// The instances, a parent before its children; the first is the root. Those of one parent stand
     /// in the order in which Rojo writes them.
     pub instances: Vec<Instance>,
-    /// What was wrong with single files.
+    /// What was wrong with single files, sorted by file.
     pub diagnostics: Vec<Diagnostic>,
+    /// How far links and paths may lead: the repository that the project is part of, or its folder.
+    pub boundary: PathBuf,
+    /// What the reader knows of the instances besides, one by one.
+    pub(super) notes: Vec<Note>,
+}
+
+/// What the reader knows of an instance besides.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Note {
+    /// The files that Rojo would list for it, in its order.
+    pub(super) files: Vec<PathBuf>,
+    /// What references call it.
+    pub(super) id: Option<String>,
+    /// Whether a property of it refers to an instance of the same model file.
+    pub(super) refers: bool,
 }
 
 /// An instance of a project.
@@ -100,4 +115,9 @@ pub struct Diagnostic {
 /// How a property of a [`Tree`] refers to an instance of it.
 pub fn reference_to(instance: u32) -> Ref {
     Ref::some(u128::from(instance) + 1)
+}
+
+/// The instance that a property of a [`Tree`] refers to.
+pub fn instance_of(to: Ref) -> Option<u32> {
+    crate::core::scene::number_of(to)
 }

@@ -1,0 +1,83 @@
+//! What a command works on: a place file, or a Rojo project.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+
+use super::terminal::{Terminal, say};
+use crate::core::scene::Scene;
+use crate::engine::Target;
+use crate::targets::place::PlaceFile;
+use crate::targets::rojo::{Project, ProjectError, Tree};
+
+/// How many faults of a project's files are shown.
+const MAX_FAULTS: usize = 10;
+
+/// What a command works on.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Where<'a> {
+    Place(&'a Path),
+    /// A project file, or the folder that has one.
+    Project(&'a Path),
+}
+
+impl<'a> Where<'a> {
+    pub(super) fn of(place: Option<&'a Path>, project: Option<&'a Path>) -> anyhow::Result<Self> {
+        match (place, project) {
+            (Some(place), None) => Ok(Self::Place(place)),
+            (None, Some(project)) => Ok(Self::Project(project)),
+            _ => bail!("name a place, or a project with --project"),
+        }
+    }
+
+    /// What the person named.
+    pub(super) fn path(self) -> &'a Path {
+        match self {
+            Self::Place(path) | Self::Project(path) => path,
+        }
+    }
+
+    /// The folder in which the settings of a project stand.
+    pub(super) fn folder(self) -> Option<&'a Path> {
+        match self {
+            Self::Project(path) if path.is_dir() => Some(path),
+            Self::Place(path) | Self::Project(path) => path.parent(),
+        }
+    }
+
+    /// The file by which the ledger names it.
+    pub(super) fn written(self) -> Result<PathBuf, ProjectError> {
+        match self {
+            Self::Place(path) => Ok(path.to_owned()),
+            Self::Project(path) => Tree::locate(path),
+        }
+    }
+
+    /// Opens it, to be written to `out` where it is a file. A project that is opened for a `dry` run is
+    /// not written.
+    pub(super) fn open(
+        self,
+        terminal: &Terminal,
+        out: Option<&Path>,
+        dry: bool,
+    ) -> anyhow::Result<(Target, Scene)> {
+        match self {
+            Self::Place(path) => {
+                let opened = terminal.busy("Reading the place", || PlaceFile::open(path, out))?;
+                Ok((opened.0.into(), opened.1))
+            }
+            Self::Project(path) => {
+                let opened = terminal.busy("Reading the project", || Project::open(path, dry))?;
+                let faults: Vec<String> = opened.0.diagnostics().collect();
+                for fault in faults.iter().take(MAX_FAULTS) {
+                    say(&format!("warning: {fault}"));
+                }
+                if faults.len() > MAX_FAULTS {
+                    let more = faults.len() - MAX_FAULTS;
+                    say(&format!("warning: {more} more; `vector sourcemap` lists all"));
+                }
+                Ok((opened.0.into(), opened.1))
+            }
+        }
+    }
+}

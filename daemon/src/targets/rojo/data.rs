@@ -1,0 +1,266 @@
+//! Files of data as text that Roblox has: JSON, TOML and YAML become the text of a module, a table of
+//! translations becomes JSON.
+//!
+//! The text is Rojo's to the byte, so that what was built by it does not differ.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+use yaml_rust2::{Yaml, YamlLoader};
+
+use super::jsonc;
+
+/// How deep YAML may be nested.
+const MAX_DEPTH: usize = 128;
+
+/// The text of a script or a text file.
+pub(super) fn text(bytes: Vec<u8>) -> Result<String, String> {
+    String::from_utf8(bytes).map_err(|_| "it is not UTF-8; save it so".to_owned())
+}
+
+/// The text of a module that gives what a JSON file has.
+pub(super) fn json(bytes: &[u8]) -> Result<String, String> {
+    let value = jsonc::read(bytes)?;
+    Ok(module(|text| write_json(&value, 0, text)))
+}
+
+/// The text of a module that gives what a TOML file has.
+pub(super) fn toml(bytes: &[u8]) -> Result<String, String> {
+    let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
+    let table: toml::Table = text
+        .parse()
+        .map_err(|error: toml::de::Error| format!("it is not TOML: {}", error.message()))?;
+    Ok(module(|text| write_toml(&toml::Value::Table(table), 0, text)))
+}
+
+/// The text of a module that gives what a YAML file has.
+pub(super) fn yaml(bytes: &[u8]) -> Result<String, String> {
+    let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
+    let mut documents =
+        YamlLoader::load_from_str(text).map_err(|error| format!("it is not YAML: {error}"))?;
+    let document = documents.pop().ok_or("it has no document")?;
+    if !documents.is_empty() {
+        return Err("it has several documents, and Rojo takes one".to_owned());
+    }
+    let mut result = Ok(());
+    let text = module(|text| result = write_yaml(&document, 0, text));
+    result.map(|()| text)
+}
+
+fn module(write: impl FnOnce(&mut String)) -> String {
+    let mut text = "return ".to_owned();
+    write(&mut text);
+    text
+}
+
+fn write_json(value: &Json, indent: usize, text: &mut String) {
+    match value {
+        Json::Null => text.push_str("nil"),
+        Json::Bool(value) => text.push_str(&value.to_string()),
+        Json::Number(value) => write_number(value.as_f64().unwrap_or_default(), text),
+        Json::String(value) => write_string(value, text),
+        Json::Array(values) => {
+            write_array(values, text, |value, text| {
+                write_json(value, indent, text);
+                Ok::<(), ()>(())
+            })
+            .unwrap_or_default();
+        }
+        Json::Object(fields) => {
+            text.push_str("{\n");
+            for (key, value) in fields {
+                tabs(indent + 1, text);
+                write_key(key, text);
+                text.push_str(" = ");
+                write_json(value, indent + 1, text);
+                text.push_str(",\n");
+            }
+            tabs(indent, text);
+            text.push('}');
+        }
+    }
+}
+
+fn write_toml(value: &toml::Value, indent: usize, text: &mut String) {
+    match value {
+        toml::Value::Datetime(value) => write_string(&value.to_string(), text),
+        toml::Value::Boolean(value) => text.push_str(&value.to_string()),
+        toml::Value::Float(value) => write_number(*value, text),
+        toml::Value::Integer(value) => write_number(*value as f64, text),
+        toml::Value::String(value) => write_string(value, text),
+        toml::Value::Array(values) => {
+            write_array(values, text, |value, text| {
+                write_toml(value, indent, text);
+                Ok::<(), ()>(())
+            })
+            .unwrap_or_default();
+        }
+        toml::Value::Table(fields) => {
+            text.push_str("{\n");
+            for (key, value) in fields {
+                tabs(indent + 1, text);
+                write_key(key, text);
+                text.push_str(" = ");
+                write_toml(value, indent + 1, text);
+                text.push_str(",\n");
+            }
+            tabs(indent, text);
+            text.push('}');
+        }
+    }
+}
+
+/// The greatest whole number that Luau has exactly, as Rojo counts.
+const MAX_WHOLE: i64 = 1 << 53;
+
+fn write_yaml(value: &Yaml, indent: usize, text: &mut String) -> Result<(), String> {
+    if indent > MAX_DEPTH {
+        return Err(format!("its values are nested more than {MAX_DEPTH} deep"));
+    }
+    match value {
+        Yaml::Null => text.push_str("nil"),
+        Yaml::Boolean(value) => text.push_str(&value.to_string()),
+        Yaml::Integer(value) if *value <= MAX_WHOLE => write_number(*value as f64, text),
+        Yaml::Integer(value) => {
+            return Err(format!("Luau has no whole number as great as {value}"));
+        }
+        Yaml::Real(written) => match value.as_f64() {
+            Some(value) => write_number(value, text),
+            None => return Err(format!("the number {written} cannot be read")),
+        },
+        Yaml::String(value) => write_string(value, text),
+        Yaml::Array(values) => {
+            write_array(values, text, |value, text| write_yaml(value, indent, text))?;
+        }
+        Yaml::Hash(fields) => {
+            text.push_str("{\n");
+            for (key, value) in fields {
+                tabs(indent + 1, text);
+                match key {
+                    Yaml::String(key) => write_key(key, text),
+                    Yaml::Null => return Err("nil cannot be a key in Luau".to_owned()),
+                    key => {
+                        text.push('[');
+                        write_yaml(key, indent + 1, text)?;
+                        text.push(']');
+                    }
+                }
+                text.push_str(" = ");
+                write_yaml(value, indent + 1, text)?;
+                text.push_str(",\n");
+            }
+            tabs(indent, text);
+            text.push('}');
+        }
+        Yaml::Alias(_) => return Err("Rojo takes no aliases in YAML".to_owned()),
+        Yaml::BadValue => return Err("it has a value that cannot be read".to_owned()),
+    }
+    Ok(())
+}
+
+fn write_array<T, E>(
+    values: &[T],
+    text: &mut String,
+    mut write: impl FnMut(&T, &mut String) -> Result<(), E>,
+) -> Result<(), E> {
+    text.push('{');
+    for (at, value) in values.iter().enumerate() {
+        if at > 0 {
+            text.push_str(", ");
+        }
+        write(value, text)?;
+    }
+    text.push('}');
+    Ok(())
+}
+
+fn tabs(indent: usize, text: &mut String) {
+    text.extend(std::iter::repeat_n('\t', indent));
+}
+
+fn write_number(value: f64, text: &mut String) {
+    if value.is_nan() {
+        text.push_str("0/0");
+    } else if value.is_infinite() {
+        text.push_str(if value > 0.0 { "math.huge" } else { "-math.huge" });
+    } else {
+        text.push_str(&value.to_string());
+    }
+}
+
+fn write_string(value: &str, text: &mut String) {
+    text.push('"');
+    for c in value.chars() {
+        match c {
+            '"' => text.push_str("\\\""),
+            '\r' => text.push_str("\\r"),
+            '\n' => text.push_str("\\n"),
+            '\t' => text.push_str("\\t"),
+            '\\' => text.push_str("\\\\"),
+            c => text.push(c),
+        }
+    }
+    text.push('"');
+}
+
+fn write_key(key: &str, text: &mut String) {
+    if is_name(key) {
+        text.push_str(key);
+    } else {
+        text.push('[');
+        write_string(key, text);
+        text.push(']');
+    }
+}
+
+const KEYWORDS: [&str; 21] = [
+    "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "if", "in", "local",
+    "nil", "not", "or", "repeat", "return", "then", "true", "until", "while",
+];
+
+fn is_name(key: &str) -> bool {
+    let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_';
+    key.starts_with(is_letter)
+        && key.chars().all(|c| is_letter(c) || c.is_ascii_digit())
+        && !KEYWORDS.contains(&key)
+}
+
+/// A row of a table of translations, as Roblox writes it.
+#[derive(Debug, Default, serde::Serialize)]
+struct Entry<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    example: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<&'a str>,
+    values: BTreeMap<&'a str, &'a str>,
+}
+
+/// The contents of a `LocalizationTable`, of a CSV file.
+pub(super) fn table(bytes: &[u8]) -> Result<String, String> {
+    let wrong = |error: csv::Error| format!("it is not a table of comma-separated values: {error}");
+    let mut reader = csv::Reader::from_reader(bytes);
+    let headers = reader.headers().map_err(wrong)?.clone();
+    let records = reader.into_records().collect::<Result<Vec<_>, _>>().map_err(wrong)?;
+    let mut entries = Vec::new();
+    for record in &records {
+        let mut entry = Entry::default();
+        for (header, value) in headers.iter().zip(record) {
+            match header {
+                _ if header.is_empty() || value.is_empty() => {}
+                "Key" => entry.key = Some(value),
+                "Source" => entry.source = Some(value),
+                "Context" => entry.context = Some(value),
+                "Example" => entry.example = Some(value),
+                _ => _ = entry.values.insert(header, value),
+            }
+        }
+        if entry.key.is_some() || entry.source.is_some() {
+            entries.push(entry);
+        }
+    }
+    serde_json::to_string(&entries).map_err(|error| error.to_string())
+}

@@ -1,0 +1,99 @@
+//! Rules of a project file that go by globs: which files are left out, and what others are read as.
+//!
+//! A glob is relative to the folder of the project file. `*` matches over `/`, as in the crate that
+//! Rojo and this use.
+
+use std::path::{Path, PathBuf};
+
+use globset::{Glob, GlobMatcher};
+use serde_json::Value as Json;
+
+use super::middleware::Middleware;
+
+/// A glob of `globIgnorePaths`.
+#[derive(Debug, Clone)]
+pub(super) struct Ignore {
+    base: PathBuf,
+    glob: GlobMatcher,
+    /// Whether it takes back what one before it ignores.
+    is_negated: bool,
+}
+
+impl Ignore {
+    /// Reads a glob; `!` before it takes back, `\!` is a `!`.
+    ///
+    /// # Errors
+    /// It is no glob.
+    pub(super) fn new(text: &str, base: &Path) -> Result<Self, String> {
+        let (is_negated, glob) = match text.strip_prefix('!') {
+            Some(rest) => (true, rest),
+            None if text.starts_with(r"\!") => (false, &text[1..]),
+            None => (false, text),
+        };
+        Ok(Self { base: base.to_owned(), glob: compile(glob, "globIgnorePaths")?, is_negated })
+    }
+}
+
+/// Whether a path is ignored: the last glob that matches it decides.
+pub(super) fn is_ignored(rules: &[Ignore], path: &Path) -> bool {
+    let matches = |rule: &&Ignore| {
+        path.strip_prefix(&rule.base).is_ok_and(|suffix| rule.glob.is_match(suffix))
+    };
+    rules.iter().rev().find(matches).is_some_and(|rule| !rule.is_negated)
+}
+
+/// A rule of `syncRules`.
+#[derive(Debug, Clone)]
+pub(super) struct Sync {
+    base: PathBuf,
+    include: GlobMatcher,
+    exclude: Option<GlobMatcher>,
+    suffix: Option<String>,
+    pub(super) middleware: Middleware,
+}
+
+impl Sync {
+    /// Reads a rule.
+    ///
+    /// # Errors
+    /// It has no glob or no use, or one that Rojo does not know.
+    pub(super) fn read(json: &Json, base: &Path) -> Result<Self, String> {
+        let text = |field: &str| json.get(field).and_then(Json::as_str);
+        let (Some(pattern), Some(usage)) = (text("pattern"), text("use")) else {
+            return Err("a rule of `syncRules` needs the texts `pattern` and `use`".to_owned());
+        };
+        let Some(middleware) = Middleware::named(usage) else {
+            return Err(format!("Rojo does not know the `use` {usage:?} of a rule of `syncRules`"));
+        };
+        Ok(Self {
+            base: base.to_owned(),
+            include: compile(pattern, "syncRules")?,
+            exclude: text("exclude").map(|glob| compile(glob, "syncRules")).transpose()?,
+            suffix: text("suffix").map(str::to_owned),
+            middleware,
+        })
+    }
+
+    /// Whether it is for a file.
+    pub(super) fn matches(&self, path: &Path) -> bool {
+        path.strip_prefix(&self.base).is_ok_and(|suffix| {
+            self.include.is_match(suffix)
+                && !self.exclude.as_ref().is_some_and(|glob| glob.is_match(suffix))
+        })
+    }
+
+    /// The name of the instance that a file of this name is.
+    pub(super) fn name<'a>(&self, file_name: &'a str) -> &'a str {
+        match &self.suffix {
+            Some(suffix) => file_name.strip_suffix(suffix.as_str()).unwrap_or(file_name),
+            None => super::middleware::stem(file_name),
+        }
+    }
+}
+
+fn compile(glob: &str, field: &str) -> Result<GlobMatcher, String> {
+    match Glob::new(glob) {
+        Ok(glob) => Ok(glob.compile_matcher()),
+        Err(error) => Err(format!("`{field}` has a glob that cannot be read: {error}")),
+    }
+}

@@ -1,0 +1,60 @@
+//! What stands in a folder, in Rojo's order.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+/// What an entry of a folder is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    File,
+    Folder,
+    Link,
+    /// A pipe, a socket, a device.
+    Other,
+}
+
+impl Kind {
+    fn of(ty: std::fs::FileType) -> Self {
+        if ty.is_symlink() {
+            Self::Link
+        } else if ty.is_dir() {
+            Self::Folder
+        } else if ty.is_file() {
+            Self::File
+        } else {
+            Self::Other
+        }
+    }
+
+    /// What stands at a path; none where nothing does.
+    pub(super) fn at(path: &Path) -> Option<Self> {
+        Some(Self::of(std::fs::symlink_metadata(path).ok()?.file_type()))
+    }
+}
+
+/// The entries of a folder, sorted by the bytes of their names.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    pub(super) entries: Vec<(OsString, Kind)>,
+}
+
+impl Listing {
+    /// Lists a folder.
+    ///
+    /// # Errors
+    /// The system does not let it be read.
+    pub(super) fn read(folder: &Path) -> std::io::Result<Self> {
+        let mut entries = Vec::new();
+        for entry in std::fs::read_dir(folder)? {
+            let entry = entry?;
+            entries.push((entry.file_name(), Kind::of(entry.file_type()?)));
+        }
+        entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        Ok(Self { entries })
+    }
+
+    /// Whether the folder has an entry of that name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.entries.binary_search_by(|(entry, _)| entry.as_os_str().cmp(name.as_ref())).is_ok()
+    }
+}

@@ -1,0 +1,181 @@
+//! A project file, as far as it says something: the nodes of its tree, and its rules.
+//!
+//! The fields are those of Rojo 7.7. What one of them has wrong is told, and the rest is read.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value as Json};
+
+use super::glob::{Ignore, Sync};
+use super::jsonc;
+
+/// The names by which a folder is a project.
+pub(super) const DEFAULT_NAMES: [&str; 2] = ["default.project.json", "default.project.jsonc"];
+
+/// Fields that concern `rojo serve` and `rojo syncback` alone.
+const ELSEWHERE: [&str; 9] = [
+    "$schema",
+    "servePort",
+    "servePlaceIds",
+    "blockedPlaceIds",
+    "placeId",
+    "gameId",
+    "serveAddress",
+    "serveAllowedHosts",
+    "syncbackRules",
+];
+
+/// A project file that was read.
+#[derive(Debug)]
+pub(super) struct Project {
+    /// The name of the root, where the file gives one.
+    pub(super) name: Option<String>,
+    pub(super) tree: Node,
+    pub(super) emit_legacy_scripts: Option<bool>,
+    pub(super) ignores: Vec<Ignore>,
+    pub(super) syncs: Vec<Sync>,
+    /// What is wrong with it, each fatal to Rojo.
+    pub(super) faults: Vec<String>,
+}
+
+/// A node of a project's tree.
+#[derive(Debug, Default)]
+pub(super) struct Node {
+    pub(super) class: Option<String>,
+    pub(super) id: Option<String>,
+    pub(super) path: Option<NodePath>,
+    pub(super) ignores_unknown: Option<bool>,
+    pub(super) properties: Map<String, Json>,
+    pub(super) attributes: Map<String, Json>,
+    /// By name, in Rojo's order.
+    pub(super) children: Vec<(String, Self)>,
+}
+
+/// The `$path` of a node.
+#[derive(Debug)]
+pub(super) struct NodePath {
+    pub(super) path: PathBuf,
+    pub(super) is_optional: bool,
+}
+
+/// Reads the text of a project file.
+///
+/// # Errors
+/// There is no tree to be had of it.
+pub(super) fn parse(bytes: &[u8], file: &Path) -> Result<Project, String> {
+    let Json::Object(mut fields) = jsonc::read(bytes)? else {
+        return Err("it is not an object".to_owned());
+    };
+    let Some(Json::Object(tree)) = fields.remove("tree") else {
+        return Err("it has no object `tree`".to_owned());
+    };
+    let mut faults = Vec::new();
+    let tree = node(tree, &mut vec![], &mut faults);
+    let mut project = Project {
+        name: None,
+        tree,
+        emit_legacy_scripts: None,
+        ignores: Vec::new(),
+        syncs: Vec::new(),
+        faults,
+    };
+    let base = file.parent().unwrap_or(file);
+    for (field, value) in fields {
+        if let Err(why) = project.take(&field, value, base) {
+            project.faults.push(why);
+        }
+    }
+    Ok(project)
+}
+
+impl Project {
+    fn take(&mut self, field: &str, value: Json, base: &Path) -> Result<(), String> {
+        match (field, value) {
+            (_, Json::Null) if field != "globIgnorePaths" && field != "syncRules" => {}
+            ("name", Json::String(name)) => self.name = Some(name),
+            ("emitLegacyScripts", Json::Bool(emit)) => self.emit_legacy_scripts = Some(emit),
+            ("globIgnorePaths", Json::Array(globs)) => {
+                for glob in globs {
+                    let Json::String(glob) = glob else {
+                        return Err("`globIgnorePaths` holds something that is no text".to_owned());
+                    };
+                    self.ignores.push(Ignore::new(&glob, base)?);
+                }
+            }
+            ("syncRules", Json::Array(rules)) => {
+                for rule in rules {
+                    self.syncs.push(Sync::read(&rule, base)?);
+                }
+            }
+            (field, _) if ELSEWHERE.contains(&field) => {}
+            ("name" | "emitLegacyScripts" | "globIgnorePaths" | "syncRules", _) => {
+                return Err(format!("its `{field}` is of another type than Rojo wants"));
+            }
+            _ => return Err(format!("Rojo does not know its field `{field}`; take it out")),
+        }
+        Ok(())
+    }
+}
+
+fn node(fields: Map<String, Json>, at: &mut Vec<String>, faults: &mut Vec<String>) -> Node {
+    let mut read = Node::default();
+    for (field, value) in fields {
+        let is_child = match (field.as_str(), value) {
+            ("$className", Json::String(class)) => {
+                read.class = Some(class);
+                continue;
+            }
+            ("$id", Json::String(id)) => {
+                read.id = Some(id);
+                continue;
+            }
+            ("$path", Json::String(path)) => {
+                read.path = Some(NodePath { path: path.into(), is_optional: false });
+                continue;
+            }
+            ("$path", Json::Object(path)) if path.get("optional").is_some_and(Json::is_string) => {
+                let path = path["optional"].as_str().unwrap_or_default().into();
+                read.path = Some(NodePath { path, is_optional: true });
+                continue;
+            }
+            ("$ignoreUnknownInstances", Json::Bool(ignores)) => {
+                read.ignores_unknown = Some(ignores);
+                continue;
+            }
+            ("$properties", Json::Object(properties)) => {
+                read.properties = properties;
+                continue;
+            }
+            ("$attributes", Json::Object(attributes)) => {
+                read.attributes = attributes;
+                continue;
+            }
+            ("$className" | "$id" | "$path" | "$ignoreUnknownInstances", Json::Null) => continue,
+            (_, Json::Object(child)) if !KNOWN.contains(&field.as_str()) => Some(child),
+            _ => None,
+        };
+        let Some(child) = is_child else {
+            let at = place(at);
+            faults.push(format!("`{field}` {at} is of another type than Rojo wants"));
+            continue;
+        };
+        at.push(field.clone());
+        let child = node(child, at, faults);
+        at.pop();
+        read.children.push((field, child));
+    }
+    read.children.sort_by(|(a, _), (b, _)| a.cmp(b));
+    read
+}
+
+const KNOWN: [&str; 6] =
+    ["$className", "$id", "$path", "$ignoreUnknownInstances", "$properties", "$attributes"];
+
+/// "of the node `A/B`"
+pub(super) fn place(names: &[String]) -> String {
+    if names.is_empty() {
+        "of its tree".to_owned()
+    } else {
+        format!("of the node `{}`", names.join("/"))
+    }
+}

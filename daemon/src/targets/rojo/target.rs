@@ -1,0 +1,309 @@
+//! A Rojo project as a target: what is approved becomes changes of its files, all of them or none.
+//!
+//! The project is performed upon as a scene. Then a plan says what has to become of which files, and
+//! all that is new is stored in synced temporary files. What the step will do is an entry of the
+//! ledger before the first file is touched. Afterwards the project is read again, and where that gives
+//! anything else than what was approved, all files are put back.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use scene_schemas::Fingerprint;
+use scene_schemas::entry::{ProjectPlace, Seq};
+use scene_schemas::proposal::{Ack, Bytes, Proposal};
+
+use super::tree::{Origin, Tree};
+use super::write::journal::{Journal, Ready, current};
+use super::write::{self, Changes};
+use crate::core::Refusal;
+use crate::core::proposal::{Blobs, Inverse, inverse};
+use crate::core::scene::diff::{Difference, diff};
+use crate::core::scene::{CodecError, Mark, Node, Scene};
+use crate::targets::disk;
+use crate::targets::memory::MemoryFile;
+use crate::targets::perform::{DoneOne, Performed, outcome, perform_all};
+use crate::targets::place::PlaceError;
+
+/// A project that is open for an edit.
+#[derive(Debug)]
+pub struct Project {
+    tree: Tree,
+    /// The instances of the tree in the scene.
+    nodes: Vec<Node>,
+    /// The scene before anything was done to it.
+    start: Mark,
+    /// The hashes of its files.
+    files: BTreeMap<PathBuf, Fingerprint>,
+    /// The hash of all of them.
+    hash: Fingerprint,
+    /// Whether nothing is written.
+    is_dry: bool,
+    /// Whether commands were planned in another epoch, so that only their paths count.
+    by_path: bool,
+    memory: Option<MemoryFile>,
+}
+
+/// What is ready to be put in its place.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The files; none where no proposal could be performed.
+    pub stored: Option<Stored>,
+    /// The proposals that could not be performed, and why.
+    pub refused: Vec<(Seq, String)>,
+}
+
+/// New files on the disk that do not have their names yet.
+#[derive(Debug)]
+pub struct Stored {
+    /// None where nothing is to be written.
+    ready: Option<Ready>,
+    /// What will be said of each proposal.
+    pub acks: Vec<(Seq, Ack)>,
+    /// What the ledger keeps: the record of the step, what the files were, what was deleted.
+    pub blobs: Vec<Vec<u8>>,
+}
+
+impl Project {
+    /// Opens a project for an edit: a project file, or a folder that has one. Where it `is_dry`,
+    /// nothing is ever written.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn open(path: &Path, is_dry: bool) -> Result<(Self, Scene), PlaceError> {
+        let tree = Tree::read(path)?;
+        let (mut scene, nodes) = tree.scene();
+        let files = files_of(&tree)?;
+        let memory = MemoryFile::beside(&tree.project).ok();
+        if let Some(memory) = &memory {
+            scene.know_memory(memory.text().to_owned());
+        }
+        let (start, hash) = (scene.mark(), hash_of(&tree, &files));
+        let project = Self { tree, nodes, start, files, hash, is_dry, by_path: false, memory };
+        Ok((project, scene))
+    }
+
+    /// Finds the instances of commands by their paths: for commands of another epoch.
+    #[must_use]
+    pub fn addressed_by_path(self, by_path: bool) -> Self {
+        Self { by_path, ..self }
+    }
+
+    /// How the ledger names the project.
+    pub fn place(&self) -> ProjectPlace {
+        ProjectPlace { project: self.name(), hash: self.hash.clone() }
+    }
+
+    /// The project file.
+    pub fn name(&self) -> String {
+        self.tree.project.display().to_string()
+    }
+
+    /// The hash of all files.
+    pub fn hash(&self) -> &Fingerprint {
+        &self.hash
+    }
+
+    /// What was wrong with single files, which are left out.
+    pub fn diagnostics(&self) -> impl Iterator<Item = String> {
+        self.tree.diagnostics.iter().map(|it| format!("{}: {}", it.file.display(), it.message))
+    }
+
+    /// Opens the project once more.
+    ///
+    /// # Errors
+    /// It cannot be read any more.
+    pub fn reopen(&self) -> Result<(Self, Scene), PlaceError> {
+        Self::open(&self.tree.project, self.is_dry)
+    }
+
+    /// Whether files can hold a scene that stood for the project and was changed.
+    ///
+    /// # Errors
+    /// What they cannot hold, and what to do instead.
+    pub fn check(&self, scene: &Scene) -> Result<(), Refusal> {
+        self.plan(scene).map(drop)
+    }
+
+    fn plan(&self, scene: &Scene) -> Result<Changes, Refusal> {
+        let mut changes = write::plan(&self.tree, &self.nodes, scene, &scene.touched(self.start))?;
+        if let (Some(file), Some(text)) = (&self.memory, scene.memory())
+            && text != file.text()
+        {
+            changes.write(file.path(), text.as_bytes().to_vec())?;
+        }
+        Ok(changes)
+    }
+
+    /// Performs proposals on the scene, which stands for the project, and stores what becomes of the
+    /// files in synced temporary ones. Where all of them take back steps, whose records `back` has,
+    /// newest first, the files become what they were, where they still are what those steps left.
+    ///
+    /// # Errors
+    /// Nothing was stored, and the scene is as it was.
+    pub fn prepare(
+        &self,
+        scene: &mut Scene,
+        proposals: &[(Seq, Seq, &Proposal)],
+        blobs: &Blobs,
+        back: Option<&[Journal]>,
+    ) -> Result<Prepared, PlaceError> {
+        self.check_unchanged()?;
+        let start = scene.mark();
+        let Performed { done, mut refused } = perform_all(scene, proposals, blobs, self.by_path);
+        if done.is_empty() {
+            return Ok(Prepared { stored: None, refused });
+        }
+        let back = back.filter(|_| refused.is_empty());
+        let changes = match back.and_then(|back| Changes::back(back, blobs)) {
+            Some(changes) => Ok(changes),
+            None => self.plan(scene),
+        };
+        let changes = match changes {
+            Ok(changes) => changes,
+            Err(why) => {
+                scene.rollback(start);
+                refused.extend(done.into_iter().map(|one| (one.seq, why.0.clone())));
+                return Ok(Prepared { stored: None, refused });
+            }
+        };
+        match self.store(scene, done, changes) {
+            Ok(stored) => Ok(Prepared { stored: Some(stored), refused }),
+            Err(error) => {
+                scene.rollback(start);
+                Err(error)
+            }
+        }
+    }
+
+    fn store(
+        &self,
+        scene: &mut Scene,
+        done: Vec<DoneOne>,
+        changes: Changes,
+    ) -> Result<Stored, PlaceError> {
+        let after = self.hash_after(&changes);
+        let ready = (!self.is_dry).then(|| Ready::store(changes)).transpose();
+        let ready = ready.map_err(|why| self.not_written(why))?;
+        let record = ready.as_ref().map(|it| it.journal.to_bytes()).unwrap_or_default();
+        let bytes = Bytes { patch: Fingerprint::of(&record), hash: self.hash.clone() };
+        let blobs = ready.as_ref().map(Ready::blobs).unwrap_or_default();
+        let mut stored = Stored { ready, acks: Vec::new(), blobs };
+        for DoneOne { seq, call, left, backs } in done {
+            // What the proposal made is called as the proposal calls it.
+            scene.begin(call);
+            let outcomes = left.into_iter().map(|left| outcome(scene, left)).collect();
+            let Inverse { commands, witnesses, blobs } =
+                inverse(scene, backs).map_err(|refusal| PlaceError::Encode {
+                    file: self.name(),
+                    why: CodecError::Write(refusal.0),
+                })?;
+            stored.blobs.extend(blobs.into_values());
+            let ack = Ack {
+                file: Some(self.name()),
+                before: Some(self.hash.clone()),
+                after: Some(after.clone()),
+                outcomes,
+                inverse: commands,
+                witnesses,
+                bytes: Some(bytes.clone()),
+            };
+            stored.acks.push((seq, ack));
+        }
+        Ok(stored)
+    }
+
+    /// Puts the files in their places, and gives the scene that they make; none where nothing is
+    /// written. The last moment at which a change by somebody else is noticed.
+    ///
+    /// # Errors
+    /// The files are as they were.
+    pub fn commit(&mut self, stored: Stored, scene: &Scene) -> Result<Option<Scene>, PlaceError> {
+        let Some(ready) = stored.ready else { return Ok(None) };
+        if let Some(file) = ready.changed() {
+            return Err(PlaceError::Changed { file: file.display().to_string() });
+        }
+        let done = ready.go().map_err(|why| self.not_written(why))?;
+        let (what, reopened) = match self.reopen() {
+            Ok((project, read)) => (first_difference(scene, &read), Some((project, read))),
+            Err(error) => (Some(error.to_string()), None),
+        };
+        match (what, reopened) {
+            (None, Some((project, read))) => {
+                *self = project.addressed_by_path(true);
+                Ok(Some(read))
+            }
+            (what, _) => {
+                done.take_back().map_err(|why| self.not_written(why))?;
+                Err(PlaceError::Otherwise { project: self.name(), what: what.unwrap_or_default() })
+            }
+        }
+    }
+
+    fn not_written(&self, why: std::io::Error) -> PlaceError {
+        PlaceError::Write { file: self.name(), hint: disk::hint(why.kind()), why }
+    }
+
+    /// Whether the files still are what was read.
+    fn check_unchanged(&self) -> Result<(), PlaceError> {
+        let changed = self.files.iter().find(|(file, hash)| current(file).as_ref() != Some(hash));
+        match changed {
+            Some((file, _)) => Err(PlaceError::Changed { file: file.display().to_string() }),
+            None => Ok(()),
+        }
+    }
+
+    fn hash_after(&self, changes: &Changes) -> Fingerprint {
+        let memory = self.memory.as_ref().map(MemoryFile::path);
+        let mut files = self.files.clone();
+        for change in changes.files.iter().filter(|it| Some(it.path.as_path()) != memory) {
+            match &change.after {
+                Some(after) => files.insert(change.path.clone(), Fingerprint::of(&after.bytes)),
+                None => files.remove(&change.path),
+            };
+        }
+        hash_of(&self.tree, &files)
+    }
+}
+
+/// The files of a project with their hashes.
+fn files_of(tree: &Tree) -> Result<BTreeMap<PathBuf, Fingerprint>, PlaceError> {
+    let mut files = BTreeMap::new();
+    let own = tree.instances.iter().flat_map(|instance| match &instance.origin {
+        Origin::Node { project, .. } => vec![project.clone()],
+        Origin::File { file, .. } | Origin::Model { file, .. } => vec![file.clone()],
+        Origin::Folder { init, .. } => init.iter().cloned().collect(),
+    });
+    let listed = tree.notes.iter().flat_map(|note| note.files.iter().cloned());
+    for file in own.chain(listed).chain([tree.project.clone()]) {
+        if files.contains_key(&file) || !file.is_file() {
+            continue;
+        }
+        let hash = disk::hash(&file)
+            .map_err(|why| PlaceError::Read { file: file.display().to_string(), why })?;
+        files.insert(file, hash);
+    }
+    Ok(files)
+}
+
+fn hash_of(tree: &Tree, files: &BTreeMap<PathBuf, Fingerprint>) -> Fingerprint {
+    let mut text = String::new();
+    for (file, hash) in files {
+        let name = file.strip_prefix(&tree.boundary).unwrap_or(file).to_string_lossy();
+        text.push_str(&format!("{name}\0{hash}\n"));
+    }
+    Fingerprint::of(text.as_bytes())
+}
+
+/// The first thing in which what was read differs from what was performed.
+fn first_difference(performed: &Scene, read: &Scene) -> Option<String> {
+    Some(match diff(performed, read).into_iter().next()? {
+        Difference::Added { path, class, .. } => format!("{path}, a {class}, would be there too"),
+        Difference::Removed { path, class, .. } => format!("{path}, a {class}, would be missing"),
+        Difference::Moved { from, to, .. } => format!("{from} would be {to}"),
+        Difference::Changed { path, properties, .. } => {
+            let names: Vec<String> = properties.into_iter().map(|it| it.name).collect();
+            format!("{} of {path}", names.join(", "))
+        }
+        Difference::Script { path, .. } => format!("the text of {path}"),
+    })
+}

@@ -1,0 +1,393 @@
+//! The files of a plan: what becomes of each, before anything is touched.
+//!
+//! A plan speaks of files by where they are now. Where each ends up, and what it holds then, comes out
+//! at the end, as a list of [`Change`]s. The disk is read here and never written.
+
+use std::collections::{BTreeMap, BTreeSet, btree_map};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use scene_schemas::Fingerprint;
+
+use super::journal::{Change, Content, Journal};
+use crate::core::proposal::Blobs;
+use crate::core::refusal::{Refusal, refuse};
+
+/// Folders that stand deeper in one another than this are not moved.
+const MAX_DEPTH: usize = 500;
+
+/// What becomes of a file that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Fate {
+    /// It stays in its folder, wherever that goes.
+    Stays,
+    /// It gets another path.
+    Moves(PathBuf),
+    /// It goes.
+    Goes,
+}
+
+/// A file that a plan speaks of.
+#[derive(Debug)]
+struct Slot {
+    fate: Fate,
+    bytes: Option<Vec<u8>>,
+}
+
+/// The files of a plan.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    /// No path may lead out of this folder.
+    boundary: PathBuf,
+    slots: BTreeMap<PathBuf, Slot>,
+    made: BTreeMap<PathBuf, Vec<u8>>,
+    made_folders: BTreeSet<PathBuf>,
+    /// Folders that get another path, or go.
+    folders: BTreeMap<PathBuf, Option<PathBuf>>,
+}
+
+/// What a plan comes to.
+#[derive(Debug, Default)]
+pub(in crate::targets::rojo) struct Changes {
+    /// The files, sorted by path.
+    pub(in crate::targets::rojo) files: Vec<Change>,
+    /// Folders that are made, though nothing may be in them, a parent before what is in it.
+    pub(super) made: Vec<PathBuf>,
+    /// Folders that go where nothing is left in them, a parent behind what is in it.
+    pub(super) gone: Vec<PathBuf>,
+}
+
+impl Files {
+    pub(super) fn new(boundary: &Path) -> Self {
+        Self { boundary: boundary.to_owned(), ..Self::default() }
+    }
+
+    fn slot(&mut self, file: &Path) -> &mut Slot {
+        self.slots.entry(file.to_owned()).or_insert(Slot { fate: Fate::Stays, bytes: None })
+    }
+
+    /// What a file will hold; none where there is no such file.
+    pub(super) fn read(&self, file: &Path) -> Result<Option<Vec<u8>>, Refusal> {
+        if let Some(Slot { bytes: Some(bytes), .. }) = self.slots.get(file) {
+            return Ok(Some(bytes.clone()));
+        }
+        match fs::read(file) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(why) if why.kind() == std::io::ErrorKind::NotFound => {
+                Ok(self.made.get(file).cloned())
+            }
+            Err(why) => refuse!("{} cannot be read: {why}.", file.display()),
+        }
+    }
+
+    /// Gives a file another content: one that `is_there`, or one that is made at that path.
+    pub(super) fn put(&mut self, file: &Path, is_there: bool, bytes: Vec<u8>) {
+        if is_there {
+            self.slot(file).bytes = Some(bytes);
+        } else {
+            self.made.insert(file.to_owned(), bytes);
+        }
+    }
+
+    /// Makes a file at the path that it will have.
+    pub(super) fn make(&mut self, to: PathBuf, bytes: Vec<u8>) -> Result<(), Refusal> {
+        if self.made.contains_key(&to) {
+            return refuse!("{} would have to be two files; give other names.", to.display());
+        }
+        self.made.insert(to, bytes);
+        Ok(())
+    }
+
+    /// Makes a folder at the path that it will have.
+    pub(super) fn make_folder(&mut self, to: PathBuf) {
+        self.made_folders.insert(to);
+    }
+
+    /// Gives a file another path.
+    pub(super) fn move_file(&mut self, file: &Path, to: PathBuf) {
+        self.slot(file).fate = Fate::Moves(to);
+    }
+
+    /// Takes a file away.
+    pub(super) fn remove(&mut self, file: &Path) {
+        self.slot(file).fate = Fate::Goes;
+    }
+
+    /// Gives a folder another path, with all in it of which nothing else is said.
+    pub(super) fn move_folder(&mut self, folder: &Path, to: PathBuf) {
+        self.folders.insert(folder.to_owned(), Some(to));
+    }
+
+    /// Takes a folder away, with all in it of which nothing else is said.
+    pub(super) fn remove_folder(&mut self, folder: &Path) {
+        self.folders.insert(folder.to_owned(), None);
+    }
+
+    /// Whether a file is to go, or to be moved.
+    pub(super) fn leaves(&self, file: &Path) -> bool {
+        self.slots.get(file).is_some_and(|slot| slot.fate != Fate::Stays)
+    }
+
+    /// Where something will be that stays in its folder; its own path where that goes.
+    pub(super) fn relocated(&self, path: &Path) -> PathBuf {
+        self.fate_of_folder(path).flatten().unwrap_or_else(|| path.to_owned())
+    }
+
+    /// Where a path comes to with its folders; none where none of them is spoken of, and none in that
+    /// where they go.
+    fn fate_of_folder(&self, path: &Path) -> Option<Option<PathBuf>> {
+        path.ancestors().find_map(|above| {
+            let to = self.folders.get(above)?;
+            let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
+            Some(to.as_ref().map(|to| {
+                // `join` with nothing would end in a slash.
+                if rest == Path::new("") { to.clone() } else { to.join(rest) }
+            }))
+        })
+    }
+
+    /// Where a file that is there ends up; none where it goes.
+    fn end_of(&self, file: &Path, slot: &Slot) -> Option<PathBuf> {
+        match &slot.fate {
+            Fate::Goes => None,
+            Fate::Moves(to) => Some(to.clone()),
+            Fate::Stays => self.fate_of_folder(file).unwrap_or_else(|| Some(file.to_owned())),
+        }
+    }
+
+    /// What the plan comes to.
+    ///
+    /// # Errors
+    /// Two files would have one path, or one would leave the project.
+    pub(super) fn finish(mut self) -> Result<Changes, Refusal> {
+        let mut changes = Changes::default();
+        let folders: Vec<PathBuf> = self.folders.keys().cloned().collect();
+        for folder in folders {
+            self.take_rest(&folder, &mut changes, 0)?;
+        }
+        changes.made.extend(std::mem::take(&mut self.made_folders));
+        let mut before: BTreeMap<PathBuf, Content> = BTreeMap::new();
+        let mut after: BTreeMap<PathBuf, Content> = BTreeMap::new();
+        for (file, slot) in &self.slots {
+            let end = self.end_of(file, slot);
+            if end.as_ref() == Some(file) && slot.bytes.is_none() {
+                continue;
+            }
+            let old = content(file)?;
+            if let Some(end) = end {
+                let bytes = slot.bytes.clone().unwrap_or_else(|| old.bytes.clone());
+                let new = Content { bytes, mode: old.mode };
+                if after.insert(end.clone(), new).is_some() {
+                    return refuse!(
+                        "{} would have to be two files; give other names.",
+                        end.display()
+                    );
+                }
+            }
+            before.insert(file.clone(), old);
+        }
+        for (file, bytes) in std::mem::take(&mut self.made) {
+            if after.insert(file.clone(), Content { bytes, mode: None }).is_some() {
+                return refuse!("{} would have to be two files; give other names.", file.display());
+            }
+        }
+        self.check(&before, &after, &changes)?;
+        let paths: BTreeSet<&PathBuf> = before.keys().chain(after.keys()).collect();
+        for path in paths {
+            let (old, new) = (before.get(path), after.get(path));
+            if old != new {
+                let (before, after) = (old.cloned(), new.cloned());
+                changes.files.push(Change { path: path.clone(), before, after });
+            }
+        }
+        changes.made.retain(|folder| !folder.is_dir() || changes.gone.contains(folder));
+        changes.made.sort();
+        changes.gone.sort_by(|a, b| b.cmp(a));
+        Ok(changes)
+    }
+
+    /// Takes the files of a folder that moves or goes, of which nothing is said, with it.
+    fn take_rest(
+        &mut self,
+        folder: &Path,
+        changes: &mut Changes,
+        depth: usize,
+    ) -> Result<(), Refusal> {
+        if depth > MAX_DEPTH {
+            return refuse!("{} has folders more than {MAX_DEPTH} deep.", folder.display());
+        }
+        let failed = |why| Refusal(format!("{} cannot be read: {why}.", folder.display()));
+        if depth > 0 && self.folders.contains_key(folder) {
+            return Ok(());
+        }
+        changes.gone.push(folder.to_owned());
+        if let Some(Some(to)) = self.fate_of_folder(folder) {
+            changes.made.push(to);
+        }
+        for entry in fs::read_dir(folder).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let (path, kind) = (entry.path(), entry.file_type().map_err(failed)?);
+            if kind.is_dir() {
+                self.take_rest(&path, changes, depth + 1)?;
+            } else if kind.is_file() {
+                self.slot(&path);
+            } else {
+                return refuse!(
+                    "{} is a link or a device, which Vector does not move or delete; do that \
+                     yourself first.",
+                    path.display()
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether what is new stands inside the project, and beside nothing whose name differs by case
+    /// alone: other systems would take the two for one.
+    fn check(
+        &self,
+        before: &BTreeMap<PathBuf, Content>,
+        after: &BTreeMap<PathBuf, Content>,
+        changes: &Changes,
+    ) -> Result<(), Refusal> {
+        let mut folded: BTreeMap<String, &PathBuf> = BTreeMap::new();
+        let new = after.keys().filter(|path| !before.contains_key(*path));
+        for path in new.clone().chain(&changes.made) {
+            if let Some(other) = folded.insert(path.to_string_lossy().to_lowercase(), path)
+                && other != path
+            {
+                return refuse!(
+                    "{} and {} would differ by case alone; give other names.",
+                    other.display(),
+                    path.display()
+                );
+            }
+        }
+        for path in new.chain(&changes.made) {
+            self.check_inside(path)?;
+            self.check_free(path, before, changes)?;
+        }
+        Ok(())
+    }
+
+    fn check_inside(&self, path: &Path) -> Result<(), Refusal> {
+        let there = path.ancestors().skip(1).find_map(|above| fs::canonicalize(above).ok());
+        if there.is_some_and(|real| real.starts_with(&self.boundary)) {
+            return Ok(());
+        }
+        refuse!("{} is outside of {}.", path.display(), self.boundary.display())
+    }
+
+    /// Whether nothing that stays has this path, or one that differs by case alone.
+    fn check_free(
+        &self,
+        path: &Path,
+        before: &BTreeMap<PathBuf, Content>,
+        changes: &Changes,
+    ) -> Result<(), Refusal> {
+        for part in path.ancestors() {
+            let (Some(folder), Some(name)) = (part.parent(), part.file_name()) else { break };
+            let wanted = name.to_string_lossy().to_lowercase();
+            let Ok(entries) = fs::read_dir(folder) else { continue };
+            for entry in entries.flatten() {
+                let there = entry.path();
+                let is_same = entry.file_name() == name;
+                if entry.file_name().to_string_lossy().to_lowercase() != wanted
+                    || (is_same && part != path)
+                {
+                    continue;
+                }
+                let goes = if there.is_dir() {
+                    changes.gone.contains(&there)
+                } else {
+                    before.contains_key(&there)
+                };
+                if !goes {
+                    return refuse!(
+                        "{} cannot be made, because {} is there already; give another name.",
+                        path.display(),
+                        there.display()
+                    );
+                }
+            }
+            if folder.is_dir() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Changes {
+    /// Gives one more file a content.
+    ///
+    /// # Errors
+    /// What is there cannot be read.
+    pub(in crate::targets::rojo) fn write(
+        &mut self,
+        file: &Path,
+        bytes: Vec<u8>,
+    ) -> Result<(), Refusal> {
+        let before = file.exists().then(|| content(file)).transpose()?;
+        let mode = before.as_ref().and_then(|it| it.mode);
+        let after = Some(Content { bytes, mode });
+        self.files.push(Change { path: file.to_owned(), before, after });
+        Ok(())
+    }
+
+    /// The way back from steps, the newest first; none where a file is not what they left, or what it
+    /// was is not known.
+    pub(in crate::targets::rojo) fn back(journals: &[Journal], blobs: &Blobs) -> Option<Self> {
+        let mut files: BTreeMap<&Path, Change> = BTreeMap::new();
+        let (mut made, mut gone) = (BTreeSet::new(), BTreeSet::new());
+        for journal in journals {
+            for noted in &journal.files {
+                let there = match files.entry(&noted.path) {
+                    btree_map::Entry::Occupied(there) => there.into_mut(),
+                    btree_map::Entry::Vacant(new) => {
+                        let path = noted.path.clone();
+                        let before = path.exists().then(|| content(&path)).transpose().ok()?;
+                        new.insert(Change { path, after: before.clone(), before })
+                    }
+                };
+                if hash(there.after.as_ref()).as_ref() != noted.after.as_ref().map(|it| &it.hash) {
+                    return None;
+                }
+                there.after = match &noted.before {
+                    Some(kept) => {
+                        let bytes = blobs.get(&kept.hash)?.clone();
+                        Some(Content { bytes, mode: kept.mode })
+                    }
+                    None => None,
+                };
+            }
+            for folder in &journal.made {
+                made.remove(folder);
+                gone.insert(folder.clone());
+            }
+            for folder in &journal.gone {
+                gone.remove(folder);
+                made.insert(folder.clone());
+            }
+        }
+        let files = files.into_values().filter(|it| it.before != it.after).collect();
+        let (made, gone) = (made.into_iter().collect(), gone.into_iter().rev().collect());
+        Some(Self { files, made, gone })
+    }
+}
+
+/// A file as it is.
+fn content(file: &Path) -> Result<Content, Refusal> {
+    let failed = |why| Refusal(format!("{} cannot be read: {why}.", file.display()));
+    let about = fs::symlink_metadata(file).map_err(failed)?;
+    if !about.is_file() {
+        return refuse!("{} is no file any more.", file.display());
+    }
+    let bytes = fs::read(file).map_err(failed)?;
+    Ok(Content { bytes, mode: super::journal::mode(&about) })
+}
+
+/// The hash of a file as a plan read it.
+pub(super) fn hash(content: Option<&Content>) -> Option<Fingerprint> {
+    content.map(|content| Fingerprint::of(&content.bytes))
+}

@@ -1,0 +1,344 @@
+//! Changes of several files, as one step that is done or not.
+//!
+//! What a step will do is written down before the first file is touched: every file with what it was
+//! and what it becomes. Contents are kept by their hashes, with the ledger. So a step that was cut off
+//! can be taken back by whoever finds it, and one that was done can be taken back later.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use scene_schemas::Fingerprint;
+use serde::{Deserialize, Serialize};
+use tempfile::TempPath;
+
+use super::files::{Changes, hash};
+use crate::targets::disk;
+
+/// What a file holds, and who may read and write it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::targets::rojo) struct Content {
+    pub(in crate::targets::rojo) bytes: Vec<u8>,
+    /// The permissions of Unix; none where they are what new files have.
+    pub(super) mode: Option<u32>,
+}
+
+/// What becomes of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::targets::rojo) struct Change {
+    pub(in crate::targets::rojo) path: PathBuf,
+    pub(super) before: Option<Content>,
+    pub(in crate::targets::rojo) after: Option<Content>,
+}
+
+/// The record of a step.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Journal {
+    /// The files.
+    pub files: Vec<Noted>,
+    /// Folders that are made, a parent before what is in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub made: Vec<PathBuf>,
+    /// Folders that go, a parent behind what is in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gone: Vec<PathBuf>,
+    /// The temporary files that hold what is new.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub temporary: Vec<PathBuf>,
+}
+
+/// A file in the record of a step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Noted {
+    /// Where.
+    pub path: PathBuf,
+    /// What it was; none where it was not there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Kept>,
+    /// What it becomes; none where it goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Kept>,
+}
+
+/// A content that the ledger has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Kept {
+    /// Its hash.
+    pub hash: Fingerprint,
+    /// The permissions of Unix.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<u32>,
+}
+
+/// How far a step has got.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// Every file is what it was.
+    NotBegun,
+    /// Some files are what they were, and others what they become.
+    Begun,
+    /// Every file is what it was to become.
+    Done,
+    /// These are neither: somebody else has changed them.
+    Diverged(Vec<PathBuf>),
+}
+
+/// A step that is ready: what is new stands in synced temporary files.
+#[derive(Debug)]
+pub(in crate::targets::rojo) struct Ready {
+    pub(in crate::targets::rojo) journal: Journal,
+    changes: Changes,
+    /// For each change, the temporary file; none where the file goes.
+    temporary: Vec<Option<TempPath>>,
+}
+
+impl Ready {
+    /// Stores what is new in temporary files.
+    pub(in crate::targets::rojo) fn store(changes: Changes) -> io::Result<Self> {
+        let mut temporary = Vec::with_capacity(changes.files.len());
+        for change in &changes.files {
+            let stored = change.after.as_ref().map(|after| {
+                let beside = free_beside(&change.path, &changes.gone);
+                let file = disk::beside(&beside, [&after.bytes[..]])?;
+                set_mode(file.path(), after.mode)?;
+                Ok::<_, io::Error>(file.into_temp_path())
+            });
+            temporary.push(stored.transpose()?);
+        }
+        let kept =
+            |content: &Content| Kept { hash: Fingerprint::of(&content.bytes), mode: content.mode };
+        let noted = |change: &Change| Noted {
+            path: change.path.clone(),
+            before: change.before.as_ref().map(kept),
+            after: change.after.as_ref().map(kept),
+        };
+        let journal = Journal {
+            files: changes.files.iter().map(noted).collect(),
+            made: missing_folders(&changes),
+            gone: changes.gone.clone(),
+            temporary: temporary.iter().flatten().map(|it| it.to_path_buf()).collect(),
+        };
+        Ok(Self { journal, changes, temporary })
+    }
+
+    /// Everything that the ledger keeps of the step: its record, and what the files were.
+    pub(in crate::targets::rojo) fn blobs(&self) -> Vec<Vec<u8>> {
+        let before = self.changes.files.iter().filter_map(|it| it.before.as_ref());
+        let mut blobs: Vec<Vec<u8>> = before.map(|it| it.bytes.clone()).collect();
+        blobs.push(self.journal.to_bytes());
+        blobs
+    }
+
+    /// The first file that is not what it was when the step was planned.
+    pub(in crate::targets::rojo) fn changed(&self) -> Option<PathBuf> {
+        let is_other = |change: &&Change| current(&change.path) != hash(change.before.as_ref());
+        self.changes.files.iter().find(is_other).map(|change| change.path.clone())
+    }
+
+    /// Does the step.
+    ///
+    /// # Errors
+    /// It was not done; what had been done of it was taken back, where that was possible.
+    pub(in crate::targets::rojo) fn go(mut self) -> Result<Done, io::Error> {
+        let temporary = std::mem::take(&mut self.temporary);
+        match self.replace(temporary) {
+            Ok(()) => Ok(Done(self)),
+            Err(why) => {
+                self.take_back()?;
+                Err(why)
+            }
+        }
+    }
+
+    fn replace(&self, temporary: Vec<Option<TempPath>>) -> io::Result<()> {
+        for change in self.changes.files.iter().filter(|it| it.after.is_none()) {
+            fs::remove_file(&change.path)?;
+        }
+        for folder in &self.changes.gone {
+            // What somebody has put there meanwhile stays.
+            let _ = fs::remove_dir(folder);
+        }
+        for folder in &self.journal.made {
+            match fs::create_dir(folder) {
+                Err(why) if why.kind() != io::ErrorKind::AlreadyExists => return Err(why),
+                _ => {}
+            }
+        }
+        for (change, temporary) in self.changes.files.iter().zip(temporary) {
+            if let Some(temporary) = temporary {
+                temporary.persist(&change.path).map_err(|error| error.error)?;
+            }
+        }
+        self.journal.sync();
+        Ok(())
+    }
+
+    fn take_back(&self) -> io::Result<()> {
+        let before = |noted: &Noted| {
+            let change = self.changes.files.iter().find(|change| change.path == noted.path);
+            change.and_then(|change| change.before.as_ref()).map(|it| it.bytes.clone())
+        };
+        self.journal.take_back(before)
+    }
+}
+
+/// A step that was done, and can still be taken back at once.
+#[derive(Debug)]
+pub(in crate::targets::rojo) struct Done(Ready);
+
+impl Done {
+    /// Takes it back.
+    pub(in crate::targets::rojo) fn take_back(&self) -> io::Result<()> {
+        self.0.take_back()
+    }
+}
+
+impl Journal {
+    /// The record as the ledger keeps it.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// Reads what [`to_bytes`](Self::to_bytes) wrote; none where it is something else.
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        serde_json::from_slice(bytes).ok()
+    }
+
+    /// What has to be fetched from the ledger to take the step back.
+    pub fn needs(&self) -> impl Iterator<Item = &Fingerprint> {
+        self.files.iter().filter_map(|it| it.before.as_ref()).map(|kept| &kept.hash)
+    }
+
+    /// How far the step has got, by the files as they are.
+    pub fn progress(&self) -> Progress {
+        let (mut were, mut become_, mut other) = (0, 0, Vec::new());
+        for noted in &self.files {
+            let now = current(&noted.path);
+            let is = |kept: &Option<Kept>| now.as_ref() == kept.as_ref().map(|it| &it.hash);
+            match (is(&noted.before), is(&noted.after)) {
+                (true, _) => were += 1,
+                (false, true) => become_ += 1,
+                (false, false) => other.push(noted.path.clone()),
+            }
+        }
+        match (other.is_empty(), were, become_) {
+            (false, ..) => Progress::Diverged(other),
+            (true, _, 0) => Progress::NotBegun,
+            (true, 0, _) => Progress::Done,
+            (true, ..) => Progress::Begun,
+        }
+    }
+
+    /// Makes every file what it was, of contents that `before` has, and takes away what is temporary.
+    ///
+    /// # Errors
+    /// Something cannot be written; running it again goes on with it.
+    pub fn take_back(&self, before: impl Fn(&Noted) -> Option<Vec<u8>>) -> io::Result<()> {
+        for noted in self.files.iter().filter(|it| it.before.is_none()) {
+            let now = current(&noted.path);
+            if now.is_some() && now.as_ref() == noted.after.as_ref().map(|it| &it.hash) {
+                fs::remove_file(&noted.path)?;
+            }
+        }
+        for folder in self.made.iter().rev() {
+            // What somebody has put there meanwhile stays.
+            let _ = fs::remove_dir(folder);
+        }
+        for folder in self.gone.iter().rev() {
+            fs::create_dir_all(folder)?;
+        }
+        for noted in &self.files {
+            let Some(kept) = &noted.before else { continue };
+            if current(&noted.path).as_ref() == Some(&kept.hash) {
+                continue;
+            }
+            let bytes = before(noted).ok_or_else(|| {
+                io::Error::other(format!("what {} was is not kept", noted.path.display()))
+            })?;
+            let file = disk::beside(&noted.path, [&bytes[..]])?;
+            set_mode(file.path(), kept.mode)?;
+            file.persist(&noted.path).map_err(|error| error.error)?;
+        }
+        self.sweep();
+        self.sync();
+        Ok(())
+    }
+
+    /// Takes away the temporary files that a stopped process has left.
+    pub fn sweep(&self) {
+        for file in &self.temporary {
+            let _ = fs::remove_file(file);
+        }
+    }
+
+    /// Renames are on the disk when their folders are. Systems that cannot sync a folder do without.
+    fn sync(&self) {
+        let parents = self.files.iter().filter_map(|it| it.path.parent());
+        let mut folders: Vec<&Path> = parents.collect();
+        folders.extend(self.made.iter().chain(&self.gone).filter_map(|it| it.parent()));
+        folders.sort_unstable();
+        folders.dedup();
+        for folder in folders {
+            if let Ok(folder) = File::open(folder) {
+                let _ = folder.sync_all();
+            }
+        }
+    }
+}
+
+/// The hash of a file as it is; none where it is not there, or cannot be read.
+pub(in crate::targets::rojo) fn current(file: &Path) -> Option<Fingerprint> {
+    disk::hash(file).ok()
+}
+
+/// A path in the nearest folder that is there and stays.
+fn free_beside(path: &Path, gone: &[PathBuf]) -> PathBuf {
+    let stays = |folder: &&Path| folder.is_dir() && !gone.iter().any(|it| it == folder);
+    let folder = path.ancestors().skip(1).find(stays).unwrap_or(Path::new("."));
+    // Permissions are given apart.
+    folder.join(".vector-new")
+}
+
+/// The folders that have to be made, those on the way included.
+fn missing_folders(changes: &Changes) -> Vec<PathBuf> {
+    let parents =
+        changes.files.iter().filter(|it| it.after.is_some()).filter_map(|it| it.path.parent());
+    let wanted = parents.chain(changes.made.iter().map(PathBuf::as_path));
+    let is_missing =
+        |folder: &&Path| !folder.is_dir() || changes.gone.iter().any(|it| it == folder);
+    let mut missing: Vec<PathBuf> = wanted
+        .flat_map(|folder| folder.ancestors().take_while(is_missing))
+        .map(Path::to_owned)
+        .collect();
+    missing.sort();
+    missing.dedup();
+    missing
+}
+
+#[cfg(unix)]
+pub(super) fn mode(about: &fs::Metadata) -> Option<u32> {
+    use std::os::unix::fs::PermissionsExt;
+    Some(about.permissions().mode() & 0o7777)
+}
+
+#[cfg(not(unix))]
+pub(super) fn mode(_: &fs::Metadata) -> Option<u32> {
+    None
+}
+
+#[cfg(unix)]
+fn set_mode(file: &Path, mode: Option<u32>) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    match mode {
+        Some(mode) => fs::set_permissions(file, fs::Permissions::from_mode(mode)),
+        None => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+fn set_mode(_: &Path, _: Option<u32>) -> io::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,162 @@
+//! Changes of JSON files that people wrote: what is not changed keeps its bytes, comments included.
+
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstRootNode};
+use serde_json::Value as Json;
+
+use crate::core::refusal::{Refusal, refuse};
+use crate::targets::rojo::jsonc;
+
+/// A JSON file that is changed.
+pub(super) struct Document {
+    root: CstRootNode,
+    bom: &'static str,
+}
+
+impl Document {
+    /// Reads a file; an empty one holds an empty object.
+    ///
+    /// # Errors
+    /// It is no object.
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, Refusal> {
+        let text = String::from_utf8_lossy(bytes);
+        let (bom, text) = match text.strip_prefix('\u{feff}') {
+            Some(rest) => ("\u{feff}", rest),
+            None => ("", &*text),
+        };
+        let empty = "{}\n";
+        let text = if text.trim().is_empty() { empty } else { text };
+        // The parser calls itself; how deep is looked at there.
+        if let Err(why) = jsonc::read(text.as_bytes()) {
+            return refuse!("{why}");
+        }
+        match CstRootNode::parse(text, &ParseOptions::default()) {
+            Ok(root) if root.object_value().is_some() => Ok(Self { root, bom }),
+            Ok(_) => refuse!("it is not an object"),
+            Err(why) => refuse!("it is not JSON: {why}"),
+        }
+    }
+
+    /// The outermost object.
+    pub(super) fn object(&self) -> CstObject {
+        self.root.object_value_or_set()
+    }
+
+    /// The text with all changes.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        format!("{}{}", self.bom, self.root).into_bytes()
+    }
+}
+
+/// The object under a key; made where it is not there.
+///
+/// # Errors
+/// Something else is there.
+pub(super) fn below(object: &CstObject, key: &str) -> Result<CstObject, Refusal> {
+    match object.object_value_or_create(key) {
+        Some(found) => Ok(found),
+        None => refuse!("its `{key}` is no object"),
+    }
+}
+
+/// Sets the value under a key, or takes it away.
+pub(super) fn set(object: &CstObject, key: &str, value: Option<&Json>) {
+    match (object.get(key), value) {
+        (Some(there), Some(value)) => {
+            let same = there.value().and_then(|node| node.to_serde_value());
+            if same.as_ref() != Some(value) {
+                there.set_value(input(value));
+            }
+        }
+        (None, Some(value)) => _ = object.append(key, input(value)),
+        (Some(there), None) => there.remove(),
+        (None, None) => {}
+    }
+}
+
+/// Takes an object away that holds nothing any more.
+pub(super) fn drop_empty(object: &CstObject, key: &str) {
+    if let Some(there) = object.get(key)
+        && there.object_value().is_some_and(|it| it.properties().is_empty())
+    {
+        there.remove();
+    }
+}
+
+/// The first of some keys that an object has.
+pub(super) fn key_of<'a>(object: &CstObject, keys: [&'a str; 2]) -> Option<&'a str> {
+    keys.into_iter().find(|key| object.get(key).is_some())
+}
+
+/// The elements of an array that are objects, by their places; none for those that are not.
+pub(super) fn elements(object: &CstObject, key: &str) -> Vec<Option<CstObject>> {
+    let array = object.array_value(key);
+    let elements = array.into_iter().flat_map(|array| array.elements());
+    elements.map(|element: CstNode| element.as_object()).collect()
+}
+
+/// A value to be put into a file.
+pub(super) fn input(value: &Json) -> CstInputValue {
+    match value {
+        Json::Null => CstInputValue::Null,
+        Json::Bool(value) => CstInputValue::Bool(*value),
+        Json::Number(value) => CstInputValue::Number(value.to_string()),
+        Json::String(value) => CstInputValue::String(value.clone()),
+        Json::Array(values) => CstInputValue::Array(values.iter().map(input).collect()),
+        Json::Object(fields) => CstInputValue::Object(
+            fields.iter().map(|(key, value)| (key.clone(), input(value))).collect(),
+        ),
+    }
+}
+
+/// A new file.
+pub(super) fn pretty(value: CstInputValue) -> Vec<u8> {
+    let root = CstRootNode::parse("{}\n", &ParseOptions::default());
+    let Ok(root) = root else { return Vec::new() };
+    root.set_value(value);
+    let mut bytes = root.to_string().into_bytes();
+    if bytes.last() != Some(&b'\n') {
+        bytes.push(b'\n');
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn edited(text: &str, change: impl FnOnce(&CstObject)) -> String {
+        let document = Document::read(text.as_bytes()).unwrap();
+        change(&document.object());
+        String::from_utf8(document.bytes()).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_changed_keeps_its_bytes() {
+        let text = "{\n\t// why\n\t\"properties\": {\n\t\t\"Disabled\": true, // now\n\t\t\"X\": [1,2]\n\t},\n\t\"id\":\"a\"\n}\n";
+        let set_disabled = |object: &CstObject| {
+            set(&below(object, "properties").unwrap(), "Disabled", Some(&json!(false)));
+        };
+        assert_eq!(edited(text, set_disabled), text.replace("true", "false"));
+        let added = edited(text, |object| {
+            set(&below(object, "properties").unwrap(), "Y", Some(&json!([1, 0.5])));
+        });
+        assert_eq!(added, text.replace("[1,2]\n", "[1,2],\n\t\t\"Y\": [1, 0.5]\n"));
+    }
+
+    #[test]
+    fn a_new_file_is_indented_by_two() {
+        let text =
+            String::from_utf8(pretty(input(&json!({ "properties": { "A": true } })))).unwrap();
+        assert_eq!(text, "{\n  \"properties\": {\n    \"A\": true\n  }\n}\n");
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused() {
+        for text in ["[]", "{", "1", &"[".repeat(100_000)] {
+            assert!(Document::read(text.as_bytes()).is_err(), "{text:.20}");
+        }
+    }
+}
