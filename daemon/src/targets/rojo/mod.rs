@@ -19,10 +19,12 @@ mod project;
 mod read;
 mod scene;
 mod snapshot;
+mod sourcemap;
 mod tree;
 mod value;
 
 pub use self::open::ProjectError;
+pub use self::sourcemap::Shown;
 pub use self::tree::{Diagnostic, Instance, Origin, Tree, instance_of, reference_to};
 
 #[cfg(test)]
