@@ -107,7 +107,7 @@ fn check(file: &Path) -> Vec<String> {
     let mut wrong = Vec::new();
     let printed = match Tree::read(&project) {
         Ok(tree) => {
-            if rojo() {
+            if rojo() && !tree.project.ends_with("rojo.json") {
                 wrong.extend(differences(&project, &tree));
             }
             print(&tree, &project)

@@ -41,12 +41,16 @@ pub(super) fn differences(project: &Path, tree: &Tree) -> Vec<String> {
         Err(why) if fatal.is_empty() => return vec![format!("Rojo refuses the project: {why}")],
         Err(_) => return wrong,
     };
+    // What leads out of the project is read by Rojo, and by us on purpose not.
+    if !tree.diagnostics.is_empty() {
+        return wrong;
+    }
     let ours = tree.sourcemap(Shown { non_scripts: true, absolute: false });
     if ours.trim() != theirs.trim() {
         wrong.push(format!("sourcemaps differ\n  ours:   {ours}\n  theirs: {}", theirs.trim()));
     }
     let folder = tempfile::tempdir().unwrap();
-    let end = if tree.is_place() { "rbxlx" } else { "rbxmx" };
+    let end = if tree.is_place() { "rbxl" } else { "rbxm" };
     let built = folder.path().join("built").with_extension(end);
     if let Err(why) = ask(&["build", "--output", built.to_str().unwrap()], project) {
         wrong.push(format!("Rojo does not build it: {why}"));
