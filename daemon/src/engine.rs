@@ -509,7 +509,27 @@ impl Engine {
                 error => self.failed(seqs, error),
             };
         }
+        self.moves = 0;
         self.input(Input::Applied(seqs)).map(drop)
+    }
+
+    /// Reads the files of a project anew, where somebody else has changed them. What waits is tried again
+    /// on them, and what does not fit any more is planned again.
+    ///
+    /// # Errors
+    /// The project cannot be read now; what is known of it stays.
+    pub fn read_again(&mut self) -> Result<(), EngineError> {
+        let Target::Project(project) = &self.target else {
+            return Ok(());
+        };
+        let (read, scene) = project.reopen()?;
+        if read.hash() != project.hash() {
+            self.drop_trial();
+            self.target = read.addressed_by_path(true).into();
+            self.scene = scene;
+            self.retry_waiting();
+        }
+        Ok(())
     }
 
     /// Goes on with the file as somebody else left it: what is pending is planned again on it.
@@ -530,9 +550,25 @@ impl Engine {
         self.moves += 1;
         self.trial.clear();
         (self.target, self.scene) = (target, scene);
+        if matches!(self.target, Target::Project(_)) {
+            self.retry_waiting();
+            if self.still_fit(proposals) {
+                return Ok(());
+            }
+        }
         let reason = "The file was changed by somebody else, and this is planned again on it.";
         let not_done = proposals.to_vec();
         self.input(Input::Moved { reason: reason.to_owned(), not_done }).map(drop)
+    }
+
+    /// Whether approved proposals are what they were: another file of the project was changed, or what
+    /// they touch is as it was.
+    fn still_fit(&mut self, proposals: &[Seq]) -> bool {
+        let mark = self.scene.mark();
+        let fit = self.redo(proposals).is_ok();
+        self.trial.clear();
+        self.scene.rollback(mark);
+        fit
     }
 
     fn failed(&mut self, proposals: Vec<Seq>, error: PlaceError) -> Result<(), EngineError> {

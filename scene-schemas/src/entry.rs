@@ -383,6 +383,18 @@ impl Place {
         }
     }
 
+    /// The session that it is to the daemon; none for a file, which no daemon has open.
+    pub fn session(&self) -> Option<SessionId> {
+        match self {
+            Self::File(_) => None,
+            Self::Open(open) => Some(open.session.clone()),
+            Self::Project(project) => {
+                let name = Fingerprint::of(project.project.as_bytes());
+                Some(SessionId(format!("project-{}", name.short())))
+            }
+        }
+    }
+
     /// The file, where it is one.
     pub fn file(&self) -> Option<&FilePlace> {
         match self {

@@ -5,6 +5,7 @@ mod closed;
 mod flow;
 mod models;
 mod pointed;
+mod project;
 mod remembered;
 mod routes;
 mod together;

@@ -44,8 +44,21 @@ impl Daemon {
 
     /// The same, on a port.
     pub fn start_on(vector: &Path, home: &Path, port: u16) -> Self {
-        let mut child = Command::new(vector)
-            .args(["serve", "--port", &port.to_string(), "--home"])
+        let mut command = Command::new(vector);
+        command.args(["serve", "--port", &port.to_string()]);
+        Self::run(command, home)
+    }
+
+    /// The same, with a Rojo project.
+    pub fn of_project(vector: &Path, home: &Path, project: &Path) -> Self {
+        let mut command = Command::new(vector);
+        command.args(["serve", "--port", "0", "--project"]).arg(project);
+        Self::run(command, home)
+    }
+
+    fn run(mut command: Command, home: &Path) -> Self {
+        let mut child = command
+            .arg("--home")
             .arg(home)
             // Whatever keys there are here, nobody is asked whom a test does not name.
             .env("VECTOR_MODEL", "offline")

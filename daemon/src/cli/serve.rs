@@ -3,7 +3,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +29,9 @@ pub(super) struct Serve {
     /// The port on 127.0.0.1; 0 takes a free one
     #[arg(long, default_value_t = PORT, value_name = "N")]
     port: u16,
+    /// A Rojo project to work on: its file, or its folder; may be said several times
+    #[arg(long, value_name = "PATH")]
+    project: Vec<PathBuf>,
 }
 
 pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
@@ -50,9 +53,12 @@ pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
         let (desk, asks) = Desk::new();
         print_line(&format!("Vector serves on http://127.0.0.1:{port}. Ctrl-C ends it."));
         let tell = Box::new(|text: &str| print_line(text));
-        let house = House::new(home, ledger, Arc::clone(&board), tell)
+        let mut house = House::new(home, ledger, Arc::clone(&board), tell)
             .with_context(|| format!("{} cannot be read", home.display()))?
             .answered_by(Arc::new(OfHome::new(home)));
+        for project in &args.project {
+            house.open_project(project)?;
+        }
         std::thread::spawn(move || house.run(asks));
         tokio::spawn(desk.clone().tidy());
         server::run(listener, board, desk, stopped()).await.context("the server broke")

@@ -4,6 +4,8 @@
 //! ledger, whoever wrote it.
 
 mod chosen;
+mod projects;
+mod views;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,24 +17,32 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use scene_schemas::Fingerprint;
 use scene_schemas::api::{
-    Checkpoint, Checkpoints, EventRecord, Failure, FailureKind, Hello, MakeCheckpoint, PROTOCOL,
-    Pair, Paired, ProposalView, Proposals, SessionId, SessionView, Sessions, Settings, Welcome,
-    WorkflowState, WorkflowView, Workflows,
+    Checkpoint, Checkpoints, EventRecord, Failure, FailureKind, Hello, MakeCheckpoint, OpenPlace,
+    PROTOCOL, Pair, Paired, ProposalView, Proposals, SessionId, SessionView, Sessions, Settings,
+    Welcome, WorkflowView, Workflows,
 };
 use scene_schemas::entry::{Entry, Finish, Place, Record, Seq, Stance, StudioPlace};
 use scene_schemas::proposal::Mode;
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use self::views::{
+    away, broken, check_protocol, is_checkpoint, missing, proposal_view, session_of, state_of,
+    view_of,
+};
 use super::kept::{credentials, keep_credentials, settings};
 use super::live::{AtOnce, Live, Word};
-use super::settled;
 use super::spent::Spent;
-use crate::core::policy;
-use crate::core::workflow::{Input, State, Status, Workflow, events};
-use crate::ledger::{Append, Ledger, LedgerError};
+use super::{Target, settled};
+use crate::core::scene::Scene;
+use crate::core::workflow::{Input, Status, Workflow, events};
+use crate::ledger::{Append, Ledger};
 use crate::providers::client::{OnlyOffline, Who};
 use crate::server::{Ask, Board, Seat, Secret, Verb, failed};
+use crate::targets::rojo::Watch;
+use crate::targets::studio::Studio;
 
+/// The folder of the memories of open places.
+const MEMORIES: &str = "memory";
 /// The driver of a workflow that is only a moment to come back to.
 const CHECKPOINT: &str = "checkpoint";
 /// Wrong codes within a minute before nobody may try any more.
@@ -69,12 +79,24 @@ pub struct House {
     say: Say,
     who: Arc<dyn Who>,
     spent: Spent,
+    /// Who follows the files of the projects.
+    watches: Vec<Watch>,
 }
 
 struct Session {
     words: Sender<Word>,
     thread: JoinHandle<()>,
-    place: StudioPlace,
+    place: Place,
+}
+
+impl Session {
+    /// What it is called in a list.
+    fn shown(&self) -> OpenPlace {
+        match &self.place {
+            Place::Open(open) => open.place.clone(),
+            place => OpenPlace { name: place.name(), place_id: 0 },
+        }
+    }
 }
 
 /// Random letters and digits of this many bytes of chance.
@@ -121,6 +143,7 @@ impl House {
             say,
             who,
             spent: Spent::default(),
+            watches: Vec::new(),
         };
         house.replay();
         let code = house.code.clone();
@@ -327,9 +350,13 @@ impl House {
         match self.sessions.get_mut(&session) {
             // One that panicked hears nothing any more, and another takes its place.
             Some(known) if known.words.send(Word::Hello(place.clone())).is_ok() => {
-                known.place = place;
+                known.place = Place::Open(place);
             }
-            _ => self.begin(&seat, place).map_err(|error| internal(&error))?,
+            _ => {
+                let memories = self.home.join(MEMORIES);
+                let opened = (Target::Open(Studio::new(place, memories)), Scene::open_place());
+                self.begin(&seat, opened).map_err(|error| internal(&error))?;
+            }
         }
         Ok(Welcome {
             protocol: PROTOCOL,
@@ -340,13 +367,20 @@ impl House {
         })
     }
 
-    fn begin(&mut self, seat: &Arc<Seat>, place: StudioPlace) -> std::io::Result<()> {
+    /// Lets a session begin; the way to it.
+    fn begin(
+        &mut self,
+        seat: &Arc<Seat>,
+        opened: (Target, Scene),
+    ) -> std::io::Result<Sender<Word>> {
         let (words, heard) = channel();
+        let place = opened.0.place();
+        let name = place.session().unwrap_or_else(|| SessionId(place.name()));
         let live = Live::new(
             Arc::clone(&self.ledger),
             Arc::clone(&self.board),
-            Arc::clone(seat),
-            place.clone(),
+            (name.clone(), Arc::clone(seat)),
+            opened,
             Arc::clone(&self.dry_run),
             (Arc::clone(&self.who), words.clone()),
         );
@@ -354,8 +388,9 @@ impl House {
         seat.decided_by(Arc::new(AtOnce::new(&live, &words)));
         let session = thread::Builder::new().stack_size(STACK).name("session".to_owned());
         let thread = session.spawn(move || Live::run(&live, &heard))?;
-        self.sessions.insert(place.session.clone(), Session { words, thread, place });
-        Ok(())
+        let session = Session { words: words.clone(), thread, place };
+        self.sessions.insert(name, session);
+        Ok(words)
     }
 
     fn list(&self) -> Sessions {
@@ -367,7 +402,7 @@ impl House {
             Some(SessionView {
                 session: session.clone(),
                 epoch: seat.epoch(),
-                place: known.place.place.clone(),
+                place: known.shown(),
                 connected: seat.silence() < AWAY,
                 instances: size.0,
                 version: size.1,
@@ -477,9 +512,14 @@ impl House {
         let Some(session) = self.sessions.get(&make.session) else {
             return Err(away());
         };
+        if session.place.open().is_none() {
+            let message = "A checkpoint is of a place that is open in Studio.";
+            let hint = "The files of a project are kept by Git: commit them.";
+            return Err(failed(FailureKind::Settled, message, hint));
+        }
         let label = make.label.unwrap_or_else(|| "Checkpoint".to_owned());
         let started = Entry::Started {
-            place: Place::Open(session.place.clone()),
+            place: session.place.clone(),
             goal: label.clone(),
             driver: CHECKPOINT.to_owned(),
             mode: Mode::Confirm,
@@ -495,95 +535,4 @@ impl House {
         let first = records.first().ok_or_else(away)?;
         Ok(Checkpoint { seq: first.seq, at: first.at, session: make.session, label })
     }
-}
-
-fn away() -> Failure {
-    failed(
-        FailureKind::NotFound,
-        "Its place is not open in Studio, or its plugin has not said hello since Vector started.",
-        "Open the place in Studio, and look whether the plugin is connected.",
-    )
-}
-
-fn missing(seq: Seq) -> Failure {
-    let message = format!("There is nothing of that kind at position {seq}.");
-    failed(FailureKind::NotFound, message, "The stream names what there is.")
-}
-
-fn broken(error: &LedgerError) -> Failure {
-    failed(FailureKind::Internal, error.to_string(), "Try again.")
-}
-
-fn check_protocol(hello: &Hello) -> Result<(), Failure> {
-    if hello.protocol == PROTOCOL {
-        return Ok(());
-    }
-    let hint = if hello.protocol < PROTOCOL {
-        "Update the plugin: `vector plugin install`, and restart Studio."
-    } else {
-        "Update Vector: the plugin is newer than the daemon."
-    };
-    Err(failed(
-        FailureKind::Protocol,
-        format!("The plugin speaks protocol {}, and Vector speaks {PROTOCOL}.", hello.protocol),
-        hint,
-    ))
-}
-
-fn session_of(started: &Record) -> Option<SessionId> {
-    match &started.entry {
-        Entry::Started { place, .. } => place.open().map(|open| open.session.clone()),
-        _ => None,
-    }
-}
-
-fn is_checkpoint(started: &Record) -> bool {
-    matches!(&started.entry, Entry::Started { driver, .. } if driver == CHECKPOINT)
-}
-
-fn state_of(ledger: &Ledger, workflow: Seq) -> Result<State, Failure> {
-    settled::read(ledger, workflow).map_err(|error| broken(&error))
-}
-
-fn view_of(ledger: &Ledger, board: &Board, seq: Seq) -> Result<WorkflowView, Failure> {
-    let state = state_of(ledger, seq)?;
-    let workflow = state.workflow(seq).ok_or_else(|| missing(seq))?;
-    let is_waiting = workflow.proposals().any(|(_, it)| it.status == Status::Waiting);
-    let open = workflow.place.open();
-    let seat = open.map(|open| board.seat(&open.session));
-    let state = match (workflow.finished, seat) {
-        (Some(_), _) => WorkflowState::Finished,
-        (None, Some(None)) => WorkflowState::Away,
-        (None, Some(Some(seat))) if seat.silence() > AWAY => WorkflowState::Away,
-        (None, Some(Some(seat))) if seat.is_stopped(seq) => WorkflowState::Stopped,
-        (None, _) if workflow.talk().trouble().is_some() => WorkflowState::Stopped,
-        (None, _) if is_waiting || workflow.question().is_some() => WorkflowState::Waiting,
-        (None, _) => WorkflowState::Working,
-    };
-    Ok(WorkflowView {
-        seq,
-        cursor: Board::before(seq),
-        session: workflow.place.open().map(|open| open.session.clone()),
-        goal: workflow.goal.clone(),
-        attached: workflow.attached.clone(),
-        driver: workflow.driver.clone(),
-        mode: workflow.mode,
-        state,
-        outcome: workflow.finished,
-        plan: workflow.plan.clone(),
-        proposals: workflow.proposals().map(|(seq, _)| seq).collect(),
-    })
-}
-
-fn proposal_view(workflow: &Workflow, name: Seq, seq: Seq) -> Option<ProposalView> {
-    let pending = workflow.proposal(seq)?;
-    Some(ProposalView {
-        seq,
-        workflow: name,
-        session: workflow.place.open().map(|open| open.session.clone()),
-        status: pending.status.shown(),
-        reason: pending.status.reason().map(str::to_owned),
-        needs_twice: policy::needs_second_confirmation(&pending.proposal),
-        proposal: pending.proposal.clone(),
-    })
 }

@@ -11,7 +11,6 @@ mod decisions;
 mod moment;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex};
@@ -41,13 +40,12 @@ use crate::targets::studio::{Studio, recorded};
 use self::asking::Asking;
 pub(super) use self::decisions::AtOnce;
 
-/// The folder of the memories of open places, beside the ledger.
-const MEMORIES: &str = "memory";
-
 /// What a session is told.
 pub(super) enum Word {
     /// Its plugin began anew.
     Hello(StudioPlace),
+    /// Files of its project may have changed.
+    Files,
     /// Its plugin says something of the place.
     Scene(Box<SceneUpdate>, Reply<SceneTaken>),
     /// Its plugin says what became of a proposal.
@@ -105,21 +103,16 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// A session of a place of which nothing is known yet.
+    /// A session of a place, of which nothing may be known yet.
     pub(super) fn new(
         ledger: Arc<Ledger>,
         board: Arc<Board>,
-        seat: Arc<Seat>,
-        place: StudioPlace,
+        (session, seat): (SessionId, Arc<Seat>),
+        opened: (Target, Scene),
         dry_run: Arc<AtomicBool>,
         (who, words): (Arc<dyn Who>, Sender<Word>),
     ) -> Self {
-        let session = place.session.clone();
-        let listener = listener(&board, &session);
-        let home = ledger.file().parent().unwrap_or(Path::new("."));
-        let studio = Studio::new(place, home.join(MEMORIES));
-        let mut engine =
-            Engine::idle(&ledger, (Target::Open(studio), Scene::open_place()), listener);
+        let mut engine = Engine::idle(&ledger, opened, listener(&board, &session));
         engine.read_memory();
         Self {
             engine,
@@ -166,7 +159,7 @@ impl Live {
             let Entry::Started { place, driver, .. } = &record.entry else {
                 continue;
             };
-            if place.open().is_none_or(|open| open.session != self.session) {
+            if place.session().as_ref() != Some(&self.session) {
                 continue;
             }
             let driver = match driver.as_str() {
@@ -186,6 +179,9 @@ impl Live {
     fn hear(&mut self, word: Word) {
         match word {
             Word::Hello(place) => self.began_anew(place),
+            // A project that cannot be read now is read again when somebody has mended it, and nothing is
+            // written meanwhile: its files are not what was read.
+            Word::Files => drop(self.engine.read_again()),
             Word::Scene(update, reply) => {
                 let taken = self.scene(&update);
                 // Who says that a snapshot is whole is not asked for it again.

@@ -101,7 +101,11 @@ impl Engine {
     pub(super) fn is_waiting_for_studio(&mut self) -> Result<bool, EngineError> {
         loop {
             let Target::Open(studio) = &self.target else {
-                return Ok(false);
+                if self.questions.untried.is_empty() {
+                    return Ok(false);
+                }
+                self.try_again()?;
+                continue;
             };
             // What stands on something that is being done can be tried when it is.
             if self.is_acting() || studio.is_asked() || !self.scene.is_whole() {

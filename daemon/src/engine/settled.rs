@@ -33,8 +33,7 @@ pub(super) fn input(
         }
         for record in ledger.append(Append { workflow: Some(workflow), entries, blobs: vec![] })? {
             state.apply(&record);
-            let open = state.workflow(workflow).and_then(|it| it.place.open());
-            let session = open.map(|open| open.session.clone());
+            let session = state.workflow(workflow).and_then(|it| it.place.session());
             for event in events(&record) {
                 let (seq, at, workflow) = (record.seq, record.at, record.workflow);
                 board.publish(session.as_ref(), EventRecord { seq, at, workflow, event }, false);

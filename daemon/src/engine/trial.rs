@@ -76,26 +76,26 @@ impl Engine {
     /// Takes all back that is on trial.
     pub(super) fn drop_trial(&mut self) {
         match self.target {
-            Target::File(_) | Target::Project(_) => {
+            Target::File(_) => {
                 if let Some((_, mark)) = self.trial.first() {
                     self.scene.rollback(*mark);
                     self.trial.clear();
                 }
             }
             // The place may change before they are tried again, in a person's hands.
-            Target::Open(_) => self.drop_trial_from(0),
+            Target::Open(_) | Target::Project(_) => self.drop_trial_from(0),
         }
     }
 
     /// Takes back what is on trial, the last first, and keeps the texts that each was planned on. In an
-    /// open place, what still waits is tried again.
+    /// open place and in a project, what still waits is tried again.
     pub(super) fn drop_trial_from(&mut self, at: usize) {
         let dropped = self.trial.split_off(at);
         for (seq, mark) in dropped.iter().rev() {
             self.scene.rollback(*mark);
             self.remember(*seq);
         }
-        if matches!(self.target, Target::Open(_)) {
+        if !matches!(self.target, Target::File(_)) {
             self.untried(dropped.into_iter().map(|(seq, _)| seq));
         }
     }

@@ -67,6 +67,8 @@ struct SeatState {
     need: Option<Need>,
     stopped: Vec<Seq>,
     polled: Instant,
+    /// Whether no plugin is needed, and so none is missed.
+    stays: bool,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -113,6 +115,7 @@ impl Board {
                 need: Some(Need::Snapshot),
                 stopped: Vec::new(),
                 polled: Instant::now(),
+                stays: false,
             };
         let mut seats = self.seats.write().unwrap_or_else(PoisonError::into_inner);
         let seat = seats.entry(session.clone());
@@ -230,9 +233,17 @@ impl Seat {
         *lock(&self.decides) = Some(decides);
     }
 
+    /// Says that no plugin belongs to it: it is there as long as the daemon is.
+    pub fn stays(&self) {
+        let mut state = lock(&self.state);
+        state.stays = true;
+        state.need = None;
+    }
+
     /// How long ago its plugin was heard of.
     pub fn silence(&self) -> Duration {
-        lock(&self.state).polled.elapsed()
+        let state = lock(&self.state);
+        if state.stays { Duration::ZERO } else { state.polled.elapsed() }
     }
 
     /// Whether a workflow of it went wrong and has to be tried again.

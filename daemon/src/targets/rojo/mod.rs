@@ -23,13 +23,14 @@ mod sourcemap;
 mod target;
 mod tree;
 mod value;
-pub mod watch;
+mod watch;
 mod write;
 
 pub use self::open::ProjectError;
 pub use self::sourcemap::Shown;
 pub use self::target::{Prepared, Project, Stored};
 pub use self::tree::{Diagnostic, Instance, Origin, Tree, instance_of, reference_to};
+pub use self::watch::{Changed, Watch, WatchError};
 pub use self::write::journal::{Journal, Noted, Progress};
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! ledger before the first file is touched. Afterwards the project is read again, and where that gives
 //! anything else than what was approved, all files are put back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use scene_schemas::Fingerprint;
@@ -96,6 +96,25 @@ impl Project {
     /// The project file.
     pub fn name(&self) -> String {
         self.tree.project.display().to_string()
+    }
+
+    /// What has to be followed to hear of changes: its project files, and what they mount.
+    pub fn roots(&self) -> Vec<PathBuf> {
+        let mut roots = BTreeSet::from([self.tree.project.clone()]);
+        for instance in &self.tree.instances {
+            let (at, mounted) = match &instance.origin {
+                Origin::Node { project, .. } => (project, &None),
+                Origin::File { file, mounted, .. } | Origin::Model { file, mounted, .. } => {
+                    (file, mounted)
+                }
+                Origin::Folder { folder, mounted, .. } => (folder, mounted),
+            };
+            let is_node = matches!(instance.origin, Origin::Node { .. });
+            roots.extend((is_node || mounted.is_some()).then(|| at.clone()));
+            roots.extend(mounted.iter().map(|(project, _)| project.clone()));
+        }
+        let is_below = |root: &PathBuf| root.ancestors().skip(1).any(|it| roots.contains(it));
+        roots.iter().filter(|root| !is_below(root)).cloned().collect()
     }
 
     /// The hash of all files.

@@ -1,0 +1,63 @@
+//! The Rojo projects that the daemon has open: sessions without a plugin, whose files are followed.
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::{House, Word, random};
+use crate::engine::{EngineError, Target, recover};
+use crate::server::Secret;
+use crate::targets::rojo::{Project, Tree, Watch};
+
+/// Why a project is not served.
+#[derive(Debug, thiserror::Error)]
+pub enum NotServed {
+    /// It cannot be read, or what was begun in it cannot be settled.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// Its files cannot be followed, or there is no thread for it.
+    #[error("{project} cannot be served: {why}")]
+    Watch {
+        /// The project.
+        project: String,
+        /// Why.
+        why: String,
+    },
+}
+
+impl House {
+    /// Opens a project: its file, or its folder. What an earlier process left unfinished in it is
+    /// settled first.
+    ///
+    /// # Errors
+    /// It is not served.
+    pub fn open_project(&mut self, path: &Path) -> Result<(), NotServed> {
+        let shown = path.display().to_string();
+        let failed = |why: String| NotServed::Watch { project: shown.clone(), why };
+        let file = Tree::locate(path).map_err(|why| failed(why.to_string()))?;
+        for notice in recover(&self.ledger, &file)? {
+            (self.say)(&format!("note: {notice}"));
+        }
+        let (project, scene) = Project::open(&file, false).map_err(EngineError::from)?;
+        for fault in project.diagnostics() {
+            (self.say)(&format!("warning: {fault}"));
+        }
+        let (name, roots) = (project.name(), project.roots());
+        let opened = (Target::from(project), scene);
+        let Some(session) = opened.0.place().session() else {
+            return Ok(());
+        };
+        // Nobody holds its token: a person decides with their own.
+        let token = random(24).map_err(|why| failed(why.to_string()))?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        self.epoch = (now as u64).max(self.epoch + 1);
+        let seat = self.board.sit(&session, self.epoch, Secret::of(&token));
+        seat.stays();
+        let words = self.begin(&seat, opened).map_err(|why| failed(why.to_string()))?;
+        // A session that has ended needs to hear nothing.
+        let hear = move |_| drop(words.send(Word::Files));
+        let watch = Watch::start(&roots, hear).map_err(|why| failed(why.to_string()))?;
+        self.watches.push(watch);
+        (self.say)(&format!("{name} is open: `vector chat --session` talks about it."));
+        Ok(())
+    }
+}

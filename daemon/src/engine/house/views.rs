@@ -1,0 +1,103 @@
+//! What the desk shows of workflows and proposals, read from the ledger, and how it says no.
+
+use scene_schemas::api::{
+    Failure, FailureKind, Hello, PROTOCOL, ProposalView, SessionId, WorkflowState, WorkflowView,
+};
+use scene_schemas::entry::{Entry, Record, Seq};
+
+use super::{AWAY, CHECKPOINT};
+use crate::core::policy;
+use crate::core::workflow::{State, Status, Workflow};
+use crate::engine::settled;
+use crate::ledger::{Ledger, LedgerError};
+use crate::server::{Board, failed};
+
+pub(super) fn away() -> Failure {
+    failed(
+        FailureKind::NotFound,
+        "Its place is not open in Studio, or its plugin has not said hello since Vector started.",
+        "Open the place in Studio, and look whether the plugin is connected.",
+    )
+}
+
+pub(super) fn missing(seq: Seq) -> Failure {
+    let message = format!("There is nothing of that kind at position {seq}.");
+    failed(FailureKind::NotFound, message, "The stream names what there is.")
+}
+
+pub(super) fn broken(error: &LedgerError) -> Failure {
+    failed(FailureKind::Internal, error.to_string(), "Try again.")
+}
+
+pub(super) fn check_protocol(hello: &Hello) -> Result<(), Failure> {
+    if hello.protocol == PROTOCOL {
+        return Ok(());
+    }
+    let hint = if hello.protocol < PROTOCOL {
+        "Update the plugin: `vector plugin install`, and restart Studio."
+    } else {
+        "Update Vector: the plugin is newer than the daemon."
+    };
+    Err(failed(
+        FailureKind::Protocol,
+        format!("The plugin speaks protocol {}, and Vector speaks {PROTOCOL}.", hello.protocol),
+        hint,
+    ))
+}
+
+pub(super) fn session_of(started: &Record) -> Option<SessionId> {
+    match &started.entry {
+        Entry::Started { place, .. } => place.session(),
+        _ => None,
+    }
+}
+
+pub(super) fn is_checkpoint(started: &Record) -> bool {
+    matches!(&started.entry, Entry::Started { driver, .. } if driver == CHECKPOINT)
+}
+
+pub(super) fn state_of(ledger: &Ledger, workflow: Seq) -> Result<State, Failure> {
+    settled::read(ledger, workflow).map_err(|error| broken(&error))
+}
+
+pub(super) fn view_of(ledger: &Ledger, board: &Board, seq: Seq) -> Result<WorkflowView, Failure> {
+    let state = state_of(ledger, seq)?;
+    let workflow = state.workflow(seq).ok_or_else(|| missing(seq))?;
+    let is_waiting = workflow.proposals().any(|(_, it)| it.status == Status::Waiting);
+    let seat = workflow.place.session().map(|session| board.seat(&session));
+    let state = match (workflow.finished, seat) {
+        (Some(_), _) => WorkflowState::Finished,
+        (None, Some(None)) => WorkflowState::Away,
+        (None, Some(Some(seat))) if seat.silence() > AWAY => WorkflowState::Away,
+        (None, Some(Some(seat))) if seat.is_stopped(seq) => WorkflowState::Stopped,
+        (None, _) if workflow.talk().trouble().is_some() => WorkflowState::Stopped,
+        (None, _) if is_waiting || workflow.question().is_some() => WorkflowState::Waiting,
+        (None, _) => WorkflowState::Working,
+    };
+    Ok(WorkflowView {
+        seq,
+        cursor: Board::before(seq),
+        session: workflow.place.session(),
+        goal: workflow.goal.clone(),
+        attached: workflow.attached.clone(),
+        driver: workflow.driver.clone(),
+        mode: workflow.mode,
+        state,
+        outcome: workflow.finished,
+        plan: workflow.plan.clone(),
+        proposals: workflow.proposals().map(|(seq, _)| seq).collect(),
+    })
+}
+
+pub(super) fn proposal_view(workflow: &Workflow, name: Seq, seq: Seq) -> Option<ProposalView> {
+    let pending = workflow.proposal(seq)?;
+    Some(ProposalView {
+        seq,
+        workflow: name,
+        session: workflow.place.session(),
+        status: pending.status.shown(),
+        reason: pending.status.reason().map(str::to_owned),
+        needs_twice: policy::needs_second_confirmation(&pending.proposal),
+        proposal: pending.proposal.clone(),
+    })
+}

@@ -1,0 +1,272 @@
+//! A Rojo project that the daemon has open: asked for and decided by a person, written to its files,
+//! which others change meanwhile.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value as Json, json};
+use vector_tests::binary::{self, Home};
+use vector_tests::daemon::{Answer, Daemon};
+
+const MAIN: &str = "local speed = 1\r\nprint(speed)\r\n";
+const OTHER: &str = "return {}\n";
+
+/// A person at a page or a terminal, and a project beside the ledger.
+struct Person {
+    home: Home,
+    daemon: Option<Daemon>,
+    token: String,
+    session: String,
+    epoch: u64,
+    cursor: u64,
+}
+
+impl Person {
+    fn new() -> Self {
+        let home = Home::new();
+        let project = home.path().join("game");
+        fs::create_dir_all(project.join("src")).unwrap();
+        let tree = json!({
+            "name": "game",
+            "tree": {
+                "$className": "DataModel",
+                "ServerScriptService": { "Game": { "$path": "src" } },
+            },
+        });
+        fs::write(project.join("default.project.json"), tree.to_string()).unwrap();
+        fs::write(project.join("src/Main.server.luau"), MAIN).unwrap();
+        fs::write(project.join("src/Other.luau"), OTHER).unwrap();
+        let mut person = Self {
+            home,
+            daemon: None,
+            token: String::new(),
+            session: String::new(),
+            epoch: 0,
+            cursor: 0,
+        };
+        person.start();
+        person
+    }
+
+    fn start(&mut self) {
+        let vector = self.home.path().join("game");
+        self.daemon = Some(Daemon::of_project(binary::vector(), self.home.path(), &vector));
+        let kept = fs::read_to_string(self.home.path().join("token")).unwrap();
+        self.token = kept.split_whitespace().nth(1).unwrap().to_owned();
+        let sessions = self.call("GET", "/api/sessions", &Json::Null).ok();
+        let session = &sessions["sessions"][0];
+        assert_eq!(session["connected"], true, "{sessions}");
+        self.session = session["session"].as_str().unwrap().to_owned();
+        self.epoch = session["epoch"].as_u64().unwrap();
+        self.cursor = 0;
+    }
+
+    fn call(&self, method: &str, path: &str, body: &Json) -> Answer {
+        self.daemon.as_ref().unwrap().call(method, path, Some(&self.token), body)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.home.path().join("game/src").join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.file(name)).unwrap()
+    }
+
+    fn ask(&self, text: &str) -> u64 {
+        let chat =
+            json!({ "session": self.session, "epoch": self.epoch, "text": text, "attached": [] });
+        self.call("POST", "/api/chat", &chat).ok()["workflow"].as_u64().unwrap()
+    }
+
+    /// The next event of this name.
+    fn until(&mut self, name: &str) -> Json {
+        for _ in 0..60 {
+            let path = format!("/api/stream?cursor={}&hold=5", self.cursor);
+            let page = self.call("GET", &path, &Json::Null).ok();
+            let events = page["events"].as_array().unwrap();
+            if let Some(found) = events.iter().find(|it| it["event"]["event"] == name) {
+                // What came with it is found by whoever looks for it from here.
+                self.cursor = page["cursor"].as_u64().unwrap();
+                return found["event"].clone();
+            }
+            self.cursor = page["cursor"].as_u64().unwrap();
+        }
+        panic!("`{name}` never came");
+    }
+
+    fn card(&mut self) -> u64 {
+        self.until("proposal_mapped")["proposal"].as_u64().unwrap()
+    }
+
+    fn shown(&self, proposal: u64) -> Json {
+        self.call("GET", &format!("/api/proposals/{proposal}"), &Json::Null).ok()
+    }
+
+    fn approve(&self, proposal: u64) -> Answer {
+        let shown = self.shown(proposal);
+        let decide = json!({
+            "patch_id": shown["proposal"]["patch_id"],
+            "base": shown["proposal"]["base"],
+            "decision": { "say": "approve" },
+        });
+        self.call("POST", &format!("/api/proposals/{proposal}/decide"), &decide)
+    }
+
+    /// Waits until a proposal is so.
+    fn until_status(&self, proposal: u64, status: &str) {
+        for _ in 0..600 {
+            let path = "/api/stream?cursor=0&hold=0";
+            self.call("GET", path, &Json::Null).ok();
+            if self.shown(proposal)["status"] == status {
+                return;
+            }
+            std::thread::yield_now();
+        }
+        panic!("proposal {proposal} is {}, not {status}", self.shown(proposal));
+    }
+}
+
+fn replace(from: &str, to: &str) -> String {
+    format!("replace \"{from}\" with \"{to}\" in game.ServerScriptService.Game.Main")
+}
+
+fn write(file: &Path, text: &str) {
+    let new = file.with_extension("swp");
+    fs::write(&new, text).unwrap();
+    fs::rename(&new, file).unwrap();
+}
+
+#[test]
+fn what_is_approved_stands_in_the_file() {
+    let mut person = Person::new();
+    person.ask(&replace("speed = 1", "speed = 2"));
+    let seq = person.card();
+    assert_eq!(person.text("Main.server.luau"), MAIN, "nothing is written before a yes");
+    person.approve(seq).ok();
+    person.until("done");
+    assert_eq!(person.shown(seq)["status"], "applied");
+    assert_eq!(person.text("Main.server.luau"), MAIN.replace("speed = 1", "speed = 2"));
+    assert_eq!(person.text("Other.luau"), OTHER);
+}
+
+#[test]
+fn a_file_that_changes_under_a_card_is_planned_on_anew() {
+    let mut person = Person::new();
+    person.ask(&replace("speed = 1", "speed = 2"));
+    let first = person.card();
+    // An editor saves the same script.
+    write(&person.file("Main.server.luau"), &format!("-- mine\r\n{MAIN}"));
+    let again = person.card();
+    assert_ne!(first, again);
+    assert_eq!(person.shown(first)["status"], "withdrawn");
+    assert_ne!(person.approve(first).status, 200);
+    person.approve(again).ok();
+    person.until("done");
+    let now = person.text("Main.server.luau");
+    assert_eq!(now, format!("-- mine\r\n{}", MAIN.replace("speed = 1", "speed = 2")));
+}
+
+#[test]
+fn another_file_may_change_under_a_card() {
+    let mut person = Person::new();
+    person.ask(&replace("speed = 1", "speed = 2"));
+    let seq = person.card();
+    write(&person.file("Other.luau"), "return { 1 }\n");
+    person.approve(seq).ok();
+    person.until("done");
+    assert!(person.text("Main.server.luau").contains("speed = 2"));
+    assert_eq!(person.text("Other.luau"), "return { 1 }\n");
+    // The scene has followed: the next request finds what the editor wrote.
+    person.ask("replace \"{ 1 }\" with \"{ 2 }\" in game.ServerScriptService.Game.Other");
+    let next = person.card();
+    person.approve(next).ok();
+    person.until_status(next, "applied");
+    assert_eq!(person.text("Other.luau"), "return { 2 }\n");
+}
+
+#[test]
+fn two_requests_stand_on_each_other() {
+    let mut person = Person::new();
+    person.ask(&replace("speed = 1", "speed = 2"));
+    let first = person.card();
+    person.ask(&replace("speed = 2", "speed = 3"));
+    let second = person.card();
+    assert_eq!(person.shown(second)["proposal"]["after"], json!([first]));
+    assert_eq!(person.approve(second).status, 409);
+    person.approve(first).ok();
+    person.until_status(first, "applied");
+    assert!(person.text("Main.server.luau").contains("speed = 2"));
+    // A third is planned on top of the second, which still waits.
+    person.ask(&replace("speed = 3", "speed = 4"));
+    let third = person.card();
+    assert_eq!(person.shown(third)["proposal"]["after"], json!([second]));
+    person.approve(second).ok();
+    person.until_status(second, "applied");
+    person.approve(third).ok();
+    person.until_status(third, "applied");
+    assert!(person.text("Main.server.luau").contains("speed = 4"));
+}
+
+#[test]
+fn a_storm_under_a_card_loses_nothing() {
+    let mut person = Person::new();
+    person.ask(&replace("speed = 1", "speed = 2"));
+    let first = person.card();
+    // A branch is switched: the script itself goes, and comes back as another.
+    for at in 0..2_000 {
+        fs::write(person.file(&format!("Module{at}.luau")), "return 1\n").unwrap();
+    }
+    write(&person.file("Main.server.luau"), "local speed = 1 -- of the branch\n");
+    let again = person.card();
+    assert_ne!(first, again);
+    person.approve(again).ok();
+    person.until("done");
+    assert_eq!(person.text("Main.server.luau"), "local speed = 2 -- of the branch\n");
+    person.ask("rename game.ServerScriptService.Game.Module1999 to Last");
+    let rename = person.card();
+    person.approve(rename).ok();
+    person.until_status(rename, "applied");
+    assert_eq!(person.text("Last.luau"), "return 1\n");
+    assert!(!person.file("Module1999.luau").exists());
+}
+
+#[test]
+fn a_file_that_is_deleted_under_a_card_is_not_made_again() {
+    let mut person = Person::new();
+    person.ask(&replace("speed = 1", "speed = 2"));
+    let seq = person.card();
+    fs::remove_file(person.file("Main.server.luau")).unwrap();
+    person.until("done");
+    assert_eq!(person.shown(seq)["status"], "withdrawn");
+    assert!(!person.file("Main.server.luau").exists());
+}
+
+#[test]
+fn a_killed_daemon_opens_it_again() {
+    let mut person = Person::new();
+    person.ask(&replace("speed = 1", "speed = 2"));
+    person.card();
+    person.daemon.take().unwrap().kill();
+    assert_eq!(person.text("Main.server.luau"), MAIN);
+    person.start();
+    person.ask(&replace("speed = 1", "speed = 5"));
+    let seq = loop {
+        let seq = person.card();
+        if person.shown(seq)["status"] == "waiting" {
+            break seq;
+        }
+    };
+    person.approve(seq).ok();
+    person.until_status(seq, "applied");
+    assert!(person.text("Main.server.luau").contains("speed = 5"));
+}
+
+#[test]
+fn a_checkpoint_is_of_a_place_in_studio() {
+    let person = Person::new();
+    let make = json!({ "session": person.session });
+    let refused = person.call("POST", "/api/checkpoints", &make);
+    assert_eq!(refused.status, 409);
+    assert_eq!(refused.body["hint"], "The files of a project are kept by Git: commit them.");
+}
