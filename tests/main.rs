@@ -16,6 +16,7 @@ mod models;
 mod picture;
 mod plugin_style;
 mod printed;
+mod rojo;
 mod samples;
 mod studio;
 mod tidy;

@@ -29,6 +29,7 @@ mod revert;
 mod serve;
 mod show;
 mod source;
+mod sourcemap;
 mod studio;
 mod style;
 mod summary;
@@ -82,6 +83,8 @@ enum Command {
     Show(show::Show),
     /// Print a script's text
     Source(source::Source),
+    /// Map the instances of a Rojo project to its files
+    Sourcemap(sourcemap::Sourcemap),
     /// Compare two places: instances, properties, scripts
     Diff(diff::Diff),
     /// Merge two places that come from one
@@ -201,6 +204,7 @@ pub fn main() -> ExitCode {
         Command::Log(args) => home().and_then(|home| log::run(&args, &home)),
         Command::Show(args) => show::run(&args),
         Command::Source(args) => source::run(&args),
+        Command::Sourcemap(args) => sourcemap::run(&args),
         Command::Diff(args) => Ok(diff::run(&args)),
         Command::Merge(args) => Ok(merge::run(&args)),
         Command::Convert(args) => convert::run(&args),

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use rbx_dom_weak::ustr;
-use rbx_types::{Ref, Variant};
+use rbx_types::{Color3, Color3uint8, Ref, Variant, VariantType};
 
 use super::reflection::{self, Known};
 use super::stored::convert;
@@ -16,7 +16,17 @@ use super::{Node, Scene, node_of, reference_to};
 /// it now, each with the value. Nothing where no file keeps it.
 pub fn stored_form(class: &str, name: &str, value: Variant) -> Vec<(String, Variant)> {
     match reflection::known(class, name) {
-        Known::Shown(name, ty) => vec![(name.to_owned(), convert(value, ty))],
+        Known::Shown(name, ty) => {
+            let is_in_bytes =
+                matches!(reflection::written(class, name), Some((_, VariantType::Color3uint8)));
+            let value = match convert(value, ty) {
+                Variant::Color3(colour) if is_in_bytes => {
+                    Color3::from(Color3uint8::from(colour)).into()
+                }
+                value => value,
+            };
+            vec![(name.to_owned(), value)]
+        }
         Known::Unknown => vec![(name.to_owned(), value)],
         Known::Hidden => Vec::new(),
         Known::Replaced(ty, migration) => {

@@ -19,12 +19,14 @@ mod project;
 mod read;
 mod scene;
 mod snapshot;
+mod sourcemap;
 mod target;
 mod tree;
 mod value;
 mod write;
 
 pub use self::open::ProjectError;
+pub use self::sourcemap::Shown;
 pub use self::target::{Prepared, Project, Stored};
 pub use self::tree::{Diagnostic, Instance, Origin, Tree, instance_of, reference_to};
 pub use self::write::journal::{Journal, Noted, Progress};

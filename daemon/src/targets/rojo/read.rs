@@ -182,10 +182,11 @@ impl<'a> Reader<'a> {
         );
         if let Some((init, middleware)) = init {
             let init = place.join(init);
-            if self.text_of(&init, *middleware, rules, &mut snapshot)
-                && let Origin::Folder { init: found, .. } = &mut snapshot.origin
-            {
-                *found = Some(init.real);
+            if self.text_of(&init, *middleware, rules, &mut snapshot) {
+                self.inner_metas(place, &name, &listing, &mut snapshot);
+                if let Origin::Folder { init: found, .. } = &mut snapshot.origin {
+                    *found = Some(init.real);
+                }
             }
         }
         let inits = LISTED_INITS.iter().filter(|init| listing.has(init));
@@ -193,6 +194,22 @@ impl<'a> Reader<'a> {
         snapshot.children = self.children(place, &listing, rules);
         self.metas(&place.real, "init", Some(&listing), &mut snapshot);
         Some(snapshot)
+    }
+
+    /// Rojo reads an `init` file as any other of the folder's name: a meta file of that name inside the
+    /// folder sets its properties, and nothing else.
+    fn inner_metas(
+        &mut self,
+        place: &Place,
+        name: &str,
+        listing: &Listing,
+        snapshot: &mut Snapshot,
+    ) {
+        let ignores_unknown = snapshot.ignores_unknown;
+        self.metas(&place.real, name, Some(listing), snapshot);
+        snapshot.ignores_unknown = ignores_unknown;
+        snapshot.id = None;
+        snapshot.files.clear();
     }
 
     fn children(&mut self, place: &Place, listing: &Listing, rules: &Rules) -> Vec<Snapshot> {
@@ -314,7 +331,7 @@ impl<'a> Reader<'a> {
         listing: Option<&Listing>,
         snapshot: &mut Snapshot,
     ) -> PathBuf {
-        let is_folder = matches!(snapshot.origin, Origin::Folder { .. });
+        let is_folder = name == "init" && matches!(snapshot.origin, Origin::Folder { .. });
         let mut newest = folder.join(format!("{name}.meta.json"));
         for end in ["json", "jsonc"] {
             let file_name = format!("{name}.meta.{end}");

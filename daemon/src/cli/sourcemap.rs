@@ -1,0 +1,143 @@
+//! `vector sourcemap`: which instance of a Rojo project comes from which file, and who owns it.
+//!
+//! Without further options it prints what `rojo sourcemap` prints, for the tools that read that. What
+//! is wrong with single files goes to stderr, and the rest is mapped.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use scene_schemas::InstancePath;
+use serde_json::json;
+
+use super::style::safe;
+use super::terminal::{Terminal, print, say};
+use super::{Exit, resolve};
+use crate::targets;
+use crate::targets::rojo::{Origin, Shown, Tree};
+
+/// Map the instances of a Rojo project to its files, as `rojo sourcemap` does.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  vector sourcemap --output sourcemap.json
+  vector sourcemap game.project.json --include-non-scripts
+  vector sourcemap --owners
+  vector sourcemap --file src/server/Main.server.luau
+  vector sourcemap --path game.ServerScriptService.Main
+
+Exit codes: 0 mapped, though single files may be wrong (stderr says which), 1 it could not be.")]
+pub(super) struct Sourcemap {
+    /// The project file, or a folder that has one
+    #[arg(default_value = ".")]
+    project: PathBuf,
+    /// Write to this file, and not to stdout
+    #[arg(long, short)]
+    output: Option<PathBuf>,
+    /// Also instances that are no scripts
+    #[arg(long)]
+    include_non_scripts: bool,
+    /// Paths from the root of the disk, not from the project's folder
+    #[arg(long)]
+    absolute: bool,
+    /// List each instance with its files and its owner, instead of the JSON of Rojo
+    #[arg(long, conflicts_with_all = ["include_non_scripts", "file", "path"])]
+    owners: bool,
+    /// List the instances that come from a file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["include_non_scripts", "path"])]
+    file: Option<PathBuf>,
+    /// List the files that an instance comes from
+    #[arg(long, value_name = "PATH", conflicts_with = "include_non_scripts")]
+    path: Option<InstancePath>,
+    /// With --owners or --file: one JSON object an instance, a line each
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Sourcemap) -> anyhow::Result<Exit> {
+    let terminal = Terminal::of(args.json);
+    let tree = terminal.busy("Reading the project", || Tree::read(&args.project))?;
+    for diagnostic in &tree.diagnostics {
+        let file = tree.shown_path(&diagnostic.file, args.absolute);
+        let fatal = if diagnostic.is_fatal_to_rojo { " (Rojo stops here)" } else { "" };
+        say(&format!("{}: {}{fatal}", safe(&file), safe(&diagnostic.message)));
+    }
+    let text = match (&args.file, &args.path) {
+        (Some(file), _) => of_file(&tree, file, args)?,
+        (_, Some(path)) => of_path(&tree, path, args)?,
+        _ if args.owners => rows(&tree, 0..tree.instances.len() as u32, args),
+        _ => {
+            let shown = Shown { non_scripts: args.include_non_scripts, absolute: args.absolute };
+            format!("{}\n", tree.sourcemap(shown))
+        }
+    };
+    match &args.output {
+        Some(output) => {
+            targets::write_file(output, text.as_bytes())
+                .with_context(|| format!("{} cannot be written", output.display()))?;
+            say(&format!("wrote {}", output.display()));
+        }
+        None => print(&text)?,
+    }
+    Ok(Exit::Done)
+}
+
+fn of_file(tree: &Tree, file: &Path, args: &Sourcemap) -> anyhow::Result<String> {
+    let found = tree.of_file(file);
+    if found.is_empty() {
+        bail!(
+            "no instance comes from {}; `vector sourcemap --owners` lists all files",
+            file.display()
+        );
+    }
+    Ok(rows(tree, found, args))
+}
+
+fn of_path(tree: &Tree, path: &InstancePath, args: &Sourcemap) -> anyhow::Result<String> {
+    let (scene, nodes) = tree.scene();
+    let node = resolve(&scene, path)?;
+    let number = nodes.iter().position(|it| *it == node).context("the instance has no number")?;
+    let files = tree.files(number as u32);
+    if files.is_empty() {
+        let at = origin(tree, number as u32, args.absolute);
+        bail!("{path} has no file of its own: it is part of {at}");
+    }
+    Ok(files.iter().map(|file| format!("{}\n", tree.shown_path(file, args.absolute))).collect())
+}
+
+/// The file or folder that an instance is made of, or is part of.
+fn origin(tree: &Tree, number: u32, absolute: bool) -> String {
+    let by = match &tree.instances[number as usize].origin {
+        Origin::Node { project, .. } => project,
+        Origin::File { file, .. } | Origin::Model { file, .. } => file,
+        Origin::Folder { folder, init, .. } => init.as_ref().unwrap_or(folder),
+    };
+    tree.shown_path(by, absolute)
+}
+
+/// Instances with their files and owners, a line each.
+fn rows(tree: &Tree, numbers: impl IntoIterator<Item = u32>, args: &Sourcemap) -> String {
+    let (scene, nodes) = tree.scene();
+    let row = |number: u32| {
+        let instance = &tree.instances[number as usize];
+        let path = scene.path(nodes[number as usize]).to_string();
+        let origin = origin(tree, number, args.absolute);
+        if args.json {
+            let files = tree.files(number).iter();
+            let files: Vec<_> = files.map(|file| tree.shown_path(file, args.absolute)).collect();
+            let row = json!({
+                "path": path,
+                "className": instance.class,
+                "origin": origin,
+                "filePaths": files,
+                "owner": "rojo",
+                "ignoresUnknown": instance.ignores_unknown,
+            });
+            return format!("{row}\n");
+        }
+        let owner =
+            if instance.ignores_unknown { "Rojo; what else is below stays" } else { "Rojo" };
+        format!("{}\t{}\t{}\t{owner}\n", safe(&path), safe(&instance.class), safe(&origin))
+    };
+    numbers.into_iter().map(row).collect()
+}

@@ -1,0 +1,10 @@
+//! Rojo projects, read by us and by Rojo: both have to say the same.
+//!
+//! A rule is a file in `cases`: the files of a project, then what it becomes. Where Rojo is
+//! installed it is asked, too, for its sourcemap and its place.
+
+mod cases;
+mod edits;
+mod oracle;
+mod packages;
+mod sourcemap;

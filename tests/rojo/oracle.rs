@@ -1,0 +1,79 @@
+//! The real Rojo, and how what it says is held against what we read.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use vector_daemon::core::scene::Scene;
+use vector_daemon::core::scene::diff::diff;
+use vector_daemon::targets::rojo::{Shown, Tree};
+
+const VERSION: &str = "Rojo 7.7.1";
+
+/// Whether Rojo is on the PATH, in the version that we follow. Says so where it is not.
+///
+/// # Panics
+/// With `CI=true` and no Rojo.
+pub(super) fn rojo() -> bool {
+    static FOUND: OnceLock<bool> = OnceLock::new();
+    *FOUND.get_or_init(|| {
+        let said = Command::new("rojo").arg("--version").output();
+        let found = said.is_ok_and(|said| String::from_utf8_lossy(&said.stdout).trim() == VERSION);
+        if !found {
+            let is_ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
+            assert!(!is_ci, "with CI=true {VERSION} must be on the PATH");
+            let notice = format!("skipped: asking Rojo itself ({VERSION} is not on the PATH)");
+            let _ = writeln!(io::stderr(), "{notice}");
+        }
+        found
+    })
+}
+
+/// What is different between what we read and what Rojo does with a project.
+pub(super) fn differences(project: &Path, tree: &Tree) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let fatal: Vec<_> = tree.diagnostics.iter().filter(|it| it.is_fatal_to_rojo).collect();
+    let sourcemap = ask(&["sourcemap", "--include-non-scripts"], project);
+    let theirs = match sourcemap {
+        Ok(theirs) if fatal.is_empty() => theirs,
+        Ok(_) => return vec![format!("Rojo takes what we say is fatal to it: {fatal:?}")],
+        Err(why) if fatal.is_empty() => return vec![format!("Rojo refuses the project: {why}")],
+        Err(_) => return wrong,
+    };
+    // What leads out of the project is read by Rojo, and by us on purpose not.
+    if !tree.diagnostics.is_empty() {
+        return wrong;
+    }
+    let ours = tree.sourcemap(Shown { non_scripts: true, absolute: false });
+    if ours.trim() != theirs.trim() {
+        wrong.push(format!("sourcemaps differ\n  ours:   {ours}\n  theirs: {}", theirs.trim()));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let end = if tree.is_place() { "rbxl" } else { "rbxm" };
+    let built = folder.path().join("built").with_extension(end);
+    if let Err(why) = ask(&["build", "--output", built.to_str().unwrap()], project) {
+        wrong.push(format!("Rojo does not build it: {why}"));
+        return wrong;
+    }
+    let built = Scene::decode(&std::fs::read(built).unwrap()).unwrap();
+    let (mut scene, _) = tree.scene();
+    for difference in diff(&built, &scene) {
+        wrong.push(format!("from what Rojo builds: {difference:?}"));
+    }
+    let written = Scene::decode(&scene.encode().unwrap()).unwrap();
+    for difference in diff(&built, &written) {
+        wrong.push(format!("from what Rojo builds, once written: {difference:?}"));
+    }
+    wrong
+}
+
+/// Asks Rojo about a project; what it prints, or why it does not.
+pub(super) fn ask(args: &[&str], project: &Path) -> Result<String, String> {
+    let (command, options) = args.split_first().unwrap();
+    let output = Command::new("rojo").arg(command).arg(project).args(options).output().unwrap();
+    if output.status.success() {
+        return Ok(String::from_utf8(output.stdout).unwrap());
+    }
+    Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+}

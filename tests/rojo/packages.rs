@@ -1,0 +1,65 @@
+//! Real trees of Luau: packages from npm, unpacked where `VECTOR_ROJO_PACKAGES` says.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use vector_daemon::targets::rojo::Tree;
+
+use super::oracle::{differences, rojo};
+
+/// The folder of the packages; none, with a notice, where it is not told.
+fn packages() -> Option<PathBuf> {
+    let folder = std::env::var_os("VECTOR_ROJO_PACKAGES").map(PathBuf::from);
+    if folder.is_none() {
+        let is_ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
+        assert!(!is_ci, "with CI=true the packages must be there: set VECTOR_ROJO_PACKAGES");
+        let notice = "skipped: real trees of Luau (VECTOR_ROJO_PACKAGES is not set)";
+        let _ = writeln!(io::stderr(), "{notice}");
+    }
+    folder
+}
+
+/// All projects below a folder.
+fn projects(folder: &Path, found: &mut Vec<PathBuf>) {
+    let mut entries: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for entry in entries {
+        if entry.is_dir() {
+            projects(&entry, found);
+        } else if entry.to_string_lossy().ends_with(".project.json") {
+            found.push(entry);
+        }
+    }
+}
+
+#[test]
+fn real_trees_are_read_as_rojo_reads_them() {
+    let Some(folder) = packages() else { return };
+    let mut files = Vec::new();
+    projects(&folder, &mut files);
+    assert!(!files.is_empty(), "{} has no project", folder.display());
+    // All of them at once: each package is a folder of one project.
+    let whole = folder.join("whole.project.json");
+    std::fs::write(&whole, r#"{ "name": "Whole", "tree": { "$path": "." } }"#).unwrap();
+    files.retain(|file| *file != whole);
+    files.push(whole);
+    let mut wrong = Vec::new();
+    let mut instances = 0;
+    for file in files {
+        let tree = match Tree::read(&file) {
+            Ok(tree) => tree,
+            Err(error) => {
+                wrong.push(error.to_string());
+                continue;
+            }
+        };
+        instances += tree.instances.len();
+        if rojo() {
+            let found = differences(&file, &tree);
+            wrong.extend(found.into_iter().map(|why| format!("{}: {why}", file.display())));
+        }
+    }
+    assert!(instances > 100, "the packages hold {instances} instances alone");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
