@@ -5,6 +5,7 @@
 //! one is due.
 
 pub mod asked;
+mod held;
 pub mod house;
 mod kept;
 mod live;
@@ -372,7 +373,7 @@ impl Engine {
             self.page = Some((call, address));
             return Ok(true);
         }
-        let result = self.held_by_files(result);
+        let result = self.held_by_files(result)?;
         if self.asks_studio(call, &result) {
             self.scene.rollback(mark);
             return Ok(false);
@@ -382,22 +383,6 @@ impl Engine {
         let records = self.input(Input::Planned { call, result, after })?;
         self.keep_trial(&records, mark);
         Ok(false)
-    }
-
-    /// Refuses a change of a project that no file can hold.
-    fn held_by_files(&self, result: Result<Plan, Refusal>) -> Result<Plan, Refusal> {
-        match result {
-            Ok(plan @ Plan::Propose(..)) => self.all_held().map(|()| plan),
-            other => other,
-        }
-    }
-
-    /// Whether the files of a project can hold the scene.
-    fn all_held(&self) -> Result<(), Refusal> {
-        match &self.target {
-            Target::Project(project) => project.check(&self.scene),
-            Target::File(_) | Target::Open(_) => Ok(()),
-        }
     }
 
     /// The address of the page that a call wants to read.

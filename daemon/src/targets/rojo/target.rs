@@ -124,6 +124,11 @@ impl Project {
         self.plan(scene).map(drop)
     }
 
+    /// Whether the files still are what steps left, so that they can become what they were before.
+    pub fn goes_back(steps: &[Journal], blobs: &Blobs) -> bool {
+        Changes::back(steps, blobs).is_some()
+    }
+
     fn plan(&self, scene: &Scene) -> Result<Changes, Refusal> {
         let mut changes = write::plan(&self.tree, &self.nodes, scene, &scene.touched(self.start))?;
         if let (Some(file), Some(text)) = (&self.memory, scene.memory())

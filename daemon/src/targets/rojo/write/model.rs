@@ -140,12 +140,11 @@ impl Writer<'_> {
         let mut subtree: Vec<Node> = self.scene.subtree(root).collect();
         let mut below: BTreeMap<Node, Vec<CstInputValue>> = BTreeMap::new();
         while let Some(node) = subtree.pop() {
-            let text = |text: &str| CstInputValue::String(text.to_owned());
             let mut fields = vec![
-                ("name".to_owned(), text(self.scene.name(node))),
-                ("className".to_owned(), text(self.scene.class(node))),
+                ("name".to_owned(), json::text(self.scene.name(node))),
+                ("className".to_owned(), json::text(self.scene.class(node))),
             ];
-            fields.extend(self.described(node, &[])?);
+            fields.extend(self.described(node, false, None)?);
             if let Some(mut children) = below.remove(&node) {
                 children.reverse();
                 fields.push(("children".to_owned(), CstInputValue::Array(children)));
