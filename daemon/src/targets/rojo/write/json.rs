@@ -87,19 +87,46 @@ fn add(object: &CstObject, key: &str, value: CstInputValue) {
     }
     let mut is_behind_space = false;
     for child in object.children() {
+        let space = if is_behind_space { "" } else { " " }.to_owned();
+        // What the crate indents with is a text to it.
+        let indent = child.as_string_lit().filter(|it| it.raw_value().trim().is_empty());
         if let Some(newline) = child.as_newline() {
             newline.remove();
-        } else if let Some(space) = child.as_whitespace() {
-            if is_behind_space {
-                space.remove();
-            } else {
-                space.set_value(" ".to_owned());
-            }
+        } else if let Some(there) = child.as_whitespace() {
+            there.set_value(space);
+            is_behind_space = true;
+        } else if let Some(there) = indent {
+            there.set_raw_value(space);
             is_behind_space = true;
         } else {
             is_behind_space = false;
         }
     }
+}
+
+/// Adds elements to the array under a key; made where it is not there.
+///
+/// # Errors
+/// Something else is there.
+pub(super) fn append(
+    object: &CstObject,
+    key: &str,
+    values: Vec<CstInputValue>,
+) -> Result<(), Refusal> {
+    if values.is_empty() {
+        return Ok(());
+    }
+    match (object.get(key), object.array_value(key)) {
+        (None, _) => add(object, key, CstInputValue::Array(values)),
+        (Some(_), Some(array)) if !array.elements().is_empty() => {
+            for value in values {
+                array.append(value);
+            }
+        }
+        (Some(there), Some(_)) => there.set_value(CstInputValue::Array(values)),
+        (Some(_), None) => return refuse!("its `{key}` is no array"),
+    }
+    Ok(())
 }
 
 /// Takes an object away that holds nothing any more.
@@ -188,7 +215,7 @@ mod tests {
             })
         };
         assert_eq!(flat("{ \"p\": { \"a\": 1 } }"), "{ \"p\": { \"a\": 1, \"b\": [1, 2] } }");
-        assert_eq!(flat("{\"p\":{\"a\":1}}"), "{\"p\":{ \"a\":1, \"b\": [1, 2]}}");
+        assert_eq!(flat("{\"p\":{\"a\":1}}"), "{\"p\":{ \"a\":1, \"b\": [1, 2] }}");
     }
 
     #[test]

@@ -111,13 +111,10 @@ impl Writer<'_> {
         }
         for (node, object) in &objects {
             let key = json::key_of(object, CHILDREN).unwrap_or(CHILDREN[0]);
-            for child in self.scene.children(*node).filter(|child| self.parts.contains(child)) {
-                let Some(array) = object.array_value_or_create(key) else {
-                    return refuse!("its `{key}` are no array");
-                };
-                array.append(CstInputValue::Object(self.json_part(child)?));
-                array.ensure_multiline();
-            }
+            let new = self.scene.children(*node).filter(|child| self.parts.contains(child));
+            let new: Result<Vec<_>, Refusal> =
+                new.map(|child| self.json_part(child).map(CstInputValue::Object)).collect();
+            json::append(object, key, new?)?;
             if object.array_value(key).is_some_and(|array| array.elements().is_empty()) {
                 json::set(object, key, None);
             }
