@@ -4,6 +4,7 @@
 //! installed it is asked, too, for its sourcemap and its place.
 
 mod cases;
+mod chance;
 mod oracle;
 mod packages;
 mod sourcemap;

@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::listing::Kind;
 use super::middleware::is_meta;
-use super::tree::{Origin, Tree};
+use super::tree::{LINKED, Origin, Tree};
 
 /// Paths that changed, and the tree before.
 #[derive(Debug)]
@@ -52,8 +52,18 @@ impl<'a> Before<'a> {
                 }
             }
         }
+        // What a project mounts may lie elsewhere, and hold projects that mount what changed.
+        while tree.mounts.iter().fold(false, |more, (entry, target)| {
+            let is_touched = before.is_new(target)
+                || before.below.contains_key(target)
+                || target.parent().zip(target.file_name()).is_some_and(|(folder, name)| {
+                    before.changes_in(folder).has(name) || before.changes_in(folder).has_metas()
+                });
+            is_touched && before.touch(entry) || more
+        }) {}
         for (number, instance) in tree.instances.iter().enumerate().rev() {
             if let Origin::Folder { folder, .. } = &instance.origin
+                && tree.notes[number].rules != LINKED
                 && before.below.contains_key(folder)
             {
                 before.folders.entry(folder.clone()).or_default().push(number as u32);
@@ -64,23 +74,26 @@ impl<'a> Before<'a> {
 
     fn change(&mut self, path: &Path) {
         self.exactly.insert(path.to_owned());
+        if let (Some(folder), Some(name)) = (path.parent(), path.file_name())
+            && let Some(name) = name.to_str().filter(|name| is_meta(name))
+            && let Some((stem, _)) = name.rsplit_once(".meta.")
+        {
+            self.metas.entry(folder.to_owned()).or_default().insert(stem.to_owned());
+        }
+        self.touch(path);
+    }
+
+    /// Notes in all folders above an entry that it is to be read again; says whether that was news.
+    fn touch(&mut self, path: &Path) -> bool {
         let mut at = path;
         while let (Some(folder), Some(name)) = (at.parent(), at.file_name()) {
-            if at == path
-                && let Some(name) = name.to_str().filter(|name| is_meta(name))
-                && let Some((stem, _)) = name.rsplit_once(".meta.")
-            {
-                self.metas.entry(folder.to_owned()).or_default().insert(stem.to_owned());
-            }
-            if let Some(names) = self.below.get_mut(folder) {
-                if !names.insert(name.to_owned()) {
-                    return;
-                }
-            } else {
-                self.below.insert(folder.to_owned(), [name.to_owned()].into_iter().collect());
+            let names = self.below.entry(folder.to_owned()).or_default();
+            if !names.insert(name.to_owned()) {
+                break;
             }
             at = folder;
         }
+        at != path
     }
 
     /// Whether a folder itself was told to have changed, so that nothing in it is known.

@@ -21,6 +21,10 @@ pub(super) struct Grown {
     pub(super) notes: Vec<Note>,
     /// The numbers of those that are new.
     pub(super) new: Vec<u32>,
+    /// The numbers of those that stayed under another key, and the key that they had.
+    pub(super) renamed: Vec<(u32, String)>,
+    /// Whether something was to stay twice: then this is no tree.
+    pub(super) is_torn: bool,
     /// The hashes of the keys that are taken.
     taken: FxHashSet<u64>,
 }
@@ -110,6 +114,7 @@ impl Grown {
             let Some((mut instance, mut note)) =
                 stock.instances.get_mut(number as usize).and_then(Option::take)
             else {
+                self.is_torn = true;
                 continue;
             };
             instance.parent = match instance.parent {
@@ -126,7 +131,11 @@ impl Grown {
                     }
                 }
             }
+            let was = instance.key.clone();
             (instance.key, note.base) = self.unique(instance.key, note.base);
+            if instance.key != was {
+                self.renamed.push((self.instances.len() as u32, was));
+            }
             self.instances.push(instance);
             self.notes.push(note);
         }

@@ -111,6 +111,7 @@ impl Reader<'_> {
     /// What stands at the `$path` of a node.
     fn mounted(&mut self, at: &At<'_>, path: &Path) -> Option<Snapshot> {
         let full = normal(&at.place.path.with_file_name("").join(path));
+        self.mounts.push((self.entry.clone(), full.clone()));
         let place = Place::of(full);
         let kind = Kind::at(&place.path)?;
         let (place, kind) = match std::fs::canonicalize(&place.path) {

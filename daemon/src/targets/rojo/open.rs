@@ -60,7 +60,11 @@ impl Tree {
             return Ok(Changed::default());
         }
         let changed: Vec<PathBuf> = changed.iter().map(|path| normal(path)).collect();
-        self.renew(&changed)
+        match self.renew(&changed)? {
+            // It never happens, but a tree that lacks something is no tree.
+            torn if torn.is_whole => self.again(),
+            changed => Ok(changed),
+        }
     }
 
     /// Reads the project; where it was read before, what did not change stays.
@@ -79,6 +83,7 @@ impl Tree {
                 if !self.instances.is_empty() {
                     reader.before = Some(Before::new(self, changed));
                     reader.links.clone_from(&self.links);
+                    reader.mounts.clone_from(&self.mounts);
                 }
                 let root = reader.nodes(&place, project, &name, &Rules::default());
                 let Some(root) = root else {
@@ -87,12 +92,11 @@ impl Tree {
                         why.map_or_else(|| "it has no instances".to_owned(), |it| it.1.message);
                     return Err(ProjectError::Wrong(place.path, why));
                 };
-                let Reader { faults, visited, rules, links, .. } = reader;
+                let Reader { faults, visited, known, rules, links, mounts, .. } = reader;
                 self.rules = rules;
-                self.links = links;
-                self.links.sort();
-                self.links.dedup();
-                self.take_faults(faults, &visited);
+                self.links = unique(links);
+                self.mounts = unique(mounts);
+                self.take_faults(faults, &visited, &known);
                 Ok(self.regrow(root))
             };
             let thread = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
@@ -101,23 +105,35 @@ impl Tree {
         })
     }
 
+    /// Reads all of it anew.
+    fn again(&mut self) -> Result<Changed, ProjectError> {
+        *self = Self::read(&self.project)?;
+        let changed = (0..self.instances.len() as u32).collect();
+        Ok(Changed { is_whole: true, changed, ..Changed::default() })
+    }
+
     /// Puts what was read into the place of what was.
     fn regrow(&mut self, root: Snapshot) -> Changed {
         let instances = std::mem::take(&mut self.instances);
         let mut stock = Stock::new(instances, std::mem::take(&mut self.notes));
         let mut grown = Grown::default();
         grown.add(root, None, None, &mut stock);
-        let Grown { instances, notes, new, .. } = grown;
+        let Grown { instances, notes, mut new, renamed, is_torn, .. } = grown;
         (self.instances, self.notes) = (instances, notes);
         let holders = link(self);
-        let mut were: FxHashMap<String, Instance> =
-            stock.rest().map(|instance| (instance.key.clone(), instance)).collect();
-        let mut changed = Changed::default();
+        let mut were: FxHashMap<String, Option<Instance>> =
+            stock.rest().map(|instance| (instance.key.clone(), Some(instance))).collect();
+        for (number, was) in renamed {
+            new.push(number);
+            were.insert(was, None);
+        }
+        new.sort_unstable();
+        let mut changed = Changed { is_whole: is_torn, ..Changed::default() };
         for number in new {
             let instance = &self.instances[number as usize];
             match were.remove(&instance.key) {
                 None => changed.added.push(number),
-                Some(was) if is_same(&was, instance) => {}
+                Some(Some(was)) if is_same(&was, instance) => {}
                 Some(_) => changed.changed.push(number),
             }
         }
@@ -132,10 +148,18 @@ impl Tree {
     }
 
     /// Keeps what was wrong with entries that were not read again and are still there.
-    fn take_faults(&mut self, found: Vec<(PathBuf, Diagnostic)>, visited: &FxHashSet<PathBuf>) {
+    fn take_faults(
+        &mut self,
+        found: Vec<(PathBuf, Diagnostic)>,
+        visited: &FxHashSet<PathBuf>,
+        known: &FxHashSet<PathBuf>,
+    ) {
+        let nearest = |entry: &PathBuf| {
+            entry.ancestors().skip(1).find(|above| visited.contains(*above)).map(Path::to_owned)
+        };
         let stays = |(entry, _): &(PathBuf, Diagnostic)| {
             !visited.contains(entry)
-                && entry.ancestors().skip(1).any(|above| visited.contains(above))
+                && nearest(entry).is_some_and(|folder| known.contains(&folder))
                 && std::fs::symlink_metadata(entry).is_ok()
         };
         self.faults.retain(stays);
@@ -148,6 +172,12 @@ impl Tree {
     }
 }
 
+fn unique(mut pairs: Vec<(PathBuf, PathBuf)>) -> Vec<(PathBuf, PathBuf)> {
+    pairs.sort();
+    pairs.dedup();
+    pairs
+}
+
 /// What an update changed.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Changed {
@@ -158,6 +188,8 @@ pub struct Changed {
     pub changed: Vec<u32>,
     /// The keys of those that went, sorted.
     pub removed: Vec<String>,
+    /// Whether all was read anew: then nobody knows which came and which went, and all are `changed`.
+    pub is_whole: bool,
 }
 
 /// Whether an instance says the same of itself. References by number are not compared.

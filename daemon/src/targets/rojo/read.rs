@@ -16,7 +16,7 @@ use super::listing::{Kind, Listing};
 use super::middleware::{INITS, LISTED_INITS, Middleware, Script};
 use super::project::DEFAULT_NAMES;
 use super::snapshot::{Child, Snapshot};
-use super::tree::{Diagnostic, Origin};
+use super::tree::{Diagnostic, LINKED, Origin};
 use super::{data, meta, model};
 
 /// How deep folders and projects may stand in one another.
@@ -57,10 +57,13 @@ pub(super) struct Reader<'a> {
     pub(super) faults: Vec<(PathBuf, Diagnostic)>,
     /// The entries that were read, and not taken from the tree as it was.
     pub(super) visited: FxHashSet<PathBuf>,
+    /// The folders of which some entries were taken from the tree as it was.
+    pub(super) known: FxHashSet<PathBuf>,
     pub(super) rules: Vec<Rules>,
     pub(super) links: Vec<(PathBuf, PathBuf)>,
+    pub(super) mounts: Vec<(PathBuf, PathBuf)>,
     /// The entry that is being read.
-    entry: PathBuf,
+    pub(super) entry: PathBuf,
     /// The folders and projects that are being read, by what they really are.
     open: Vec<PathBuf>,
 }
@@ -99,8 +102,10 @@ impl<'a> Reader<'a> {
             before: None,
             faults: Vec::new(),
             visited: [project.to_owned()].into_iter().collect(),
+            known: FxHashSet::default(),
             rules: Vec::new(),
             links: Vec::new(),
+            mounts: Vec::new(),
             entry: project.to_owned(),
             open,
         }
@@ -228,6 +233,8 @@ impl<'a> Reader<'a> {
         let whole = !matches!(known, Some((_, true)));
         let beside = whole.then_some(&listing);
         if let Some(project) = DEFAULT_NAMES.iter().find(|project| listing.has(project)) {
+            // What else is in it is no part of the tree, whatever it was before.
+            self.known.remove(&place.path);
             return self.project(&place.join(project), &name, rules);
         }
         let init = INITS.iter().find(|(init, _)| listing.has(init));
@@ -258,7 +265,7 @@ impl<'a> Reader<'a> {
             Some((known, false)) => self.children(place, &listing, Some(&known), rules),
             None => self.children(place, &listing, None, rules),
         };
-        snapshot.rules = rules.number;
+        snapshot.rules = if place.path == place.real { rules.number } else { LINKED };
         self.metas(&place.real, "init", beside, &mut snapshot);
         Some(snapshot)
     }
@@ -272,6 +279,7 @@ impl<'a> Reader<'a> {
         }
         let known = before.take(&place.path).filter(|known| known.rules == rules.number)?;
         let is_same = before.has_same_entries(&place.path, &known);
+        self.known.insert(place.path.clone());
         Some((known, is_same))
     }
 

@@ -30,9 +30,14 @@ pub struct Tree {
     pub(super) rules: Vec<Rules>,
     /// The links that were followed, and where they lead.
     pub(super) links: Vec<(PathBuf, PathBuf)>,
+    /// The entries that are projects, and where their `$path`s lead.
+    pub(super) mounts: Vec<(PathBuf, PathBuf)>,
     /// What was wrong, each with the file or folder that was being read.
     pub(super) faults: Vec<(PathBuf, Diagnostic)>,
 }
+
+/// In the place of rules: a folder that is reached by a link is read anew each time.
+pub(super) const LINKED: u32 = u32::MAX;
 
 /// What the reader knows of an instance besides.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -45,7 +50,7 @@ pub(super) struct Note {
     pub(super) refers: bool,
     /// What stands in the folder that is its parent, where that is what it comes from.
     pub(super) entry: Option<PathBuf>,
-    /// The rules that hold for what is in the folder.
+    /// The rules that hold for what is in the folder; [`LINKED`] where a link leads to it.
     pub(super) rules: u32,
     /// Its key before it was made unique, where that had to be.
     pub(super) base: Option<String>,
