@@ -84,7 +84,8 @@ fn print(tree: &Tree, project: &Path) -> String {
         let file = tree.shown_path(&diagnostic.file, false);
         writeln!(text, "{fatal} {file}: {}", diagnostic.message).unwrap();
     }
-    text.replace(&project.to_string_lossy().into_owned(), "PROJECT")
+    let above = project.parent().unwrap();
+    text.replace(&*project.to_string_lossy(), "PROJECT").replace(&*above.to_string_lossy(), "ABOVE")
 }
 
 fn values(scene: &Scene, node: Node) -> Vec<(String, String)> {

@@ -12,6 +12,7 @@ use scene_schemas::Fingerprint;
 use scene_schemas::entry::{ProjectPlace, Seq};
 use scene_schemas::proposal::{Ack, Bytes, Proposal};
 
+use super::open::{ProjectError, locate};
 use super::tree::{Origin, Tree};
 use super::write::journal::{Journal, Ready, current};
 use super::write::{self, Changes};
@@ -80,6 +81,14 @@ impl Project {
         let (start, hash) = (scene.mark(), hash_of(&tree, &files));
         let project = Self { tree, nodes, start, files, hash, is_dry, by_path: false, memory };
         Ok((project, scene))
+    }
+
+    /// The project file that a path means, absolute and without links, by which the ledger names it.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn locate(path: &Path) -> Result<PathBuf, ProjectError> {
+        locate(path)
     }
 
     /// Finds the instances of commands by their paths: for commands of another epoch.
