@@ -1,7 +1,6 @@
 //! Changes of a scene, each of them journalled so that it can be taken back exactly.
 //!
-//! These are the hands of the commands: they check what would break the tree and nothing else. What
-//! may be created, set or moved is decided by who plans a command.
+//! The hands of commands: they check what would break the tree; who plans decides all else.
 
 mod touched;
 
