@@ -5,6 +5,7 @@
 //! one is due.
 
 pub mod asked;
+mod held;
 pub mod house;
 mod kept;
 mod live;
@@ -38,6 +39,7 @@ use crate::core::workflow::{CALLS, Input, State, Want, Workflow, before, decide}
 use crate::ledger::{Append, Ledger, LedgerError};
 use crate::providers::{Provider, offline};
 use crate::targets::place::{PlaceError, PlaceFile};
+use crate::targets::rojo::Heard;
 
 pub use self::recover::recover;
 pub use self::revert::applied;
@@ -373,7 +375,7 @@ impl Engine {
             self.page = Some((call, address));
             return Ok(true);
         }
-        let result = self.held_by_files(result);
+        let result = self.held_by_files(result)?;
         if self.asks_studio(call, &result) {
             self.scene.rollback(mark);
             return Ok(false);
@@ -383,22 +385,6 @@ impl Engine {
         let records = self.input(Input::Planned { call, result, after })?;
         self.keep_trial(&records, mark);
         Ok(false)
-    }
-
-    /// Refuses a change of a project that no file can hold.
-    fn held_by_files(&self, result: Result<Plan, Refusal>) -> Result<Plan, Refusal> {
-        match result {
-            Ok(plan @ Plan::Propose(..)) => self.all_held().map(|()| plan),
-            other => other,
-        }
-    }
-
-    /// Whether the files of a project can hold the scene.
-    fn all_held(&self) -> Result<(), Refusal> {
-        match &self.target {
-            Target::Project(project) => project.check(&self.scene),
-            Target::File(_) | Target::Open(_) => Ok(()),
-        }
     }
 
     /// The address of the page that a call wants to read.
@@ -518,14 +504,12 @@ impl Engine {
     ///
     /// # Errors
     /// The project cannot be read now; what is known of it stays.
-    pub fn read_again(&mut self) -> Result<(), EngineError> {
-        let Target::Project(project) = &self.target else {
+    pub fn read_again(&mut self, heard: &Heard) -> Result<(), EngineError> {
+        let Target::Project(project) = &mut self.target else {
             return Ok(());
         };
-        let (read, scene) = project.reopen()?;
-        if read.hash() != project.hash() {
+        if let Some(scene) = project.follow(heard)? {
             self.drop_trial();
-            self.target = read.addressed_by_path(true).into();
             self.scene = scene;
             self.retry_waiting();
         }

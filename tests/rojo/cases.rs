@@ -16,7 +16,7 @@ use vector_tests::repository;
 use super::oracle::{differences, rojo};
 
 /// Makes the project of a case in a folder `project`, so that links may lead out of it.
-fn make(case: &str) -> TempDir {
+pub(super) fn make(case: &str) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let project = folder.path().join("project");
     std::fs::create_dir(&project).unwrap();
@@ -84,7 +84,8 @@ fn print(tree: &Tree, project: &Path) -> String {
         let file = tree.shown_path(&diagnostic.file, false);
         writeln!(text, "{fatal} {file}: {}", diagnostic.message).unwrap();
     }
-    text.replace(&project.to_string_lossy().into_owned(), "PROJECT")
+    let above = project.parent().unwrap();
+    text.replace(&*project.to_string_lossy(), "PROJECT").replace(&*above.to_string_lossy(), "ABOVE")
 }
 
 fn values(scene: &Scene, node: Node) -> Vec<(String, String)> {

@@ -4,6 +4,10 @@
 //! installed it is asked, too, for its sourcemap and its place.
 
 mod cases;
+mod chance;
+mod crash;
+mod edits;
+mod moved;
 mod oracle;
 mod packages;
 mod sourcemap;

@@ -8,7 +8,7 @@ use super::terminal::{Terminal, say};
 use crate::core::scene::Scene;
 use crate::engine::Target;
 use crate::targets::place::PlaceFile;
-use crate::targets::rojo::{Project, ProjectError, Tree};
+use crate::targets::rojo::{Project, ProjectError};
 
 /// How many faults of a project's files are shown.
 const MAX_FAULTS: usize = 10;
@@ -49,7 +49,7 @@ impl<'a> Where<'a> {
     pub(super) fn written(self) -> Result<PathBuf, ProjectError> {
         match self {
             Self::Place(path) => Ok(path.to_owned()),
-            Self::Project(path) => Tree::locate(path),
+            Self::Project(path) => Project::locate(path),
         }
     }
 

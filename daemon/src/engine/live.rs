@@ -35,6 +35,7 @@ use crate::providers::choose::OFFLINE;
 use crate::providers::client::Who;
 use crate::providers::http::HttpError;
 use crate::server::{Board, Reply, Seat, Verb, failed};
+use crate::targets::rojo::Heard;
 use crate::targets::studio::{Studio, recorded};
 
 use self::asking::Asking;
@@ -45,7 +46,7 @@ pub(super) enum Word {
     /// Its plugin began anew.
     Hello(StudioPlace),
     /// Files of its project may have changed.
-    Files,
+    Files(Heard),
     /// Its plugin says something of the place.
     Scene(Box<SceneUpdate>, Reply<SceneTaken>),
     /// Its plugin says what became of a proposal.
@@ -181,7 +182,7 @@ impl Live {
             Word::Hello(place) => self.began_anew(place),
             // A project that cannot be read now is read again when somebody has mended it, and nothing is
             // written meanwhile: its files are not what was read.
-            Word::Files => drop(self.engine.read_again()),
+            Word::Files(heard) => drop(self.engine.read_again(&heard)),
             Word::Scene(update, reply) => {
                 let taken = self.scene(&update);
                 // Who says that a snapshot is whole is not asked for it again.

@@ -1,10 +1,10 @@
 //! Changes of a scene, each of them journalled so that it can be taken back exactly.
 //!
-//! These are the hands of the commands: they check what would break the tree and nothing else. What
-//! may be created, set or moved is decided by who plans a command.
+//! The hands of commands: they check what would break the tree; who plans decides all else.
+
+mod touched;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
 
 use rbx_dom_weak::{Ustr, ustr};
 use rbx_types::{Content, ContentType, Variant};
@@ -118,19 +118,6 @@ impl Scene {
         {
             self.take_back(done);
         }
-    }
-
-    /// The stored properties that were set since a moment and not taken back, by instance.
-    pub fn touched(&self, since: Mark) -> BTreeMap<Node, BTreeSet<&'static str>> {
-        let mut touched: BTreeMap<Node, BTreeSet<&'static str>> = BTreeMap::new();
-        for done in self.journal.done.iter().skip(since.0) {
-            if let Done::Stored { node, column, .. } = done
-                && let Some(key) = self.edits.key(*column)
-            {
-                touched.entry(Node(*node)).or_default().insert(key.as_str());
-            }
-        }
-        touched
     }
 
     /// Says that the file that was last made is in its place, and forgets how to take back what was

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::{House, Word, random};
 use crate::engine::{EngineError, Target, recover};
 use crate::server::Secret;
-use crate::targets::rojo::{Project, Tree, Watch};
+use crate::targets::rojo::{Project, Watch};
 
 /// Why a project is not served.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +33,7 @@ impl House {
     pub fn open_project(&mut self, path: &Path) -> Result<(), NotServed> {
         let shown = path.display().to_string();
         let failed = |why: String| NotServed::Watch { project: shown.clone(), why };
-        let file = Tree::locate(path).map_err(|why| failed(why.to_string()))?;
+        let file = Project::locate(path).map_err(|why| failed(why.to_string()))?;
         for notice in recover(&self.ledger, &file)? {
             (self.say)(&format!("note: {notice}"));
         }
@@ -54,7 +54,7 @@ impl House {
         seat.stays();
         let words = self.begin(&seat, opened).map_err(|why| failed(why.to_string()))?;
         // A session that has ended needs to hear nothing.
-        let hear = move |_| drop(words.send(Word::Files));
+        let hear = move |heard| drop(words.send(Word::Files(heard)));
         let watch = Watch::start(&roots, hear).map_err(|why| failed(why.to_string()))?;
         self.watches.push(watch);
         (self.say)(&format!("{name} is open: `vector chat --session` talks about it."));

@@ -34,6 +34,14 @@ impl Ignore {
     }
 }
 
+impl PartialEq for Ignore {
+    fn eq(&self, other: &Self) -> bool {
+        self.base == other.base
+            && self.glob.glob() == other.glob.glob()
+            && self.is_negated == other.is_negated
+    }
+}
+
 /// Whether a path is ignored: the last glob that matches it decides.
 pub(super) fn is_ignored(rules: &[Ignore], path: &Path) -> bool {
     let matches = |rule: &&Ignore| {
@@ -88,6 +96,17 @@ impl Sync {
             Some(suffix) => file_name.strip_suffix(suffix.as_str()).unwrap_or(file_name),
             None => super::middleware::stem(file_name),
         }
+    }
+}
+
+impl PartialEq for Sync {
+    fn eq(&self, other: &Self) -> bool {
+        let exclude = |rule: &Self| rule.exclude.as_ref().map(|glob| glob.glob().clone());
+        self.base == other.base
+            && self.include.glob() == other.include.glob()
+            && exclude(self) == exclude(other)
+            && self.suffix == other.suffix
+            && self.middleware == other.middleware
     }
 }
 

@@ -1,71 +1,167 @@
 //! From snapshots to a tree: every instance gets its number and a key of its own, and what refers to
 //! another one gets the other's number.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use rbx_types::{Attributes, Content, ContentType, Ref, Variant};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::snapshot::Snapshot;
-use super::tree::{Instance, Note, Tree, instance_of, reference_to};
+use super::snapshot::{Child, Snapshot};
+use super::tree::{Instance, Note, Origin, Tree, instance_of, reference_to};
 
 /// The attribute by which an instance is called in references.
 const ID: &str = "Rojo_Id";
 /// What stands before the property in the attributes that refer.
 const TARGET: &str = "Rojo_Target_";
 
-/// Puts the instances of a project into its tree.
-pub(super) fn grow(tree: &mut Tree, root: Snapshot) {
-    let mut taken = FxHashSet::default();
-    add(tree, root, None, None, &mut taken);
-    link(tree);
+/// A tree that grows, of snapshots and of what stays of the tree before.
+#[derive(Debug, Default)]
+pub(super) struct Grown {
+    pub(super) instances: Vec<Instance>,
+    pub(super) notes: Vec<Note>,
+    /// The numbers of those that are new.
+    pub(super) new: Vec<u32>,
+    /// The numbers of those that stayed under another key, and the key that they had.
+    pub(super) renamed: Vec<(u32, String)>,
+    /// Whether something was to stay twice: then this is no tree.
+    pub(super) is_torn: bool,
+    /// The hashes of the keys that are taken.
+    taken: FxHashSet<u64>,
 }
 
-/// Adds a snapshot with all below it; `model` is the number of the root of the model file that it is
-/// part of.
-fn add(
-    tree: &mut Tree,
-    mut snapshot: Snapshot,
-    parent: Option<u32>,
-    model: Option<u32>,
-    taken: &mut FxHashSet<String>,
-) {
-    let number = tree.instances.len() as u32;
-    let is_part = matches!(&snapshot.origin, super::Origin::Model { at, .. } if !at.is_empty());
-    let model = if is_part { model } else { Some(number) };
-    if snapshot.refers
-        && let Some(model) = model
-    {
-        for value in snapshot.properties.values_mut() {
-            refer(value, |to| to.checked_add(model).map(reference_to));
+/// What may stay: the instances of the tree before, until they are taken.
+#[derive(Debug, Default)]
+pub(super) struct Stock {
+    instances: Vec<Option<(Instance, Note)>>,
+}
+
+impl Stock {
+    pub(super) fn new(instances: Vec<Instance>, notes: Vec<Note>) -> Self {
+        Self { instances: instances.into_iter().zip(notes).map(Some).collect() }
+    }
+
+    /// What nobody took.
+    pub(super) fn rest(self) -> impl Iterator<Item = Instance> {
+        self.instances.into_iter().flatten().map(|(instance, _)| instance)
+    }
+
+    /// The number behind the last instance of a subtree.
+    fn end(&self, root: u32) -> u32 {
+        let mut last = root;
+        while let Some(Some((instance, _))) = self.instances.get(last as usize)
+            && let Some(child) = instance.children.last()
+        {
+            last = *child;
+        }
+        last + 1
+    }
+}
+
+impl Grown {
+    /// Adds a snapshot with all below it; `model` is the number of the root of the model file that it
+    /// is part of.
+    pub(super) fn add(
+        &mut self,
+        mut snapshot: Snapshot,
+        parent: Option<u32>,
+        model: Option<u32>,
+        stock: &mut Stock,
+    ) {
+        let number = self.instances.len() as u32;
+        let is_part = matches!(&snapshot.origin, Origin::Model { at, .. } if !at.is_empty());
+        let model = if is_part { model } else { Some(number) };
+        if snapshot.refers
+            && let Some(model) = model
+        {
+            for value in snapshot.properties.values_mut() {
+                refer(value, |to| to.checked_add(model).map(reference_to));
+            }
+        }
+        let (key, base) = self.unique(snapshot.key, None);
+        self.new.push(number);
+        self.notes.push(Note {
+            files: snapshot.files,
+            id: snapshot.id,
+            refers: snapshot.refers,
+            entry: snapshot.entry,
+            rules: snapshot.rules,
+            base,
+        });
+        self.instances.push(Instance {
+            name: snapshot.name,
+            class: snapshot.class,
+            parent,
+            children: Vec::with_capacity(snapshot.children.len()),
+            properties: snapshot.properties,
+            ignores_unknown: snapshot.ignores_unknown,
+            key,
+            origin: snapshot.origin,
+        });
+        for child in snapshot.children {
+            let at = self.instances.len() as u32;
+            self.instances[number as usize].children.push(at);
+            match child {
+                Child::New(child) => self.add(child, Some(number), model, stock),
+                Child::Old(child) => self.keep(child, number, stock),
+            }
         }
     }
-    let key = unique(snapshot.key, taken);
-    tree.notes.push(Note { files: snapshot.files, id: snapshot.id, refers: snapshot.refers });
-    tree.instances.push(Instance {
-        name: snapshot.name,
-        class: snapshot.class,
-        parent,
-        children: Vec::with_capacity(snapshot.children.len()),
-        properties: snapshot.properties,
-        ignores_unknown: snapshot.ignores_unknown,
-        key,
-        origin: snapshot.origin,
-    });
-    for child in snapshot.children {
-        let at = tree.instances.len() as u32;
-        tree.instances[number as usize].children.push(at);
-        add(tree, child, Some(number), model, taken);
-    }
-}
 
-/// A key that no instance has: of one file that is mounted twice, the second is another.
-fn unique(key: String, taken: &mut FxHashSet<String>) -> String {
-    let mut unique = key.clone();
-    let mut n = 2;
-    while !taken.insert(unique.clone()) {
-        unique = format!("{key}#{n}");
-        n += 1;
+    /// Adds an instance that stays as it was, with all below it: their numbers are shifted.
+    fn keep(&mut self, root: u32, parent: u32, stock: &mut Stock) {
+        let shift = (self.instances.len() as u32).wrapping_sub(root);
+        for number in root..stock.end(root) {
+            let Some((mut instance, mut note)) =
+                stock.instances.get_mut(number as usize).and_then(Option::take)
+            else {
+                self.is_torn = true;
+                continue;
+            };
+            instance.parent = match instance.parent {
+                Some(above) if number != root => Some(above.wrapping_add(shift)),
+                _ => Some(parent),
+            };
+            if shift != 0 {
+                for child in &mut instance.children {
+                    *child = child.wrapping_add(shift);
+                }
+                if note.refers {
+                    for value in instance.properties.values_mut() {
+                        refer(value, |to| Some(reference_to(to.wrapping_add(shift))));
+                    }
+                }
+            }
+            let was = instance.key.clone();
+            (instance.key, note.base) = self.unique(instance.key, note.base);
+            if instance.key != was {
+                self.renamed.push((self.instances.len() as u32, was));
+            }
+            self.instances.push(instance);
+            self.notes.push(note);
+        }
     }
-    unique
+
+    /// A key that no instance has, and what it was where it had to be changed: of one file that is
+    /// mounted twice, the second is another.
+    fn unique(&mut self, key: String, base: Option<String>) -> (String, Option<String>) {
+        let hash = |key: &str| {
+            let mut hasher = DefaultHasher::new();
+            key.hash(&mut hasher);
+            hasher.finish()
+        };
+        let key = base.unwrap_or(key);
+        if self.taken.insert(hash(&key)) {
+            return (key, None);
+        }
+        let mut n = 2;
+        loop {
+            let unique = format!("{key}#{n}");
+            if self.taken.insert(hash(&unique)) {
+                return (unique, Some(key));
+            }
+            n += 1;
+        }
+    }
 }
 
 /// Gives a reference, and what refers in a content, another number.
@@ -82,8 +178,9 @@ pub(super) fn refer(value: &mut Variant, other: impl Fn(u32) -> Option<Ref>) {
     }
 }
 
-/// Sets the properties that refer by attributes, of the ids that the instances have.
-pub(super) fn link(tree: &mut Tree) {
+/// Sets the properties that refer by attributes, of the ids that the instances have; gives the
+/// instances that refer so.
+pub(super) fn link(tree: &mut Tree) -> Vec<u32> {
     let mut called: FxHashMap<String, Option<u32>> = FxHashMap::default();
     let mut targets = Vec::new();
     for (number, (instance, note)) in (0..).zip(tree.instances.iter().zip(&tree.notes)) {
@@ -104,6 +201,7 @@ pub(super) fn link(tree: &mut Tree) {
             }
         }
     }
+    let holders = targets.iter().map(|(number, _, _)| *number).collect();
     for (number, property, id) in targets {
         let properties = &mut tree.instances[number as usize].properties;
         match called.get(&id) {
@@ -111,6 +209,7 @@ pub(super) fn link(tree: &mut Tree) {
             _ => _ = properties.remove(&property),
         }
     }
+    holders
 }
 
 fn text<'a>(attributes: &'a Attributes, name: &str) -> Option<&'a str> {

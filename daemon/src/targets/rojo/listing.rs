@@ -53,6 +53,13 @@ impl Listing {
         Ok(Self { entries })
     }
 
+    /// A list that knows of some files alone.
+    pub(super) fn of_files(names: &[OsString]) -> Self {
+        let mut entries: Vec<_> = names.iter().map(|name| (name.clone(), Kind::File)).collect();
+        entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        Self { entries }
+    }
+
     /// Whether the folder has an entry of that name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.entries.binary_search_by(|(entry, _)| entry.as_os_str().cmp(name.as_ref())).is_ok()

@@ -4,8 +4,9 @@
 //! [`Diagnostic`], and everything else is there.
 //!
 //! The way is `project` -> `read` (by `glob`, `middleware`, `meta`, `model`, `data`, `value`) ->
-//! `snapshot` -> `grow` -> `tree` -> `scene`.
+//! `snapshot` -> `grow` -> `tree` -> `scene`; `before` is what an update takes over.
 
+mod before;
 mod data;
 mod glob;
 mod grow;
@@ -14,6 +15,7 @@ mod listing;
 mod meta;
 mod middleware;
 mod model;
+mod nodes;
 mod open;
 mod project;
 mod read;
@@ -26,11 +28,11 @@ mod value;
 mod watch;
 mod write;
 
-pub use self::open::ProjectError;
+pub use self::open::{Changed, ProjectError};
 pub use self::sourcemap::Shown;
 pub use self::target::{Prepared, Project, Stored};
 pub use self::tree::{Diagnostic, Instance, Origin, Tree, instance_of, reference_to};
-pub use self::watch::{Changed, Watch, WatchError};
+pub use self::watch::{Heard, Watch, WatchError};
 pub use self::write::journal::{Journal, Noted, Progress};
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use serde_json::{Map, Value as Json};
 
 use super::jsonc;
-use super::snapshot::Snapshot;
+use super::snapshot::{Child, Snapshot};
 use super::tree::{Origin, reference_to};
 use crate::core::scene::{Node, Scene};
 
@@ -66,7 +66,9 @@ impl Model<'_> {
             (take("properties", "Properties"), take("children", "Children"));
         let attributes = take("attributes", "attributes");
         let Some(Json::String(class)) = class else {
-            faults.push(format!("the instance `{names}` has no text `className`"));
+            let whose =
+                if at.is_empty() { "its root".to_owned() } else { format!("a child of `{names}`") };
+            faults.push(format!("{whose} has no text `className`"));
             return None;
         };
         let name = name.as_ref().and_then(Json::as_str).unwrap_or(&class);
@@ -101,7 +103,8 @@ impl Model<'_> {
                 continue;
             };
             at.push(n);
-            snapshot.children.extend(self.instance(fields, at, names.clone(), faults));
+            let child = self.instance(fields, at, names.clone(), faults);
+            snapshot.children.extend(child.map(Child::New));
             at.pop();
         }
         Some(snapshot)
@@ -175,7 +178,8 @@ impl Model<'_> {
         }
         for (n, child) in (0..).zip(scene.children(node)) {
             at.push(n);
-            snapshot.children.extend(self.part(scene, child, numbers, at, names.clone(), faults));
+            let child = self.part(scene, child, numbers, at, names.clone(), faults);
+            snapshot.children.extend(child.map(Child::New));
             at.pop();
         }
         Some(snapshot)

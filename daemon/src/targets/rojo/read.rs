@@ -4,18 +4,20 @@
 //! A file that is wrong is told and left out. Nothing is written, and nothing outside the boundary is
 //! read.
 
+use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
 use rbx_types::{Enum, Variant};
+use rustc_hash::FxHashSet;
 
+use super::before::{Before, Known};
 use super::glob::{Ignore, Sync, is_ignored};
 use super::listing::{Kind, Listing};
 use super::middleware::{INITS, LISTED_INITS, Middleware, Script};
-use super::project::{self, DEFAULT_NAMES, Node, Project};
-use super::snapshot::Snapshot;
-use super::tree::{Diagnostic, Origin};
+use super::project::DEFAULT_NAMES;
+use super::snapshot::{Child, Snapshot};
+use super::tree::{Diagnostic, LINKED, Origin};
 use super::{data, meta, model};
-use crate::core::scene::reflection;
 
 /// How deep folders and projects may stand in one another.
 const MAX_DEPTH: usize = 500;
@@ -23,14 +25,24 @@ const MAX_DEPTH: usize = 500;
 /// What holds for the files of a project.
 #[derive(Debug, Clone)]
 pub(super) struct Rules {
-    emit_legacy_scripts: bool,
-    ignores: Vec<Ignore>,
-    syncs: Vec<Sync>,
+    pub(super) emit_legacy_scripts: bool,
+    pub(super) ignores: Vec<Ignore>,
+    pub(super) syncs: Vec<Sync>,
+    /// Their number among those of the tree.
+    pub(super) number: u32,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { emit_legacy_scripts: true, ignores: Vec::new(), syncs: Vec::new() }
+        Self { emit_legacy_scripts: true, ignores: Vec::new(), syncs: Vec::new(), number: 0 }
+    }
+}
+
+impl PartialEq for Rules {
+    fn eq(&self, other: &Self) -> bool {
+        self.emit_legacy_scripts == other.emit_legacy_scripts
+            && self.ignores == other.ignores
+            && self.syncs == other.syncs
     }
 }
 
@@ -39,7 +51,19 @@ impl Default for Rules {
 pub(super) struct Reader<'a> {
     pub(super) folder: &'a Path,
     pub(super) boundary: &'a Path,
-    pub(super) diagnostics: Vec<Diagnostic>,
+    /// The tree as it was, where it is read again.
+    pub(super) before: Option<Before<'a>>,
+    /// What was found wrong, each with the entry that was being read.
+    pub(super) faults: Vec<(PathBuf, Diagnostic)>,
+    /// The entries that were read, and not taken from the tree as it was.
+    pub(super) visited: FxHashSet<PathBuf>,
+    /// The folders of which some entries were taken from the tree as it was.
+    pub(super) known: FxHashSet<PathBuf>,
+    pub(super) rules: Vec<Rules>,
+    pub(super) links: Vec<(PathBuf, PathBuf)>,
+    pub(super) mounts: Vec<(PathBuf, PathBuf)>,
+    /// The entry that is being read.
+    pub(super) entry: PathBuf,
     /// The folders and projects that are being read, by what they really are.
     open: Vec<PathBuf>,
 }
@@ -61,29 +85,56 @@ impl Place {
     }
 
     /// The file's name, where it is text.
-    fn name(&self) -> Option<&str> {
+    pub(super) fn name(&self) -> Option<&str> {
         self.path.file_name()?.to_str()
     }
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(folder: &'a Path, boundary: &'a Path) -> Self {
-        Self { folder, boundary, diagnostics: Vec::new(), open: Vec::new() }
+    pub(super) fn new(folder: &'a Path, boundary: &'a Path, project: &Path) -> Self {
+        let mut open = vec![project.to_owned()];
+        if project.file_name().is_some_and(|name| DEFAULT_NAMES.iter().any(|it| name == *it)) {
+            open.push(folder.to_owned());
+        }
+        Self {
+            folder,
+            boundary,
+            before: None,
+            faults: Vec::new(),
+            visited: [project.to_owned()].into_iter().collect(),
+            known: FxHashSet::default(),
+            rules: Vec::new(),
+            links: Vec::new(),
+            mounts: Vec::new(),
+            entry: project.to_owned(),
+            open,
+        }
     }
 
-    fn tell(&mut self, file: &Path, message: impl Into<String>, is_fatal_to_rojo: bool) {
+    /// Gives rules their number: the one of equal rules that were met before.
+    pub(super) fn ruled(&mut self, mut rules: Rules) -> Rules {
+        let known = self.rules.iter().position(|known| *known == rules);
+        rules.number = known.unwrap_or(self.rules.len()) as u32;
+        if known.is_none() {
+            self.rules.push(rules.clone());
+        }
+        rules
+    }
+
+    pub(super) fn tell(&mut self, file: &Path, message: impl Into<String>, is_fatal_to_rojo: bool) {
         let (file, message) = (file.to_owned(), message.into());
-        self.diagnostics.push(Diagnostic { file, message, is_fatal_to_rojo });
+        let diagnostic = Diagnostic { file, message, is_fatal_to_rojo };
+        self.faults.push((self.entry.clone(), diagnostic));
     }
 
-    fn tell_all(&mut self, file: &Path, faults: Vec<String>) {
+    pub(super) fn tell_all(&mut self, file: &Path, faults: Vec<String>) {
         for fault in faults {
             self.tell(file, fault, true);
         }
     }
 
     /// What tells the instances of a file from all others.
-    fn key(&self, path: &Path) -> String {
+    pub(super) fn key(&self, path: &Path) -> String {
         let relative = relative(path, self.folder);
         let key = relative.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
         // The scene takes what begins with `#` for a number.
@@ -98,22 +149,26 @@ impl<'a> Reader<'a> {
         beside: Option<&Listing>,
         rules: &Rules,
     ) -> Option<Snapshot> {
-        match kind {
-            Kind::Link => {
-                let (place, kind) = self.follow(place)?;
-                self.entry(&place, kind, None, rules)
-            }
+        self.visited.insert(place.path.clone());
+        let outer = std::mem::replace(&mut self.entry, place.path.clone());
+        let read = match kind {
+            Kind::Link => match self.follow(place) {
+                Some((place, kind)) => self.entry(&place, kind, None, rules),
+                None => None,
+            },
             Kind::Folder => self.enter(place, |this| this.folder(place, rules)),
             Kind::File => self.file(place, beside, rules),
             Kind::Other => {
                 self.tell(&place.path, "it is neither a file nor a folder; move it away", true);
                 None
             }
-        }
+        };
+        self.entry = outer;
+        read
     }
 
     /// Where a link leads.
-    fn follow(&mut self, place: &Place) -> Option<(Place, Kind)> {
+    pub(super) fn follow(&mut self, place: &Place) -> Option<(Place, Kind)> {
         // A link to nothing is nothing, to Rojo too.
         let real = std::fs::canonicalize(&place.real).ok()?;
         if !real.starts_with(self.boundary) {
@@ -129,11 +184,16 @@ impl<'a> Reader<'a> {
             return None;
         }
         let kind = Kind::at(&real)?;
+        self.links.push((place.path.clone(), real.clone()));
         Some((Place { path: place.path.clone(), real }, kind))
     }
 
     /// Reads a folder or project, unless that would never end.
-    fn enter<T>(&mut self, place: &Place, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+    pub(super) fn enter<T>(
+        &mut self,
+        place: &Place,
+        read: impl FnOnce(&mut Self) -> Option<T>,
+    ) -> Option<T> {
         if self.open.contains(&place.real) {
             self.tell(
                 &place.path,
@@ -158,14 +218,23 @@ impl<'a> Reader<'a> {
             self.tell(&place.path, "its name is no text, which Rojo needs", true);
             return None;
         };
-        let listing = match Listing::read(&place.real) {
-            Ok(listing) => listing,
-            Err(error) => {
-                self.tell(&place.path, format!("the folder cannot be read: {error}"), true);
-                return None;
-            }
+        let known = self.known(place, rules);
+        let listing = match &known {
+            Some((known, true)) => Listing::of_files(&known.files),
+            _ => match Listing::read(&place.real) {
+                Ok(listing) => listing,
+                Err(error) => {
+                    self.tell(&place.path, format!("the folder cannot be read: {error}"), true);
+                    return None;
+                }
+            },
         };
+        // Of a folder with the entries that it had, the list is not whole.
+        let whole = !matches!(known, Some((_, true)));
+        let beside = whole.then_some(&listing);
         if let Some(project) = DEFAULT_NAMES.iter().find(|project| listing.has(project)) {
+            // What else is in it is no part of the tree, whatever it was before.
+            self.known.remove(&place.path);
             return self.project(&place.join(project), &name, rules);
         }
         let init = INITS.iter().find(|(init, _)| listing.has(init));
@@ -183,7 +252,7 @@ impl<'a> Reader<'a> {
         if let Some((init, middleware)) = init {
             let init = place.join(init);
             if self.text_of(&init, *middleware, rules, &mut snapshot) {
-                self.inner_metas(place, &name, &listing, &mut snapshot);
+                self.inner_metas(place, &name, beside, &mut snapshot);
                 if let Origin::Folder { init: found, .. } = &mut snapshot.origin {
                     *found = Some(init.real);
                 }
@@ -191,9 +260,27 @@ impl<'a> Reader<'a> {
         }
         let inits = LISTED_INITS.iter().filter(|init| listing.has(init));
         snapshot.files.extend(inits.map(|init| place.real.join(init)));
-        snapshot.children = self.children(place, &listing, rules);
-        self.metas(&place.real, "init", Some(&listing), &mut snapshot);
+        snapshot.children = match known {
+            Some((known, true)) => self.same_children(place, &known, rules),
+            Some((known, false)) => self.children(place, &listing, Some(&known), rules),
+            None => self.children(place, &listing, None, rules),
+        };
+        snapshot.rules = if place.path == place.real { rules.number } else { LINKED };
+        self.metas(&place.real, "init", beside, &mut snapshot);
         Some(snapshot)
+    }
+
+    /// The folder as it was, where its children may be taken from, and whether it has the entries that
+    /// it had.
+    fn known(&mut self, place: &Place, rules: &Rules) -> Option<(Known, bool)> {
+        let before = self.before.as_mut()?;
+        if place.path != place.real || before.is_new(&place.path) {
+            return None;
+        }
+        let known = before.take(&place.path).filter(|known| known.rules == rules.number)?;
+        let is_same = before.has_same_entries(&place.path, &known);
+        self.known.insert(place.path.clone());
+        Some((known, is_same))
     }
 
     /// Rojo reads an `init` file as any other of the folder's name: a meta file of that name inside the
@@ -202,25 +289,78 @@ impl<'a> Reader<'a> {
         &mut self,
         place: &Place,
         name: &str,
-        listing: &Listing,
+        listing: Option<&Listing>,
         snapshot: &mut Snapshot,
     ) {
         let ignores_unknown = snapshot.ignores_unknown;
-        self.metas(&place.real, name, Some(listing), snapshot);
+        self.metas(&place.real, name, listing, snapshot);
         snapshot.ignores_unknown = ignores_unknown;
         snapshot.id = None;
         snapshot.files.clear();
     }
 
-    fn children(&mut self, place: &Place, listing: &Listing, rules: &Rules) -> Vec<Snapshot> {
+    /// The children of a folder, of its entries; those that did not change are taken as they were.
+    fn children(
+        &mut self,
+        place: &Place,
+        listing: &Listing,
+        known: Option<&Known>,
+        rules: &Rules,
+    ) -> Vec<Child> {
         let mut children = Vec::new();
+        let mut old = known.map_or(&[][..], |known| &known.entries).iter().peekable();
         for (name, kind) in &listing.entries {
+            // Both are in the order of their names.
+            while old.next_if(|(entry, _)| entry < name).is_some() {}
+            let was = old.next_if(|(entry, _)| entry == name).map(|(_, number)| *number);
+            if known.is_some() && self.stays(place, name, was) {
+                children.extend(was.map(Child::Old));
+                continue;
+            }
             let child = place.join(name);
             if !is_ignored(&rules.ignores, &child.path) {
-                children.extend(self.entry(&child, *kind, Some(listing), rules));
+                children.extend(self.child(&child, *kind, Some(listing), rules));
             }
         }
         children
+    }
+
+    /// The children of a folder that has the entries that it had.
+    fn same_children(&mut self, place: &Place, known: &Known, rules: &Rules) -> Vec<Child> {
+        let mut children = Vec::with_capacity(known.entries.len());
+        for (name, was) in &known.entries {
+            if self.stays(place, name, Some(*was)) {
+                children.push(Child::Old(*was));
+                continue;
+            }
+            let child = place.join(name);
+            if let Some(kind) = Kind::at(&child.path) {
+                children.extend(self.child(&child, kind, None, rules));
+            }
+        }
+        children
+    }
+
+    /// Whether an entry of a folder that is known is what it was.
+    fn stays(&self, place: &Place, name: &OsStr, was: Option<u32>) -> bool {
+        let Some(before) = &self.before else { return false };
+        let changes = before.changes_in(&place.path);
+        match was {
+            Some(was) => !changes.has(name) && !before.is_told_about(&changes, was),
+            None => !changes.has(name) && !changes.has_metas(),
+        }
+    }
+
+    fn child(
+        &mut self,
+        place: &Place,
+        kind: Kind,
+        beside: Option<&Listing>,
+        rules: &Rules,
+    ) -> Option<Child> {
+        let mut child = self.entry(place, kind, beside, rules)?;
+        child.entry = Some(place.path.clone());
+        Some(Child::New(child))
     }
 
     /// Reads a script's text or a table into a snapshot of any kind; says whether it could.
@@ -264,7 +404,7 @@ impl<'a> Reader<'a> {
         true
     }
 
-    fn bytes(&mut self, file: &Place) -> Option<Vec<u8>> {
+    pub(super) fn bytes(&mut self, file: &Place) -> Option<Vec<u8>> {
         match std::fs::read(&file.real) {
             Ok(bytes) => Some(bytes),
             Err(error) => {
@@ -355,193 +495,6 @@ impl<'a> Reader<'a> {
         }
         newest
     }
-
-    /// Reads a project file that is part of the tree, or its root.
-    fn project(&mut self, place: &Place, name: &str, rules: &Rules) -> Option<Snapshot> {
-        let bytes = self.bytes(place)?;
-        match project::parse(&bytes, &place.path) {
-            Ok(project) => self.enter(place, |this| this.nodes(place, project, name, rules)),
-            Err(why) => {
-                self.tell(&place.path, why, true);
-                None
-            }
-        }
-    }
-
-    /// The instances of a project.
-    pub(super) fn nodes(
-        &mut self,
-        place: &Place,
-        mut project: Project,
-        name: &str,
-        outer: &Rules,
-    ) -> Option<Snapshot> {
-        self.tell_all(&place.path, std::mem::take(&mut project.faults));
-        let folder = place.path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
-        let is_default = place.name().is_some_and(|name| DEFAULT_NAMES.contains(&name));
-        let name = match (&project.name, folder) {
-            (Some(name), _) => name.clone(),
-            (None, Some(folder)) if is_default => folder.to_owned(),
-            (None, _) => name.to_owned(),
-        };
-        let mut ignores = outer.ignores.clone();
-        ignores.append(&mut project.ignores);
-        let rules = Rules {
-            emit_legacy_scripts: project.emit_legacy_scripts.unwrap_or(true),
-            ignores,
-            syncs: std::mem::take(&mut project.syncs),
-        };
-        let mut at = At { place, rules: &rules, names: Vec::new() };
-        let mut snapshot = self.node(&mut at, &name, project.tree, None)?;
-        snapshot.files.push(place.real.clone());
-        Some(snapshot)
-    }
-
-    fn node(
-        &mut self,
-        at: &mut At<'_>,
-        name: &str,
-        node: Node,
-        parent_class: Option<&str>,
-    ) -> Option<Snapshot> {
-        let found = match &node.path {
-            Some(path) => self.mounted(at, &path.path),
-            None => None,
-        };
-        let class = self.class(at, name, &node, found.as_ref(), parent_class)?;
-        let project = at.place.real.clone();
-        let mut snapshot = match found {
-            Some(mut found) => {
-                let by = Some((project, at.names.clone()));
-                match &mut found.origin {
-                    Origin::File { mounted, .. }
-                    | Origin::Folder { mounted, .. }
-                    | Origin::Model { mounted, .. } => *mounted = by,
-                    Origin::Node { .. } => {}
-                }
-                found
-            }
-            None => {
-                let mut key = self.key(&at.place.path);
-                if !at.names.is_empty() {
-                    key = format!("{key}:{}", at.names.join("/"));
-                }
-                let origin = Origin::Node { project, names: at.names.clone() };
-                Snapshot::new(name, &class, key, origin)
-            }
-        };
-        name.clone_into(&mut snapshot.name);
-        snapshot.class = class;
-        for (name, child) in node.children {
-            at.names.push(name.clone());
-            let child = self.node(at, &name, child, Some(&snapshot.class));
-            at.names.pop();
-            snapshot.children.extend(child);
-        }
-        let mut faults = Vec::new();
-        snapshot.set_all(&node.properties, &node.attributes, &mut faults);
-        for fault in faults {
-            let fault = format!("{fault}, {}", project::place(&at.names));
-            self.tell(&at.place.path, fault, true);
-        }
-        match node.ignores_unknown {
-            Some(ignores) => snapshot.ignores_unknown = ignores,
-            None if node.path.is_none() => snapshot.ignores_unknown = true,
-            None => {}
-        }
-        snapshot.id = node.id.or(snapshot.id);
-        Some(snapshot)
-    }
-
-    /// What stands at the `$path` of a node.
-    fn mounted(&mut self, at: &At<'_>, path: &Path) -> Option<Snapshot> {
-        let full = normal(&at.place.path.with_file_name("").join(path));
-        let place = Place::of(full);
-        let kind = Kind::at(&place.path)?;
-        let (place, kind) = match std::fs::canonicalize(&place.path) {
-            Ok(real) if real == place.path => (place, kind),
-            _ => self.follow(&place)?,
-        };
-        if !place.real.starts_with(self.boundary) {
-            let why = format!(
-                "the `$path` {:?} {} leads out of {}; put what it means inside",
-                path.display().to_string(),
-                project::place(&at.names),
-                self.boundary.display()
-            );
-            self.tell(&at.place.path, why, false);
-            return None;
-        }
-        self.entry(&place, kind, None, at.rules)
-    }
-
-    /// The class of a node, of what it says, what stands at its `$path`, and what its name means.
-    fn class(
-        &mut self,
-        at: &At<'_>,
-        name: &str,
-        node: &Node,
-        found: Option<&Snapshot>,
-        parent_class: Option<&str>,
-    ) -> Option<String> {
-        let place = project::place(&at.names);
-        let found = found.map(|found| found.class.as_str());
-        let inferred = parent_class.and_then(|parent| infer(name, parent));
-        let said = node.class.as_deref();
-        if found.is_none()
-            && let Some(path) = node.path.as_ref().filter(|path| !path.is_optional)
-        {
-            let why = format!(
-                "there is nothing that Rojo knows at the `$path` {:?} {place}; correct it, or take \
-                 it out",
-                path.path.display().to_string()
-            );
-            self.tell(&at.place.path, why, true);
-            let kept = if node.children.is_empty() { None } else { Some("Folder") };
-            return said.or(inferred).or(kept).map(str::to_owned);
-        }
-        let class = match (said, found, inferred) {
-            (Some(said), None | Some("Folder"), _) => said,
-            (None, None | Some("Folder"), Some(inferred)) => inferred,
-            (None, Some(found), _) => found,
-            (Some(said), Some(found), _) => {
-                let why = format!(
-                    "the `$className` {place} is {said}, but its `$path` is a {found}; a `$path` \
-                     with a class has to be a plain folder"
-                );
-                self.tell(&at.place.path, why, true);
-                found
-            }
-            (None, None, None) if node.path.is_some() => return None,
-            (None, None, None) => {
-                let why = format!("the class {place} is not said; give it a `$className`");
-                self.tell(&at.place.path, why, true);
-                if node.children.is_empty() {
-                    return None;
-                }
-                "Folder"
-            }
-        };
-        Some(class.to_owned())
-    }
-}
-
-/// Where in a project a node stands.
-struct At<'a> {
-    place: &'a Place,
-    rules: &'a Rules,
-    names: Vec<String>,
-}
-
-/// The class that a node's name means below an instance of a class.
-fn infer<'a>(name: &'a str, parent: &str) -> Option<&'a str> {
-    let is_meant = match parent {
-        "DataModel" => reflection::is_service(name),
-        "StarterPlayer" => matches!(name, "StarterPlayerScripts" | "StarterCharacterScripts"),
-        "Workspace" => name == "Terrain",
-        _ => false,
-    };
-    is_meant.then_some(name)
 }
 
 fn set_script(snapshot: &mut Snapshot, script: Script, text: String, rules: &Rules) {

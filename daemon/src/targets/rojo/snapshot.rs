@@ -23,7 +23,18 @@ pub(super) struct Snapshot {
     pub(super) key: String,
     pub(super) files: Vec<PathBuf>,
     pub(super) origin: Origin,
-    pub(super) children: Vec<Self>,
+    pub(super) children: Vec<Child>,
+    /// As in [`super::tree::Note`].
+    pub(super) entry: Option<PathBuf>,
+    pub(super) rules: u32,
+}
+
+/// A child of a snapshot.
+#[derive(Debug)]
+pub(super) enum Child {
+    New(Snapshot),
+    /// An instance of the tree before, with all below it, as it was.
+    Old(u32),
 }
 
 impl Snapshot {
@@ -39,6 +50,8 @@ impl Snapshot {
             files: Vec::new(),
             origin,
             children: Vec::new(),
+            entry: None,
+            rules: 0,
         }
     }
 

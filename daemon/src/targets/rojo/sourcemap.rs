@@ -64,7 +64,8 @@ impl Tree {
     /// A file's path as a person reads it: from the project's folder, or from the root of the disk.
     pub fn shown_path(&self, file: &Path, absolute: bool) -> String {
         let file = if absolute { file.to_owned() } else { relative(file, &self.folder) };
-        file.to_string_lossy().replace('\\', "/")
+        let shown = file.to_string_lossy().replace('\\', "/");
+        if shown.is_empty() { ".".to_owned() } else { shown }
     }
 
     /// The files that an instance is made of: its own, and those that say something about it. What

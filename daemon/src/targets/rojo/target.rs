@@ -12,7 +12,9 @@ use scene_schemas::Fingerprint;
 use scene_schemas::entry::{ProjectPlace, Seq};
 use scene_schemas::proposal::{Ack, Bytes, Proposal};
 
+use super::open::{Changed, ProjectError, locate};
 use super::tree::{Origin, Tree};
+use super::watch::Heard;
 use super::write::journal::{Journal, Ready, current};
 use super::write::{self, Changes};
 use crate::core::Refusal;
@@ -72,7 +74,7 @@ impl Project {
     pub fn open(path: &Path, is_dry: bool) -> Result<(Self, Scene), PlaceError> {
         let tree = Tree::read(path)?;
         let (mut scene, nodes) = tree.scene();
-        let files = files_of(&tree)?;
+        let files = files_of(&tree, &BTreeMap::new())?;
         let memory = MemoryFile::beside(&tree.project).ok();
         if let Some(memory) = &memory {
             scene.know_memory(memory.text().to_owned());
@@ -80,6 +82,14 @@ impl Project {
         let (start, hash) = (scene.mark(), hash_of(&tree, &files));
         let project = Self { tree, nodes, start, files, hash, is_dry, by_path: false, memory };
         Ok((project, scene))
+    }
+
+    /// The project file that a path means, absolute and without links, by which the ledger names it.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn locate(path: &Path) -> Result<PathBuf, ProjectError> {
+        locate(path)
     }
 
     /// Finds the instances of commands by their paths: for commands of another epoch.
@@ -127,6 +137,37 @@ impl Project {
         self.tree.diagnostics.iter().map(|it| format!("{}: {}", it.file.display(), it.message))
     }
 
+    /// Reads what somebody else has changed; the scene that it makes, where it is another one.
+    ///
+    /// # Errors
+    /// The project cannot be read now; it is as it was.
+    pub fn follow(&mut self, heard: &Heard) -> Result<Option<Scene>, PlaceError> {
+        let paths: Vec<PathBuf> = match heard {
+            Heard::Paths(paths) => paths.iter().cloned().collect(),
+            Heard::All => {
+                let (read, scene) = self.reopen()?;
+                let is_same = read.hash == self.hash && read.tree.instances == self.tree.instances;
+                *self = read.addressed_by_path(true);
+                return Ok((!is_same).then_some(scene));
+            }
+        };
+        let changed = self.tree.update(&paths)?;
+        let is_same = changed == Changed::default();
+        let stays = |file: &PathBuf| !paths.iter().any(|path| file.starts_with(path));
+        self.files.retain(|file, _| stays(file));
+        self.files = files_of(&self.tree, &self.files)?;
+        let hash = hash_of(&self.tree, &self.files);
+        if is_same && hash == self.hash {
+            return Ok(None);
+        }
+        let (mut scene, nodes) = self.tree.scene();
+        if let Some(memory) = &self.memory {
+            scene.know_memory(memory.text().to_owned());
+        }
+        (self.nodes, self.start, self.hash, self.by_path) = (nodes, scene.mark(), hash, true);
+        Ok(Some(scene))
+    }
+
     /// Opens the project once more.
     ///
     /// # Errors
@@ -141,6 +182,11 @@ impl Project {
     /// What they cannot hold, and what to do instead.
     pub fn check(&self, scene: &Scene) -> Result<(), Refusal> {
         self.plan(scene).map(drop)
+    }
+
+    /// Whether the files still are what steps left, so that they can become what they were before.
+    pub fn goes_back(steps: &[Journal], blobs: &Blobs) -> bool {
+        Changes::back(steps, blobs).is_some()
     }
 
     fn plan(&self, scene: &Scene) -> Result<Changes, Refusal> {
@@ -284,8 +330,11 @@ impl Project {
     }
 }
 
-/// The files of a project with their hashes.
-fn files_of(tree: &Tree) -> Result<BTreeMap<PathBuf, Fingerprint>, PlaceError> {
+/// The files of a project with their hashes, as far as these are not known.
+fn files_of(
+    tree: &Tree,
+    known: &BTreeMap<PathBuf, Fingerprint>,
+) -> Result<BTreeMap<PathBuf, Fingerprint>, PlaceError> {
     let mut files = BTreeMap::new();
     let own = tree.instances.iter().flat_map(|instance| match &instance.origin {
         Origin::Node { project, .. } => vec![project.clone()],
@@ -294,7 +343,14 @@ fn files_of(tree: &Tree) -> Result<BTreeMap<PathBuf, Fingerprint>, PlaceError> {
     });
     let listed = tree.notes.iter().flat_map(|note| note.files.iter().cloned());
     for file in own.chain(listed).chain([tree.project.clone()]) {
-        if files.contains_key(&file) || !file.is_file() {
+        if files.contains_key(&file) {
+            continue;
+        }
+        if let Some(hash) = known.get(&file) {
+            files.insert(file, hash.clone());
+            continue;
+        }
+        if !file.is_file() {
             continue;
         }
         let hash = disk::hash(&file)

@@ -8,6 +8,8 @@ use std::path::PathBuf;
 
 use rbx_types::{Ref, Variant};
 
+use super::read::Rules;
+
 /// A project as it was read.
 #[derive(Debug, Default)]
 pub struct Tree {
@@ -24,7 +26,18 @@ pub struct Tree {
     pub boundary: PathBuf,
     /// What the reader knows of the instances besides, one by one.
     pub(super) notes: Vec<Note>,
+    /// The rules that folders were read by; notes name them by number.
+    pub(super) rules: Vec<Rules>,
+    /// The links that were followed, and where they lead.
+    pub(super) links: Vec<(PathBuf, PathBuf)>,
+    /// The entries that are projects, and where their `$path`s lead.
+    pub(super) mounts: Vec<(PathBuf, PathBuf)>,
+    /// What was wrong, each with the file or folder that was being read.
+    pub(super) faults: Vec<(PathBuf, Diagnostic)>,
 }
+
+/// In the place of rules: a folder that is reached by a link is read anew each time.
+pub(super) const LINKED: u32 = u32::MAX;
 
 /// What the reader knows of an instance besides.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -35,6 +48,12 @@ pub(super) struct Note {
     pub(super) id: Option<String>,
     /// Whether a property of it refers to an instance of the same model file.
     pub(super) refers: bool,
+    /// What stands in the folder that is its parent, where that is what it comes from.
+    pub(super) entry: Option<PathBuf>,
+    /// The rules that hold for what is in the folder; [`LINKED`] where a link leads to it.
+    pub(super) rules: u32,
+    /// Its key before it was made unique, where that had to be.
+    pub(super) base: Option<String>,
 }
 
 /// An instance of a project.
@@ -102,7 +121,7 @@ pub enum Origin {
 }
 
 /// Something that is wrong with a file of a project, which is otherwise read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Diagnostic {
     /// The file.
     pub file: PathBuf,

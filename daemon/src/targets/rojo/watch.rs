@@ -1,7 +1,7 @@
 //! Follows the files of a project: who asks is told once, soon after they have come to rest.
 //!
 //! What the changes mean is not known here. An editor that saves by renaming, or a branch that is
-//! switched, makes many events; one that makes very many is told as [`Changed::All`], since reading
+//! switched, makes many events; one that makes very many is told as [`Heard::All`], since reading
 //! everything again is then the shorter way. The system may lose events, and says so: that is told
 //! in the same way.
 
@@ -28,7 +28,7 @@ const OWN: &str = ".vector-";
 
 /// What has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Changed {
+pub enum Heard {
     /// These paths: what is there now, what was, or both.
     Paths(BTreeSet<PathBuf>),
     /// Nobody knows what exactly: all has to be read again.
@@ -60,7 +60,7 @@ impl Watch {
     /// The system cannot watch them, or no more of them.
     pub fn start(
         roots: &[PathBuf],
-        mut hear: impl FnMut(Changed) + Send + 'static,
+        mut hear: impl FnMut(Heard) + Send + 'static,
     ) -> Result<Self, WatchError> {
         let (say, said) = channel();
         // Who has ended needs to hear nothing.
@@ -72,7 +72,7 @@ impl Watch {
             roots: roots.iter().map(|root| (root.clone(), false)).collect(),
         };
         roots.follow_folders()?;
-        roots.follow(&Changed::All)?;
+        roots.follow(&Heard::All)?;
         let names: Vec<PathBuf> = roots.roots.iter().map(|(root, _)| root.clone()).collect();
         let roots = Arc::new(Mutex::new(roots));
         let followed = Arc::downgrade(&roots);
@@ -88,7 +88,7 @@ impl Watch {
                     Err(_) => return,
                 };
                 drop(roots);
-                hear(if is_torn { Changed::All } else { changed });
+                hear(if is_torn { Heard::All } else { changed });
             }
         });
         spawned.map_err(|why| failed(Path::new("The project"), notify::Error::io(why)))?;
@@ -118,10 +118,10 @@ impl Roots {
 
     /// Watches the folders that have come, or may be others than they were. Whether there were any that
     /// had been watched, or are now: what happened below them before is not known.
-    fn follow(&mut self, changed: &Changed) -> Result<bool, WatchError> {
+    fn follow(&mut self, changed: &Heard) -> Result<bool, WatchError> {
         let is_named = |root: &PathBuf| match changed {
-            Changed::Paths(paths) => paths.contains(root),
-            Changed::All => true,
+            Heard::Paths(paths) => paths.contains(root),
+            Heard::All => true,
         };
         let mut is_torn = false;
         for (root, is_watched) in &mut self.roots {
@@ -154,7 +154,7 @@ fn failed(path: &Path, why: notify::Error) -> WatchError {
 }
 
 /// Waits for a change, and for its end; none where nobody is left who could say anything.
-fn gather(said: &Receiver<notify::Result<Event>>, roots: &[PathBuf]) -> Option<Changed> {
+fn gather(said: &Receiver<notify::Result<Event>>, roots: &[PathBuf]) -> Option<Heard> {
     let mut paths = BTreeSet::new();
     let mut is_torn = false;
     let mut first: Option<Instant> = None;
@@ -186,7 +186,7 @@ fn gather(said: &Receiver<notify::Result<Event>>, roots: &[PathBuf]) -> Option<C
         }
     }
     let is_storm = is_torn || paths.len() > MANY;
-    Some(if is_storm { Changed::All } else { Changed::Paths(paths) })
+    Some(if is_storm { Heard::All } else { Heard::Paths(paths) })
 }
 
 /// Whether something is another than before; to open and to read changes nothing.

@@ -37,6 +37,8 @@ struct Slot {
 /// The files of a plan.
 #[derive(Debug, Default)]
 pub(super) struct Files {
+    /// Paths are shown as they are seen from here.
+    folder: PathBuf,
     /// No path may lead out of this folder.
     boundary: PathBuf,
     slots: BTreeMap<PathBuf, Slot>,
@@ -58,8 +60,13 @@ pub(in crate::targets::rojo) struct Changes {
 }
 
 impl Files {
-    pub(super) fn new(boundary: &Path) -> Self {
-        Self { boundary: boundary.to_owned(), ..Self::default() }
+    pub(super) fn new(folder: &Path, boundary: &Path) -> Self {
+        let (folder, boundary) = (folder.to_owned(), boundary.to_owned());
+        Self { folder, boundary, ..Self::default() }
+    }
+
+    fn show(&self, path: &Path) -> String {
+        path.strip_prefix(&self.folder).unwrap_or(path).display().to_string()
     }
 
     fn slot(&mut self, file: &Path) -> &mut Slot {
@@ -76,7 +83,7 @@ impl Files {
             Err(why) if why.kind() == std::io::ErrorKind::NotFound => {
                 Ok(self.made.get(file).cloned())
             }
-            Err(why) => refuse!("{} cannot be read: {why}.", file.display()),
+            Err(why) => refuse!("{} cannot be read: {why}.", self.show(file)),
         }
     }
 
@@ -92,7 +99,7 @@ impl Files {
     /// Makes a file at the path that it will have.
     pub(super) fn make(&mut self, to: PathBuf, bytes: Vec<u8>) -> Result<(), Refusal> {
         if self.made.contains_key(&to) {
-            return refuse!("{} would have to be two files; give other names.", to.display());
+            return refuse!("{} would have to be two files; give other names.", self.show(&to));
         }
         self.made.insert(to, bytes);
         Ok(())
@@ -180,7 +187,7 @@ impl Files {
                 if after.insert(end.clone(), new).is_some() {
                     return refuse!(
                         "{} would have to be two files; give other names.",
-                        end.display()
+                        self.show(&end)
                     );
                 }
             }
@@ -188,7 +195,10 @@ impl Files {
         }
         for (file, bytes) in std::mem::take(&mut self.made) {
             if after.insert(file.clone(), Content { bytes, mode: None }).is_some() {
-                return refuse!("{} would have to be two files; give other names.", file.display());
+                return refuse!(
+                    "{} would have to be two files; give other names.",
+                    self.show(&file)
+                );
             }
         }
         self.check(&before, &after, &changes)?;
@@ -214,9 +224,10 @@ impl Files {
         depth: usize,
     ) -> Result<(), Refusal> {
         if depth > MAX_DEPTH {
-            return refuse!("{} has folders more than {MAX_DEPTH} deep.", folder.display());
+            return refuse!("{} has folders more than {MAX_DEPTH} deep.", self.show(folder));
         }
-        let failed = |why| Refusal(format!("{} cannot be read: {why}.", folder.display()));
+        let shown = self.show(folder);
+        let failed = |why| Refusal(format!("{shown} cannot be read: {why}."));
         if depth > 0 && self.folders.contains_key(folder) {
             return Ok(());
         }
@@ -235,7 +246,7 @@ impl Files {
                 return refuse!(
                     "{} is a link or a device, which Vector does not move or delete; do that \
                      yourself first.",
-                    path.display()
+                    self.show(&path)
                 );
             }
         }
@@ -258,8 +269,8 @@ impl Files {
             {
                 return refuse!(
                     "{} and {} would differ by case alone; give other names.",
-                    other.display(),
-                    path.display()
+                    self.show(other),
+                    self.show(path)
                 );
             }
         }
@@ -275,7 +286,7 @@ impl Files {
         if there.is_some_and(|real| real.starts_with(&self.boundary)) {
             return Ok(());
         }
-        refuse!("{} is outside of {}.", path.display(), self.boundary.display())
+        refuse!("{} is outside of {}.", self.show(path), self.boundary.display())
     }
 
     /// Whether nothing that stays has this path, or one that differs by case alone.
@@ -305,8 +316,8 @@ impl Files {
                 if !goes {
                     return refuse!(
                         "{} cannot be made, because {} is there already; give another name.",
-                        path.display(),
-                        there.display()
+                        self.show(path),
+                        self.show(&there)
                     );
                 }
             }

@@ -154,26 +154,35 @@ impl Ready {
     }
 
     fn replace(&self, temporary: Vec<Option<TempPath>>) -> io::Result<()> {
-        for change in self.changes.files.iter().filter(|it| it.after.is_none()) {
-            fs::remove_file(&change.path)?;
-        }
-        for folder in &self.changes.gone {
-            // What somebody has put there meanwhile stays.
-            let _ = fs::remove_dir(folder);
-        }
-        for folder in &self.journal.made {
-            match fs::create_dir(folder) {
-                Err(why) if why.kind() != io::ErrorKind::AlreadyExists => return Err(why),
-                _ => {}
-            }
-        }
-        for (change, temporary) in self.changes.files.iter().zip(temporary) {
-            if let Some(temporary) = temporary {
-                temporary.persist(&change.path).map_err(|error| error.error)?;
-            }
+        for act in self.acts(temporary) {
+            act.go()?;
         }
         self.journal.sync();
         Ok(())
+    }
+
+    /// What is done, in order: files that go make room for folders that come, and these for files.
+    fn acts(&self, temporary: Vec<Option<TempPath>>) -> impl Iterator<Item = Act<'_>> {
+        let removed = self.changes.files.iter().filter(|it| it.after.is_none());
+        let removed = removed.map(|change| Act::Remove(change.path.as_path()));
+        let gone = self.changes.gone.iter().map(|folder| Act::RemoveFolder(folder.as_path()));
+        let made = self.journal.made.iter().map(|folder| Act::MakeFolder(folder.as_path()));
+        let put = self.changes.files.iter().zip(temporary);
+        let put = put.filter_map(|(change, file)| Some(Act::Put(file?, &change.path)));
+        removed.chain(gone).chain(made).chain(put)
+    }
+
+    /// Is cut off after some acts, as by a crash: nothing is tidied up.
+    #[cfg(test)]
+    pub(super) fn go_until(mut self, stop: usize) {
+        let temporary = std::mem::take(&mut self.temporary);
+        for (at, act) in self.acts(temporary).enumerate() {
+            match act {
+                act if at < stop => act.go().unwrap(),
+                Act::Put(file, _) => drop(file.keep().unwrap()),
+                _ => {}
+            }
+        }
     }
 
     fn take_back(&self) -> io::Result<()> {
@@ -182,6 +191,32 @@ impl Ready {
             change.and_then(|change| change.before.as_ref()).map(|it| it.bytes.clone())
         };
         self.journal.take_back(before)
+    }
+}
+
+/// One thing that is done to the disk.
+enum Act<'a> {
+    Remove(&'a Path),
+    RemoveFolder(&'a Path),
+    MakeFolder(&'a Path),
+    Put(TempPath, &'a Path),
+}
+
+impl Act<'_> {
+    fn go(self) -> io::Result<()> {
+        match self {
+            Self::Remove(file) => fs::remove_file(file),
+            // What somebody has put there meanwhile stays.
+            Self::RemoveFolder(folder) => {
+                let _ = fs::remove_dir(folder);
+                Ok(())
+            }
+            Self::MakeFolder(folder) => match fs::create_dir(folder) {
+                Err(why) if why.kind() != io::ErrorKind::AlreadyExists => Err(why),
+                _ => Ok(()),
+            },
+            Self::Put(file, to) => file.persist(to).map_err(|error| error.error),
+        }
     }
 }
 

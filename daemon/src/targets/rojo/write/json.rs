@@ -68,10 +68,65 @@ pub(super) fn set(object: &CstObject, key: &str, value: Option<&Json>) {
                 there.set_value(input(value));
             }
         }
-        (None, Some(value)) => _ = object.append(key, input(value)),
+        (None, Some(value)) => add(object, key, input(value)),
         (Some(there), None) => there.remove(),
         (None, None) => {}
     }
+}
+
+/// Adds a field. An object that stands in one line stays there, where the value does too.
+fn add(object: &CstObject, key: &str, value: CstInputValue) {
+    let is_flat = !object.properties().is_empty() && !object.to_string().contains('\n');
+    let added = object.append(key, value);
+    // The crate escapes nothing but quotes.
+    if let Some(name) = added.name().and_then(|name| name.as_string_lit()) {
+        name.set_raw_value(Json::from(key).to_string());
+    }
+    if !is_flat || added.to_string().contains('\n') {
+        return;
+    }
+    let mut is_behind_space = false;
+    for child in object.children() {
+        let space = if is_behind_space { "" } else { " " }.to_owned();
+        // What the crate indents with is a text to it.
+        let indent = child.as_string_lit().filter(|it| it.raw_value().trim().is_empty());
+        if let Some(newline) = child.as_newline() {
+            newline.remove();
+        } else if let Some(there) = child.as_whitespace() {
+            there.set_value(space);
+            is_behind_space = true;
+        } else if let Some(there) = indent {
+            there.set_raw_value(space);
+            is_behind_space = true;
+        } else {
+            is_behind_space = false;
+        }
+    }
+}
+
+/// Adds elements to the array under a key; made where it is not there.
+///
+/// # Errors
+/// Something else is there.
+pub(super) fn append(
+    object: &CstObject,
+    key: &str,
+    values: Vec<CstInputValue>,
+) -> Result<(), Refusal> {
+    if values.is_empty() {
+        return Ok(());
+    }
+    match (object.get(key), object.array_value(key)) {
+        (None, _) => add(object, key, CstInputValue::Array(values)),
+        (Some(_), Some(array)) if !array.elements().is_empty() => {
+            for value in values {
+                array.append(value);
+            }
+        }
+        (Some(there), Some(_)) => there.set_value(CstInputValue::Array(values)),
+        (Some(_), None) => return refuse!("its `{key}` is no array"),
+    }
+    Ok(())
 }
 
 /// Takes an object away that holds nothing any more.
@@ -95,13 +150,19 @@ pub(super) fn elements(object: &CstObject, key: &str) -> Vec<Option<CstObject>> 
     elements.map(|element: CstNode| element.as_object()).collect()
 }
 
+/// A text to be put into a file. The crate writes a number as it is, and escapes nothing in a text but
+/// quotes.
+pub(super) fn text(value: &str) -> CstInputValue {
+    CstInputValue::Number(Json::from(value).to_string())
+}
+
 /// A value to be put into a file.
 pub(super) fn input(value: &Json) -> CstInputValue {
     match value {
         Json::Null => CstInputValue::Null,
         Json::Bool(value) => CstInputValue::Bool(*value),
         Json::Number(value) => CstInputValue::Number(value.to_string()),
-        Json::String(value) => CstInputValue::String(value.clone()),
+        Json::String(value) => text(value),
         Json::Array(values) => CstInputValue::Array(values.iter().map(input).collect()),
         Json::Object(fields) => CstInputValue::Object(
             fields.iter().map(|(key, value)| (key.clone(), input(value))).collect(),
@@ -144,6 +205,26 @@ mod tests {
             set(&below(object, "properties").unwrap(), "Y", Some(&json!([1, 0.5])));
         });
         assert_eq!(added, text.replace("[1,2]\n", "[1,2],\n\t\t\"Y\": [1, 0.5]\n"));
+    }
+
+    #[test]
+    fn an_object_in_one_line_stays_there() {
+        let flat = |text: &str| {
+            edited(text, |object| {
+                set(&below(object, "p").unwrap(), "b", Some(&json!([1, 2])));
+            })
+        };
+        assert_eq!(flat("{ \"p\": { \"a\": 1 } }"), "{ \"p\": { \"a\": 1, \"b\": [1, 2] } }");
+        assert_eq!(flat("{\"p\":{\"a\":1}}"), "{\"p\":{ \"a\":1, \"b\": [1, 2] }}");
+    }
+
+    #[test]
+    fn texts_and_keys_are_escaped() {
+        let text = edited("{}", |object| {
+            set(object, "a\\b\n", Some(&json!("c:\\d\n\"\u{1}")));
+        });
+        let read: Json = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, json!({ "a\\b\n": "c:\\d\n\"\u{1}" }));
     }
 
     #[test]

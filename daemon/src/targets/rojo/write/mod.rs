@@ -121,7 +121,7 @@ impl<'a> Writer<'a> {
             touched,
             known: nodes.iter().copied().zip(0..).collect(),
             sharing,
-            files: Files::new(&tree.boundary),
+            files: Files::new(&tree.folder, &tree.boundary),
             folders: FxHashMap::default(),
             parts: FxHashSet::default(),
             left: Vec::new(),
@@ -246,3 +246,6 @@ fn mount_of(origin: &Origin) -> Option<(&Path, &[String])> {
 fn project_of(origin: &Origin) -> Option<&Path> {
     mount_of(origin).map(|(project, _)| project)
 }
+
+#[cfg(test)]
+mod tests;

@@ -111,13 +111,10 @@ impl Writer<'_> {
         }
         for (node, object) in &objects {
             let key = json::key_of(object, CHILDREN).unwrap_or(CHILDREN[0]);
-            for child in self.scene.children(*node).filter(|child| self.parts.contains(child)) {
-                let Some(array) = object.array_value_or_create(key) else {
-                    return refuse!("its `{key}` are no array");
-                };
-                array.append(CstInputValue::Object(self.json_part(child)?));
-                array.ensure_multiline();
-            }
+            let new = self.scene.children(*node).filter(|child| self.parts.contains(child));
+            let new: Result<Vec<_>, Refusal> =
+                new.map(|child| self.json_part(child).map(CstInputValue::Object)).collect();
+            json::append(object, key, new?)?;
             if object.array_value(key).is_some_and(|array| array.elements().is_empty()) {
                 json::set(object, key, None);
             }
@@ -140,12 +137,11 @@ impl Writer<'_> {
         let mut subtree: Vec<Node> = self.scene.subtree(root).collect();
         let mut below: BTreeMap<Node, Vec<CstInputValue>> = BTreeMap::new();
         while let Some(node) = subtree.pop() {
-            let text = |text: &str| CstInputValue::String(text.to_owned());
             let mut fields = vec![
-                ("name".to_owned(), text(self.scene.name(node))),
-                ("className".to_owned(), text(self.scene.class(node))),
+                ("name".to_owned(), json::text(self.scene.name(node))),
+                ("className".to_owned(), json::text(self.scene.class(node))),
             ];
-            fields.extend(self.described(node, &[])?);
+            fields.extend(self.described(node, false, None)?);
             if let Some(mut children) = below.remove(&node) {
                 children.reverse();
                 fields.push(("children".to_owned(), CstInputValue::Array(children)));

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use jsonc_parser::cst::{CstInputValue, CstObject};
-use rbx_types::{Attributes, Variant};
+use rbx_types::{Attributes, Enum, Variant};
 use serde_json::Value as Json;
 
 use super::{Writer, json, mount_of, text, text_file, values};
@@ -272,22 +272,25 @@ impl Writer<'_> {
         Ok(settings)
     }
 
-    /// What a new instance says of itself, as fields of a meta or model file.
+    /// What a new instance says of itself, as fields of a meta or model file. What the file of a script
+    /// says already is left out where it `has_file`; a `run_context` is said whatever the file says.
     ///
     /// # Errors
     /// JSON cannot hold it.
     pub(super) fn described(
         &self,
         node: Node,
-        skipped: &[&str],
+        has_file: bool,
+        run_context: Option<u32>,
     ) -> Result<Vec<(String, CstInputValue)>, Refusal> {
         let class = self.scene.class(node);
         let (mut properties, mut fields) = (Vec::new(), Vec::new());
         let mut said = Vec::new();
-        for (name, value) in self.stored_all(node) {
-            if skipped.contains(&name.as_str()) {
-                continue;
-            }
+        let mut all = self.stored_all(node);
+        all.retain(|(name, _)| !has_file || !matches!(name.as_str(), "Source" | "RunContext"));
+        let said_apart = run_context.map(|item| Variant::Enum(Enum::from_u32(item)));
+        all.extend(said_apart.map(|value| ("RunContext".to_owned(), value)));
+        for (name, value) in all {
             if name == "Attributes" {
                 said = attributes(None, Some(&value))?;
                 continue;

@@ -10,7 +10,7 @@ use super::names;
 use super::{Home, MovedMeta, Writer, mount_of};
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::{Node, reflection};
-use crate::targets::rojo::middleware::{INITS, Middleware, Script};
+use crate::targets::rojo::middleware::{INITS, Middleware};
 use crate::targets::rojo::tree::Origin;
 
 /// The ends of meta files.
@@ -333,7 +333,7 @@ impl Writer<'_> {
         self.files.make_folder(own.clone());
         self.folders.insert(node, own.clone());
         let class = (class != "Folder").then_some(class);
-        self.make_meta(node, own.join("init.meta.json"), class, &[])
+        self.make_meta(node, own.join("init.meta.json"), class, None)
     }
 
     fn make_script(
@@ -361,20 +361,20 @@ impl Writer<'_> {
         let text = self.scene.source(node).unwrap_or_default().into_owned().into_bytes();
         let (suffix, end) = (names::kind_suffix(kind), self.extension);
         let file = format!("{name}{suffix}.{end}");
-        let is_set = kind.class(legacy).1.unwrap_or(0) == run_context || kind == Script::Module;
-        let skipped: &[&str] = if is_set { &["Source", "RunContext"] } else { &["Source"] };
+        let is_set = class != "Script" || kind.class(legacy).1 == Some(run_context);
+        let run_context = (!is_set).then_some(run_context);
         if has_children || !names::is_read_as(&file, kind, name) {
             let own = folder.join(name);
             self.files.make_folder(own.clone());
             self.folders.insert(node, own.clone());
             self.files.make(own.join(format!("init{suffix}.{end}")), text)?;
-            return self.make_meta(node, own.join("init.meta.json"), None, skipped);
+            return self.make_meta(node, own.join("init.meta.json"), None, run_context);
         }
         self.check_no_meta(folder, name, Path::new(""), "")?;
         self.files.make(folder.join(file), text)?;
         let meta = folder.join(format!("{name}.meta.json"));
         let before = self.files.read(&meta)?;
-        self.make_meta(node, meta.clone(), None, skipped)?;
+        self.make_meta(node, meta.clone(), None, run_context)?;
         let is_shared = self.has_siblings_named(node, folder, name);
         if is_shared && before != self.files.read(&meta)? {
             return refuse!(
@@ -398,19 +398,21 @@ impl Writer<'_> {
         })
     }
 
-    /// Writes the meta file of a new instance, where it has something to say.
+    /// Writes the meta file of a new instance, where it has something to say. `run_context` is that of a
+    /// script whose file says another one.
     fn make_meta(
         &mut self,
         node: Node,
         file: PathBuf,
         class: Option<String>,
-        skipped: &[&str],
+        run_context: Option<u32>,
     ) -> Result<(), Refusal> {
         let mut fields = Vec::new();
         if let Some(class) = class {
-            fields.push(("className".to_owned(), CstInputValue::String(class)));
+            fields.push(("className".to_owned(), json::text(&class)));
         }
-        fields.extend(self.described(node, skipped)?);
+        let is_script = self.scene.is_script(node);
+        fields.extend(self.described(node, is_script, run_context)?);
         if fields.is_empty() {
             return Ok(());
         }

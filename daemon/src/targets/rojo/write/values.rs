@@ -49,7 +49,7 @@ pub(super) fn attribute(name: &str, variant: &Variant) -> Result<Json, Refusal> 
     let short = match (variant, text) {
         (_, Some(text)) => return Ok(text.into()),
         (Variant::Bool(value), _) => Some(Json::Bool(*value)),
-        (Variant::Float64(value), _) => Number::from_f64(*value).map(Json::Number),
+        (Variant::Float64(value), _) => double(*value),
         _ => None,
     };
     let is_read_back =
@@ -65,7 +65,7 @@ fn short(class: &str, name: &str, variant: &Variant) -> Option<Json> {
         Variant::Bool(value) => json!(value),
         Variant::String(value) => json!(value),
         Variant::Float32(value) => number(*value)?,
-        Variant::Float64(value) => Json::Number(Number::from_f64(*value)?),
+        Variant::Float64(value) => double(*value)?,
         Variant::Int32(value) => json!(value),
         Variant::Int64(value) => json!(value),
         Variant::Enum(item) => {
@@ -77,6 +77,11 @@ fn short(class: &str, name: &str, variant: &Variant) -> Option<Json> {
         Variant::Vector2(it) => numbers(&[it.x, it.y])?,
         Variant::Vector3(it) => numbers(&[it.x, it.y, it.z])?,
         Variant::Color3(it) => numbers(&[it.r, it.g, it.b])?,
+        Variant::CFrame(it) => {
+            let (at, turned) = (it.position, it.orientation);
+            let rows = [at, turned.x, turned.y, turned.z];
+            numbers(&rows.map(|row| [row.x, row.y, row.z]).concat())?
+        }
         Variant::Tags(tags) => Json::Array(tags.iter().map(Json::from).collect()),
         Variant::Content(content) => match content.value() {
             ContentType::Uri(uri) => json!(uri),
@@ -90,11 +95,19 @@ fn short(class: &str, name: &str, variant: &Variant) -> Option<Json> {
 
 /// As few digits as tell the number from the others of its type.
 fn number(value: f32) -> Option<Json> {
-    if value.fract() == 0.0 && value.abs() < 1e9 {
+    if value.fract() == 0.0 && value.abs() < 1e9 && value.to_bits() != (-0.0_f32).to_bits() {
         return Some(json!(value as i64));
     }
     let shortest: f64 = value.to_string().parse().ok()?;
     Number::from_f64(shortest).map(Json::Number)
+}
+
+fn double(value: f64) -> Option<Json> {
+    // Whole numbers up to here are exact.
+    if value.fract() == 0.0 && value.abs() < 9e15 && value.to_bits() != (-0.0_f64).to_bits() {
+        return Some(json!(value as i64));
+    }
+    Number::from_f64(value).map(Json::Number)
 }
 
 fn numbers(values: &[f32]) -> Option<Json> {
@@ -136,7 +149,7 @@ mod tests {
 
     #[test]
     fn attributes_are_short_where_their_type_is_clear() {
-        assert_eq!(attribute("A", &5.0_f64.into()).unwrap().to_string(), "5.0");
+        assert_eq!(attribute("A", &5.0_f64.into()).unwrap().to_string(), "5");
         assert_eq!(attribute("A", &"x".into()).unwrap().to_string(), r#""x""#);
         let full = attribute("A", &Vector3::new(1.0, 2.0, 3.0).into()).unwrap().to_string();
         assert_eq!(full, r#"{"Vector3":[1.0,2.0,3.0]}"#);

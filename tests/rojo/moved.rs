@@ -1,0 +1,160 @@
+//! Files that somebody else changes under a pending proposal: nothing stale is applied, and nothing of
+//! theirs is lost.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use scene_schemas::entry::{Approver, Seq};
+use scene_schemas::proposal::Mode;
+use serde_json::{Value as Json, json};
+use tempfile::TempDir;
+use vector_daemon::core::prompt::Call;
+use vector_daemon::core::workflow::Status;
+use vector_daemon::engine::{Driver, Due, Engine};
+use vector_daemon::ledger::Ledger;
+use vector_daemon::targets::rojo::Project;
+
+const TEXT: &str = "local a = 1\nlocal b = 2\nlocal c = 3\nlocal d = 4\nreturn a + b + c + d\n";
+
+struct Bench {
+    folder: TempDir,
+    ledger: Arc<Ledger>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("src")).unwrap();
+        let text = r#"{ "name": "Game", "tree": { "$className": "DataModel", "ServerStorage": { "$path": "src" } } }"#;
+        fs::write(folder.path().join("default.project.json"), text).unwrap();
+        fs::write(folder.path().join("src/main.luau"), TEXT).unwrap();
+        let ledger = Arc::new(Ledger::open(&folder.path().join("home")).unwrap());
+        Self { folder, ledger }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join("src").join(name)
+    }
+
+    fn text(&self) -> String {
+        fs::read_to_string(self.file("main.luau")).unwrap()
+    }
+
+    fn engine(&self, calls: Vec<Call>) -> Engine {
+        let opened = Project::open(self.folder.path(), false).unwrap();
+        let (driver, listener) = (Driver::Calls, Box::new(|_: &_| {}));
+        let mut engine =
+            Engine::start(&self.ledger, opened, "a goal", driver, Mode::Confirm, listener).unwrap();
+        engine.call(calls).unwrap();
+        engine
+    }
+}
+
+fn line(number: u32, text: &str) -> Call {
+    let edit = json!({
+        "start": { "line": number, "character": 0 },
+        "end": { "line": number + 1, "character": 0 },
+        "text": format!("{text}\n"),
+    });
+    call("apply_edit", json!({ "path": "game.ServerStorage.main", "edits": [edit] }))
+}
+
+fn call(tool: &str, args: Json) -> Call {
+    Call::new(tool, args)
+}
+
+#[track_caller]
+fn due(engine: &mut Engine) -> Seq {
+    if let Due::Decision(seq) = engine.run().unwrap() {
+        return seq;
+    }
+    let refusals: Vec<_> = engine.workflow().unwrap().refusals().collect();
+    panic!("nothing is due: {refusals:?}");
+}
+
+#[track_caller]
+fn approve(engine: &mut Engine, seq: Seq) {
+    engine.approve(seq, Approver::Person, true).unwrap();
+}
+
+fn status(engine: &Engine, seq: Seq) -> &Status {
+    &engine.proposal(seq).unwrap().1.status
+}
+
+#[test]
+fn an_edit_is_carried_over_to_a_file_that_somebody_else_changed() {
+    let bench = Bench::new();
+    let mut engine = bench.engine(vec![line(3, "local d = 40")]);
+    let first = due(&mut engine);
+    let theirs = format!("-- new\n{TEXT}");
+    fs::write(bench.file("main.luau"), &theirs).unwrap();
+    approve(&mut engine, first);
+    let again = due(&mut engine);
+    assert_ne!(first, again);
+    assert_eq!(bench.text(), theirs);
+    approve(&mut engine, again);
+    assert_eq!(engine.run().unwrap(), Due::Nothing);
+    assert_eq!(bench.text(), theirs.replace("d = 4\n", "d = 40\n"));
+}
+
+#[test]
+fn an_edit_of_the_same_line_is_refused() {
+    let bench = Bench::new();
+    let mut engine = bench.engine(vec![line(3, "local d = 40")]);
+    let first = due(&mut engine);
+    let theirs = TEXT.replace("d = 4\n", "d = 44\n");
+    fs::write(bench.file("main.luau"), &theirs).unwrap();
+    approve(&mut engine, first);
+    assert_eq!(engine.run().unwrap(), Due::Nothing);
+    assert_eq!(engine.workflow().unwrap().refusals().count(), 1);
+    assert_eq!(bench.text(), theirs);
+}
+
+#[test]
+fn a_file_that_is_deleted_under_a_proposal_stays_deleted() {
+    let bench = Bench::new();
+    let mut engine = bench.engine(vec![line(3, "local d = 40")]);
+    let first = due(&mut engine);
+    fs::remove_file(bench.file("main.luau")).unwrap();
+    approve(&mut engine, first);
+    assert_eq!(engine.run().unwrap(), Due::Nothing);
+    assert!(!bench.file("main.luau").exists());
+}
+
+/// A file of that name came meanwhile: it is not written over.
+#[test]
+fn a_new_file_never_takes_the_place_of_another() {
+    let bench = Bench::new();
+    let args = json!({ "className": "ModuleScript", "parentPath": "game.ServerStorage",
+        "props": { "Name": "new", "Source": "return 1\n" } });
+    let mut engine = bench.engine(vec![call("create_instance", args)]);
+    let first = due(&mut engine);
+    fs::write(bench.file("new.luau"), "theirs").unwrap();
+    approve(&mut engine, first);
+    let _ = engine.run();
+    assert!(!matches!(status(&engine, first), Status::Applied(_)));
+    assert_eq!(fs::read_to_string(bench.file("new.luau")).unwrap(), "theirs");
+}
+
+/// Later proposals stand on earlier ones, whose files are read again in between.
+#[test]
+fn proposals_stand_on_each_other() {
+    let bench = Bench::new();
+    let folder = json!({ "className": "Folder", "parentPath": "game.ServerStorage", "props": { "Name": "box" } });
+    let to = json!({ "path": "game.ServerStorage.main", "parentPath": "game.ServerStorage.box" });
+    let renamed = json!({ "path": "game.ServerStorage.box.main", "newName": "start" });
+    let calls = vec![
+        call("create_instance", folder),
+        call("move_instance", to),
+        call("rename_instance", renamed),
+    ];
+    let mut engine = bench.engine(calls);
+    for _ in 0..3 {
+        let seq = due(&mut engine);
+        approve(&mut engine, seq);
+    }
+    assert_eq!(engine.run().unwrap(), Due::Nothing);
+    assert_eq!(fs::read_to_string(bench.file("box/start.luau")).unwrap(), TEXT);
+    assert!(!bench.file("main.luau").exists());
+}
