@@ -9,6 +9,7 @@ mod checkpoint;
 mod convert;
 mod daemon;
 mod debug;
+mod deploy;
 mod diff;
 mod edit;
 mod editor;
@@ -95,6 +96,8 @@ enum Command {
     Patch(patch::Patch),
     /// Let Git merge and compare places with Vector
     Git(git::Git),
+    /// Commit what accepted proposals have changed in a Rojo project
+    Deploy(deploy::Deploy),
     /// Serve the places that are open in Studio: the daemon
     Serve(serve::Serve),
     /// Build the Studio plugin, or put it where Studio finds it
@@ -210,6 +213,7 @@ pub fn main() -> ExitCode {
         Command::Convert(args) => convert::run(&args),
         Command::Patch(args) => patch::run(&args),
         Command::Git(args) => git::run(&args),
+        Command::Deploy(args) => home().and_then(|home| deploy::run(&args, &home)),
         Command::Models(args) => home().and_then(|home| models::run(&args, &home)),
         Command::Usage(args) => home().and_then(|home| usage::run(&args, &home)),
         Command::Key(args) => home().and_then(|home| key::run(&args, &home)),

@@ -1,0 +1,350 @@
+//! `vector deploy`: a commit of the files that accepted proposals have changed in a Rojo project.
+//!
+//! Accepting a proposal writes files, and nothing is committed until this is asked for. Neither the
+//! files nor what stands ready for a commit of the person's own is touched: the commit is made of an
+//! index of its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use scene_schemas::Fingerprint;
+use scene_schemas::entry::{Place, Seq};
+
+use super::Exit;
+use super::log::replay;
+use super::style::safe;
+use super::terminal::{print, say};
+use crate::core::workflow::Status;
+use crate::ledger::Ledger;
+use crate::targets::rojo::{Journal, Project};
+
+/// Commit what accepted proposals have changed in a Rojo project.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  vector deploy                        # on a branch of its own, vector/NUMBER
+  vector deploy --branch main -m 'Faster rounds'
+  vector deploy --dry-run              # what would be committed
+
+Files that somebody has changed since are left out and named. No hooks are run, and nothing is pushed.
+
+Exit codes: 0 committed, or nothing to commit; 1 failed; 2 usage.")]
+pub(super) struct Deploy {
+    /// The project file, or a folder that has one
+    #[arg(default_value = ".")]
+    project: PathBuf,
+    /// The branch, which is made where there is none; by default vector/ and the last run's number
+    #[arg(long, value_name = "NAME")]
+    branch: Option<String>,
+    /// The first line of the message; what was asked for last where absent
+    #[arg(long, short, value_name = "TEXT")]
+    message: Option<String>,
+    /// Say what would be committed, and commit nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// The line of a message by which a proposal is known to have been committed.
+const TRAILER: &str = "Vector-Proposal";
+/// How many characters the first line of a message has at most.
+const SUBJECT: usize = 72;
+
+/// A proposal that changed files.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Accepted {
+    workflow: Seq,
+    proposal: Seq,
+    title: String,
+    patch: String,
+}
+
+/// Files as Git names them, each with who changed it.
+type Files<'a> = BTreeMap<String, &'a BTreeSet<Accepted>>;
+
+/// What the ledger knows of a project's files.
+#[derive(Debug, Default)]
+struct Written {
+    /// The goals of the runs.
+    goals: BTreeMap<Seq, String>,
+    /// For each file, its hash as it was last left (none where it went), and who changed it.
+    files: BTreeMap<PathBuf, (Option<Fingerprint>, BTreeSet<Accepted>)>,
+}
+
+pub(super) fn run(args: &Deploy, home: &Path) -> anyhow::Result<Exit> {
+    let project = Project::locate(&args.project)?;
+    let ledger = Ledger::open(home)?;
+    let written = written(&ledger, &project)?;
+    let folder = project.parent().unwrap_or(Path::new("."));
+    let git = Git::of(folder)?;
+    let (ours, others) = apart(&written, &git.root)?;
+    for path in &others {
+        say(&format!(
+            "note: {} has been changed since by somebody else, and is left out; commit it yourself.",
+            safe(path)
+        ));
+    }
+    let newest = written.goals.keys().next_back().copied().unwrap_or(Seq(0));
+    let branch = args.branch.clone().unwrap_or_else(|| format!("vector/{newest}"));
+    let reference = git.reference(&branch)?;
+    let (base, is_new) = git.base(&reference);
+    let staged = git.staged(base.as_deref(), &ours)?;
+    if staged.is_empty() {
+        say("Nothing is to be committed: what was accepted is committed already, or taken back.");
+        return Ok(Exit::Done);
+    }
+    let message = message(args, &written, &git, base.as_deref(), &staged)?;
+    if args.dry_run {
+        print(&format!("On {branch}:\n{}\n\n{message}", list(&staged)))?;
+        return Ok(Exit::Done);
+    }
+    let commit = git.commit(base.as_deref(), &message)?;
+    git.point(&reference, &commit, base.as_deref().filter(|_| !is_new), &staged)?;
+    let short = commit.get(..10).unwrap_or(&commit);
+    print(&format!("Committed on {branch} as {short}:\n{}\n", list(&staged)))?;
+    Ok(Exit::Done)
+}
+
+/// What applied proposals have left of the files of a project.
+fn written(ledger: &Ledger, project: &Path) -> anyhow::Result<Written> {
+    let name = project.display().to_string();
+    let state = replay(ledger)?;
+    let mut steps: BTreeMap<Seq, (Accepted, Journal)> = BTreeMap::new();
+    let mut written = Written::default();
+    for (seq, workflow) in state.workflows() {
+        let Place::Project(place) = &workflow.place else { continue };
+        if place.project != name {
+            continue;
+        }
+        for (proposal, pending) in workflow.proposals() {
+            let Status::Applied(ack) = &pending.status else { continue };
+            let record = ack.bytes.as_ref().map(|bytes| ledger.blob(&bytes.patch)).transpose()?;
+            let Some(journal) = record.flatten().as_deref().and_then(Journal::read) else {
+                continue;
+            };
+            written.goals.insert(seq, workflow.goal.clone());
+            let (title, patch) = (pending.proposal.title.clone(), &pending.proposal.patch_id);
+            let patch = patch.short().to_owned();
+            let accepted = Accepted { workflow: seq, proposal, title, patch };
+            steps.insert(proposal, (accepted, journal));
+        }
+    }
+    for (accepted, journal) in steps.into_values() {
+        for file in journal.files {
+            let (hash, by) = written.files.entry(file.path).or_default();
+            *hash = file.after.map(|kept| kept.hash);
+            by.insert(accepted.clone());
+        }
+    }
+    Ok(written)
+}
+
+/// The files that are as they were left, and those that somebody has changed since; as Git names them.
+fn apart<'a>(written: &'a Written, root: &Path) -> anyhow::Result<(Files<'a>, Vec<String>)> {
+    let (mut ours, mut others) = (BTreeMap::new(), Vec::new());
+    for (file, (left, by)) in &written.files {
+        let Ok(inside) = file.strip_prefix(root) else {
+            bail!(
+                "{} is not in the Git repository {}; commit it where it is",
+                file.display(),
+                root.display()
+            );
+        };
+        let names: Option<Vec<&str>> = inside.iter().map(|name| name.to_str()).collect();
+        let name = names.with_context(|| format!("{} is no UTF-8 name", file.display()))?.join("/");
+        let now = match std::fs::read(file) {
+            Ok(bytes) => Some(Fingerprint::of(&bytes)),
+            Err(why) if why.kind() == std::io::ErrorKind::NotFound => None,
+            Err(why) => return Err(why).context(format!("{} cannot be read", file.display())),
+        };
+        if now == *left {
+            ours.insert(name, by);
+        } else {
+            others.push(name);
+        }
+    }
+    Ok((ours, others))
+}
+
+/// The message: what was asked for, and which proposals of which runs are in it.
+fn message(
+    args: &Deploy,
+    written: &Written,
+    git: &Git,
+    base: Option<&str>,
+    staged: &Files<'_>,
+) -> anyhow::Result<String> {
+    let done = git.committed(base)?;
+    let all: BTreeSet<&Accepted> = staged.values().flat_map(|by| by.iter()).collect();
+    let is_new = |it: &&&Accepted| !done.contains(&trailer(it));
+    let new: Vec<&&Accepted> = all.iter().filter(is_new).collect();
+    let goal = new.last().and_then(|it| written.goals.get(&it.workflow));
+    let subject = match (&args.message, goal) {
+        (Some(message), _) => message.clone(),
+        (None, Some(goal)) => goal.clone(),
+        (None, None) => "Apply what was accepted".to_owned(),
+    };
+    let first = subject.lines().find(|line| !line.trim().is_empty()).unwrap_or("Vector").trim();
+    let mut text: String = first.chars().take(SUBJECT).collect();
+    text.push('\n');
+    let mut run = None;
+    for accepted in &new {
+        if run != Some(accepted.workflow) {
+            run = Some(accepted.workflow);
+            let goal = written.goals.get(&accepted.workflow).map_or("", String::as_str);
+            let _ = write!(text, "\nRun {}: {}\n", accepted.workflow, one_line(goal));
+        }
+        let _ = writeln!(text, "- proposal {}: {}", accepted.proposal, one_line(&accepted.title));
+    }
+    text.push('\n');
+    for accepted in &new {
+        let _ = writeln!(text, "{TRAILER}: {}", trailer(accepted));
+    }
+    Ok(text)
+}
+
+/// What tells a proposal from those of other ledgers.
+fn trailer(accepted: &Accepted) -> String {
+    format!("{} {}", accepted.proposal, accepted.patch)
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn list(staged: &Files<'_>) -> String {
+    staged.keys().map(|name| format!("  {}", safe(name))).collect::<Vec<_>>().join("\n")
+}
+
+/// A repository, and an index of our own.
+struct Git {
+    root: PathBuf,
+    /// The folder of the index, which goes with the value.
+    scratch: tempfile::TempDir,
+}
+
+impl Git {
+    fn of(folder: &Path) -> anyhow::Result<Self> {
+        let output = Command::new("git")
+            .arg("-C")
+            .arg(folder)
+            .args(["rev-parse", "--show-toplevel"])
+            .output()
+            .context("git cannot be started; is it installed?")?;
+        if !output.status.success() {
+            bail!("{} is in no Git repository; `git init` makes one", folder.display());
+        }
+        let root = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+        let root = root.canonicalize().with_context(|| format!("{} is gone", root.display()))?;
+        Ok(Self { root, scratch: tempfile::tempdir().context("no folder for an index")? })
+    }
+
+    /// Runs git, and gives it something to read.
+    fn run(&self, args: &[&str], input: &[u8]) -> anyhow::Result<String> {
+        let mut child = Command::new("git")
+            .arg("-C")
+            .arg(&self.root)
+            .args(args)
+            .env("GIT_INDEX_FILE", self.scratch.path().join("index"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .context("git cannot be started; is it installed?")?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // One that does not read has its reasons, which it says.
+            let _ = stdin.write_all(input);
+        }
+        let output = child.wait_with_output().context("git did not end")?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            bail!("git {} failed: {}", args.join(" "), said.trim());
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// A branch, by its whole name.
+    fn reference(&self, branch: &str) -> anyhow::Result<String> {
+        let reference = format!("refs/heads/{branch}");
+        let checked = self.run(&["check-ref-format", &reference], b"");
+        checked.with_context(|| format!("{branch:?} is no name for a branch"))?;
+        Ok(reference)
+    }
+
+    /// The commit that comes before, where there is any, and whether the branch is new.
+    fn base(&self, reference: &str) -> (Option<String>, bool) {
+        let commit = |of: &str| {
+            let name = format!("{of}^{{commit}}");
+            let found = self.run(&["rev-parse", "--verify", "--quiet", &name], b"");
+            found.ok().map(|it| it.trim().to_owned())
+        };
+        match commit(reference) {
+            Some(tip) => (Some(tip), false),
+            None => (commit("HEAD"), true),
+        }
+    }
+
+    /// Puts the files into the index; those that differ from the base.
+    fn staged<'a>(&self, base: Option<&str>, files: &Files<'a>) -> anyhow::Result<Files<'a>> {
+        self.run(&["read-tree", base.unwrap_or("--empty")], b"")?;
+        let mut names = Vec::new();
+        for name in files.keys() {
+            names.extend_from_slice(name.as_bytes());
+            names.push(0);
+        }
+        self.run(&["update-index", "--add", "--remove", "-z", "--stdin"], &names)?;
+        let changed = match base {
+            Some(base) => self.run(&["diff-index", "--cached", "--name-only", "-z", base], b"")?,
+            None => self.run(&["ls-files", "-z"], b"")?,
+        };
+        let changed = changed.split('\0').filter_map(|name| files.get_key_value(name));
+        Ok(changed.map(|(name, by)| (name.clone(), *by)).collect())
+    }
+
+    /// The proposals that are committed already.
+    fn committed(&self, base: Option<&str>) -> anyhow::Result<BTreeSet<String>> {
+        let Some(base) = base else {
+            return Ok(BTreeSet::new());
+        };
+        let format = format!("--format=%(trailers:key={TRAILER},valueonly)");
+        let lines = self.run(&["log", &format, base], b"")?;
+        Ok(lines.lines().map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned).collect())
+    }
+
+    fn commit(&self, base: Option<&str>, message: &str) -> anyhow::Result<String> {
+        let tree = self.run(&["write-tree"], b"")?;
+        let mut args = vec!["commit-tree", tree.trim(), "-F", "-"];
+        if let Some(base) = base {
+            args.extend(["-p", base]);
+        }
+        Ok(self.run(&args, message.as_bytes())?.trim().to_owned())
+    }
+
+    /// Lets the branch name the commit, where it still is what it was. Where it is the one that is
+    /// checked out, these files are what it says, and nothing of them is left to commit.
+    fn point(
+        &self,
+        reference: &str,
+        commit: &str,
+        before: Option<&str>,
+        staged: &Files<'_>,
+    ) -> anyhow::Result<()> {
+        let zero = "0".repeat(commit.len());
+        let before = before.unwrap_or(&zero);
+        self.run(&["update-ref", "-m", "vector deploy", reference, commit, before], b"")?;
+        let head = self.run(&["symbolic-ref", "--quiet", "HEAD"], b"").unwrap_or_default();
+        if head.trim() == reference {
+            let mut reset = Command::new("git");
+            reset.arg("-C").arg(&self.root).args(["reset", "--quiet", "--"]).args(staged.keys());
+            let done = reset.status().context("git cannot be started")?;
+            if !done.success() {
+                say("note: the commit is made; `git reset -- FILES` brings your index up to it.");
+            }
+        }
+        Ok(())
+    }
+}
