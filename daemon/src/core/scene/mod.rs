@@ -20,6 +20,7 @@ mod fingerprint;
 mod flat;
 mod ids;
 mod interner;
+mod kept;
 mod labels;
 mod memory;
 pub mod merge;
@@ -51,6 +52,7 @@ use self::changes::Changes;
 use self::edits::{Edit, Edits};
 use self::file::File;
 use self::ids::Ids;
+use self::kept::Kept;
 use self::pieces::Pieces;
 use self::stored::HIDDEN;
 use self::tree::{ROOT, Tree};
@@ -123,6 +125,8 @@ pub struct Scene {
     /// The file as it was last put in its place, and as it was last made, of the one that was read.
     stands: Pieces,
     made: Pieces,
+    /// What others have worked out of it.
+    kept: Kept,
 }
 
 impl Scene {
@@ -167,6 +171,7 @@ impl Scene {
             memory: None,
             made: stands.clone(),
             stands,
+            kept: Kept::default(),
         }
     }
 
