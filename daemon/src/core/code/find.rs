@@ -101,6 +101,7 @@ impl<'a> Script<'a> {
                     _ if self.names.returned == Some(number) => {
                         Symbol::Member(self.node, name.into())
                     }
+                    _ if binding.table.is_none() => loose(),
                     _ => Symbol::Field(self.node, number, name.into()),
                 }
             }

@@ -202,6 +202,10 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn note(&mut self, token: Token, kind: UseKind) {
+        if !matches!(kind, UseKind::Declared(_) | UseKind::Bound(_) | UseKind::Global) {
+            // Its words are the script's too.
+            self.id(token);
+        }
         self.names.uses.push(Use { span: span(token), kind });
     }
 
