@@ -5,6 +5,7 @@
 //! one is due.
 
 pub mod asked;
+mod chosen;
 pub mod house;
 mod kept;
 mod live;

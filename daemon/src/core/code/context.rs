@@ -326,7 +326,7 @@ fn fill(
     }
     let mut bytes = selection.bytes;
     for chosen in &mut selection.chosen {
-        let length = scene.source(chosen.node).map_or(0, |text| text.len());
+        let length = scene.source_if_known(chosen.node).map_or(0, |text| text.len());
         if length > 0 && length <= TEXT && bytes + length <= asked.budget {
             bytes += length;
             chosen.has_text = true;

@@ -14,6 +14,7 @@ mod resolve;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -66,6 +67,15 @@ pub fn with<R>(scene: &Scene, ask: impl FnOnce(&Index) -> R) -> R {
     })
 }
 
+/// Asks something of the code of a scene as far as its texts are known: of a place that is open in
+/// Studio no text is asked for.
+pub fn with_known<R>(scene: &Scene, ask: impl FnOnce(&Index) -> R) -> R {
+    scene.kept(|index: &mut Index| {
+        index.update_by(scene, |node| scene.source_if_known(node));
+        ask(index)
+    })
+}
+
 impl Index {
     /// The index of a scene.
     pub fn new(scene: &Scene) -> Self {
@@ -76,6 +86,10 @@ impl Index {
 
     /// Brings the index up to date.
     pub fn update(&mut self, scene: &Scene) {
+        self.update_by(scene, |node| scene.source(node));
+    }
+
+    fn update_by<'a>(&mut self, scene: &Scene, source: impl Fn(Node) -> Option<Cow<'a, str>>) {
         let turns = Some(scene.turns());
         let has_turned = self.turns != turns;
         if has_turned {
@@ -84,7 +98,7 @@ impl Index {
         }
         let mut changed = Vec::new();
         for node in &self.order {
-            let text = scene.source(*node).unwrap_or_default();
+            let text = source(*node).unwrap_or_default();
             let stamp = stamp(&text);
             if self.files.get(node).is_some_and(|file| file.stamp == stamp) {
                 continue;
