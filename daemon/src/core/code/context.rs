@@ -108,6 +108,9 @@ const EMPTY: [&str; 60] = [
     "their", "them", "then", "there", "this", "to", "when", "where", "with", "you",
 ];
 
+/// What has less than a part of the best one's points fits too little to be told of.
+const WORTH: f64 = 8.0;
+
 /// Of a request, so many different words count.
 const WORDS: usize = 48;
 /// Of a script, so many definitions are told.
@@ -162,7 +165,10 @@ pub fn choose(index: &Index, scene: &Scene, asked: &Asked<'_>) -> Selection {
 /// The words of a request that say something, and how much each of them tells.
 fn asked_words(index: &Index, text: &str) -> Vec<Word> {
     let mut seen = FxHashSet::default();
-    let meant = |word: &String| word.len() > 1 && !EMPTY.contains(&word.as_str());
+    let is_empty = |word: &str| {
+        EMPTY.contains(&word) || word.strip_suffix('s').is_some_and(|one| EMPTY.contains(&one))
+    };
+    let meant = |word: &String| word.len() > 1 && !is_empty(word);
     let mut words: Vec<Word> = words(text)
         .filter(meant)
         .filter(|word| seen.insert(word.clone()))
@@ -196,7 +202,9 @@ fn asked_words(index: &Index, text: &str) -> Vec<Word> {
 fn by_words(index: &Index, scene: &Scene, node: Node, asked: &[Word], got: &mut Points) {
     let Some(script) = index.script(node) else { return };
     let name = scene.name(node);
-    let above = scene.parent(node).map_or("", |it| scene.name(it));
+    // Services tell where code runs, and not what it is about.
+    let above = scene.parent(node).filter(|it| scene.parent(*it) != Some(scene.root()));
+    let above = above.map_or("", |it| scene.name(it));
     let has_word = |text: &str, word: &Word| words(text).any(|it| it == word.text);
     for word in asked {
         let is_said = script.words.binary_search(&word.hash).is_ok();
@@ -262,6 +270,8 @@ fn named_paths(text: &str) -> Vec<InstancePath> {
 /// The best first; of equals the one that more scripts require, then in the order of the tree.
 fn rank(index: &Index, points: FxHashMap<Node, Points>) -> Vec<(Node, Points)> {
     let mut ranked: Vec<(Node, Points)> = points.into_iter().collect();
+    let best = ranked.iter().map(|(_, points)| points.sum).fold(0.0, f64::max);
+    ranked.retain(|(_, points)| points.sum * WORTH >= best);
     let users = |node: Node| index.required_by(node).len();
     ranked.sort_by(|(a, one), (b, other)| {
         other.sum.total_cmp(&one.sum).then(users(*b).cmp(&users(*a))).then(a.cmp(b))

@@ -10,8 +10,10 @@ mod expression;
 mod lexer;
 mod names;
 mod reader;
+mod statement;
 mod types;
 mod words;
+mod yielded;
 
 #[cfg(test)]
 mod tests;

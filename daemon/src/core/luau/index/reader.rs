@@ -1,4 +1,4 @@
-//! The reader: statements, and what is visible where.
+//! The reader: where it is, what is visible there, and what things are called.
 //!
 //! It recurses for what is nested, to a depth that any stack bears; what is deeper is skipped. Each
 //! token is looked at a fixed number of times, whatever the text.
@@ -8,9 +8,8 @@ use rustc_hash::FxHashMap;
 use super::super::DefinitionKind;
 use super::expression::{Path, Value, What};
 use super::lexer::{Kind, Token, lex};
-use super::names::{Binding, BindingKind, Names, Root, Use, UseKind};
-use super::words;
-use super::{Definition, Member, Require, Returns, Script, Span, Trouble};
+use super::names::{Binding, BindingKind, Names, Use, UseKind};
+use super::{Definition, Require, Span, Trouble};
 
 /// How deep blocks, brackets and types may be nested in all: as Luau itself has it.
 const DEEP: u32 = 200;
@@ -57,9 +56,9 @@ pub(super) struct Reader<'a> {
     pub(super) at: usize,
     pub(super) depth: u32,
     /// How many blocks are open; one in the outermost.
-    blocks: u32,
+    pub(super) blocks: u32,
     /// The numbers of names.
-    ids: FxHashMap<&'a str, u32>,
+    pub(super) ids: FxHashMap<&'a str, u32>,
     /// By the number of a name: the binding that it means now, as a value and as a type.
     visible: Vec<[Option<u32>; 2]>,
     /// What was visible before, of what the open scopes hide.
@@ -68,15 +67,15 @@ pub(super) struct Reader<'a> {
     /// For each binding, the way to the instance that it holds.
     pub(super) paths: Vec<Option<Path>>,
     /// The members that were given to bindings by name, in order.
-    members: Vec<(u32, Token)>,
-    definitions: Vec<Definition>,
+    pub(super) members: Vec<(u32, Token)>,
+    pub(super) definitions: Vec<Definition>,
     /// The keys of tables that are written out.
     pub(super) tables: Vec<Vec<Token>>,
     /// What the tables and functions that are being read are called.
     pub(super) holders: Vec<Holder>,
     /// What the outermost block returns.
-    returned: Option<Value>,
-    trouble: Option<Trouble>,
+    pub(super) returned: Option<Value>,
+    pub(super) trouble: Option<Trouble>,
 }
 
 /// What a value is called after that is about to be read.
@@ -163,7 +162,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Goes to what closes what is open here.
-    fn skip(&mut self) {
+    pub(super) fn skip(&mut self) {
         let mut open = 0_u32;
         loop {
             match self.peek() {
@@ -234,7 +233,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `self`, which a method declares and nobody writes.
-    fn declare_self(&mut self, at: Token, of: Option<u32>) {
+    pub(super) fn declare_self(&mut self, at: Token, of: Option<u32>) {
         let number = self.names.bindings.len() as u32;
         let here = Span { start: at.start, end: at.start };
         let kind = BindingKind::Own(of);
@@ -249,7 +248,12 @@ impl<'a> Reader<'a> {
         self.visible[id as usize][0] = Some(number);
     }
 
-    fn define(&mut self, name: String, kind: DefinitionKind, (start, named): (Token, Token)) {
+    pub(super) fn define(
+        &mut self,
+        name: String,
+        kind: DefinitionKind,
+        (start, named): (Token, Token),
+    ) {
         let end = self.tokens[self.at.saturating_sub(1)].end;
         let span = Span { start: start.start, end };
         let named = Span { start: named.start, end: named.end };
@@ -258,7 +262,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What a holder is called.
-    fn called(&self, holder: Option<u32>) -> Option<String> {
+    pub(super) fn called(&self, holder: Option<u32>) -> Option<String> {
         match *self.holders.get(holder? as usize)? {
             Holder::Variable(from, to) => Some(self.spelled(from, to)),
             Holder::Field(table, key) => {
@@ -272,7 +276,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A variable as it is written, without comments and white space, but for what is in brackets.
-    fn spelled(&self, from: usize, to: usize) -> String {
+    pub(super) fn spelled(&self, from: usize, to: usize) -> String {
         let mut text = String::new();
         let mut at = from;
         if self.tokens[to - 1].end - self.tokens[from].start > LONG as u32 {
@@ -328,463 +332,6 @@ impl<'a> Reader<'a> {
     pub(super) fn hold(&mut self, holder: Holder) -> u32 {
         self.holders.push(holder);
         self.holders.len() as u32 - 1
-    }
-
-    fn block(&mut self) {
-        if !self.enter() {
-            return;
-        }
-        let scope = self.open_scope();
-        self.blocks += 1;
-        while self.statement() {}
-        self.blocks -= 1;
-        self.close_scope(scope);
-        self.leave();
-    }
-
-    /// Reads a statement; false at what closes a block.
-    fn statement(&mut self) -> bool {
-        let (start, holders) = (self.at, self.holders.len());
-        match self.peek() {
-            Kind::Eof | Kind::End | Kind::Else | Kind::ElseIf | Kind::Until => return false,
-            Kind::Local => self.local(),
-            Kind::Function => self.function(),
-            Kind::If => self.if_statement(),
-            Kind::Do => {
-                self.advance();
-                self.closed_block();
-            }
-            Kind::While => {
-                self.advance();
-                self.expression(None);
-                self.expect(Kind::Do, "`do` is missing");
-                self.closed_block();
-            }
-            Kind::Repeat => self.repeat(),
-            Kind::For => self.for_loop(),
-            Kind::Return => self.return_statement(),
-            Kind::Break | Kind::Sign(b';') => {
-                self.advance();
-            }
-            Kind::Sign(b'@') => self.attribute(),
-            Kind::Name if self.contextual() => {}
-            Kind::Name | Kind::Sign(b'(') => self.assignment(),
-            _ => {
-                self.trouble("no statement begins so");
-                self.advance();
-            }
-        }
-        self.holders.truncate(holders);
-        // Whatever happens, it goes on.
-        if self.at == start {
-            self.advance();
-        }
-        true
-    }
-
-    /// `type`, `export type`, `const`, `continue`.
-    fn contextual(&mut self) -> bool {
-        let next = self.peek_second();
-        let third = self.tokens.get(self.at + 2).map_or(Kind::Eof, |token| token.kind);
-        match self.text(self.token()) {
-            "export" if next == Kind::Name && self.is_type_at(self.at + 1) => {
-                let start = self.advance();
-                self.type_statement(start, true);
-            }
-            "type" if self.is_type_at(self.at) => {
-                let start = self.token();
-                self.type_statement(start, false);
-            }
-            "const" if next == Kind::Function => self.local(),
-            "const" if next == Kind::Name => self.local(),
-            "continue"
-                if !matches!(
-                    (next, third),
-                    (Kind::Sign(b'(' | b'.' | b'[' | b'{' | b'=' | b':' | b','), _)
-                        | (Kind::Compound | Kind::Text, _)
-                ) =>
-            {
-                self.advance();
-            }
-            _ => return false,
-        }
-        true
-    }
-
-    fn is_type_at(&self, at: usize) -> bool {
-        let kind = |n: usize| self.tokens.get(at + n).map_or(Kind::Eof, |token| token.kind);
-        self.tokens.get(at).is_some_and(|token| self.text(*token) == "type")
-            && match kind(1) {
-                Kind::Name => matches!(kind(2), Kind::Sign(b'=' | b'<')),
-                Kind::Function => kind(2) == Kind::Name,
-                _ => false,
-            }
-    }
-
-    fn type_statement(&mut self, start: Token, exported: bool) {
-        self.advance();
-        let is_function = self.take(Kind::Function);
-        let Some(name) = self.name() else {
-            return self.trouble("a type has a name");
-        };
-        self.note(name, UseKind::TypeDeclared);
-        let scope = self.open_scope();
-        if is_function {
-            self.body(None, name);
-        } else {
-            self.generics();
-            self.expect(Kind::Sign(b'='), "`=` is missing");
-            self.type_of();
-        }
-        self.close_scope(scope);
-        self.define(self.text(name).to_owned(), DefinitionKind::Type, (start, name));
-        if let Some(definition) = self.definitions.last_mut() {
-            definition.exported = exported;
-        }
-    }
-
-    pub(super) fn attribute(&mut self) {
-        self.advance();
-        if self.name().is_none() && self.sign(b'[') {
-            self.skip();
-            self.expect(Kind::Sign(b']'), "`]` is missing");
-        }
-    }
-
-    fn closed_block(&mut self) {
-        self.block();
-        self.expect(Kind::End, "`end` is missing");
-    }
-
-    fn if_statement(&mut self) {
-        loop {
-            self.advance();
-            self.expression(None);
-            self.expect(Kind::Then, "`then` is missing");
-            self.block();
-            if self.peek() != Kind::ElseIf {
-                break;
-            }
-        }
-        if self.take(Kind::Else) {
-            self.block();
-        }
-        self.expect(Kind::End, "`end` is missing");
-    }
-
-    /// What a `repeat` declares is visible in its condition.
-    fn repeat(&mut self) {
-        self.advance();
-        if !self.enter() {
-            self.take(Kind::Until);
-            return;
-        }
-        let scope = self.open_scope();
-        self.blocks += 1;
-        while self.statement() {}
-        self.expect(Kind::Until, "`until` is missing");
-        self.expression(None);
-        self.blocks -= 1;
-        self.close_scope(scope);
-        self.leave();
-    }
-
-    fn for_loop(&mut self) {
-        self.advance();
-        let names = self.typed_names();
-        if !self.sign(b'=') {
-            self.expect(Kind::In, "`in` is missing");
-        }
-        self.expressions();
-        self.expect(Kind::Do, "`do` is missing");
-        let scope = self.open_scope();
-        for name in names {
-            self.declare(name, BindingKind::Loop);
-        }
-        self.closed_block();
-        self.close_scope(scope);
-    }
-
-    fn return_statement(&mut self) {
-        let is_outermost = self.blocks == 1;
-        self.advance();
-        let closes =
-            [Kind::Eof, Kind::End, Kind::Else, Kind::ElseIf, Kind::Until, Kind::Sign(b';')];
-        let value = if closes.contains(&self.peek()) { None } else { Some(self.expressions()) };
-        if is_outermost {
-            self.returned = value;
-        }
-    }
-
-    fn typed_names(&mut self) -> Vec<Token> {
-        let mut names = Vec::new();
-        while let Some(name) = self.name() {
-            names.push(name);
-            if self.sign(b':') {
-                self.type_of();
-            }
-            if !self.sign(b',') {
-                break;
-            }
-        }
-        names
-    }
-
-    fn local(&mut self) {
-        let start = self.advance();
-        if self.take(Kind::Function) {
-            let Some(name) = self.name() else {
-                return self.trouble("a function has a name");
-            };
-            self.declare(name, BindingKind::Local);
-            self.body(None, name);
-            let text = self.text(name).to_owned();
-            return self.define(text, DefinitionKind::LocalFunction, (start, name));
-        }
-        let first = self.at;
-        let names = self.typed_names();
-        if names.is_empty() {
-            return self.trouble("a variable has a name");
-        }
-        let mut values = Vec::new();
-        if self.sign(b'=') {
-            let mut at = first;
-            for number in 0.. {
-                let name = names.get(number);
-                let holder = name.map(|name| {
-                    while self.tokens[at].start != name.start {
-                        at += 1;
-                    }
-                    self.hold(Holder::Variable(at, at + 1))
-                });
-                let value = self.expression(holder);
-                values.push((holder, value));
-                if !self.sign(b',') {
-                    break;
-                }
-            }
-        }
-        self.locals(start, &names, values);
-    }
-
-    fn locals(&mut self, start: Token, names: &[Token], values: Vec<(Option<u32>, Value)>) {
-        let mut values = values.into_iter();
-        for name in names {
-            let number = self.declare(*name, BindingKind::Local);
-            let Some((holder, value)) = values.next() else {
-                continue;
-            };
-            let is_kept = match value.what {
-                What::Table(_) => !value.is_call,
-                What::Require(_) => value.is_call,
-                _ => false,
-            };
-            if is_kept && self.blocks == 1 {
-                self.define(self.text(*name).to_owned(), DefinitionKind::Local, (start, *name));
-            }
-            self.bind_function((holder, DefinitionKind::LocalFunction), &value, (start, *name));
-            let binding = &mut self.names.bindings[number as usize];
-            match value.what {
-                What::Table(table) => binding.table = Some(table),
-                What::Require(require) => {
-                    binding.require = Some(require);
-                    let local = self.text(*name);
-                    let require = &mut self.names.requires[require as usize];
-                    require.local.get_or_insert_with(|| local.into());
-                }
-                _ => {}
-            }
-            self.paths[number as usize] = value.path;
-        }
-    }
-
-    fn function(&mut self) {
-        let (start, first) = (self.advance(), self.at);
-        let Some(name) = self.name() else {
-            return self.trouble("a function has a name");
-        };
-        let bound = self.bound(name, false);
-        self.note(name, bound.map_or(UseKind::Global, UseKind::Bound));
-        let root = bound.map_or(Root::Global(span(name)), Root::Bound);
-        let (mut last, mut fields, mut is_method) = (name, 0, false);
-        while !is_method && matches!(self.peek(), Kind::Sign(b'.' | b':')) {
-            is_method = self.advance().kind == Kind::Sign(b':');
-            let Some(field) = self.name() else {
-                self.trouble("a function has a name");
-                break;
-            };
-            fields += 1;
-            self.note(field, UseKind::Member(root, fields));
-            last = field;
-        }
-        let called = self.spelled(first, self.at);
-        if let Some(bound) = bound.filter(|_| fields == 1) {
-            self.members.push((bound, last));
-        }
-        let own = (fields == 1).then_some(bound).flatten();
-        self.body(is_method.then_some(own), last);
-        let kind = if is_method { DefinitionKind::Method } else { DefinitionKind::Function };
-        self.define(called, kind, (start, last));
-    }
-
-    /// Parameters, types and block of a function; `own` is given for a method: what it is one of.
-    pub(super) fn body(&mut self, own: Option<Option<u32>>, at: Token) {
-        let scope = self.open_scope();
-        self.generics();
-        if let Some(of) = own {
-            self.declare_self(at, of);
-        }
-        self.expect(Kind::Sign(b'('), "`(` is missing");
-        loop {
-            if let Some(name) = self.name() {
-                self.declare(name, BindingKind::Parameter);
-            } else if !self.take(Kind::Dots) {
-                break;
-            }
-            if self.sign(b':') {
-                self.type_of();
-            }
-            if !self.sign(b',') {
-                break;
-            }
-        }
-        self.expect(Kind::Sign(b')'), "`)` is missing");
-        if self.sign(b':') {
-            self.type_of();
-        }
-        self.closed_block();
-        self.close_scope(scope);
-    }
-
-    /// An assignment or a call.
-    fn assignment(&mut self) {
-        let (start, mut first) = (self.token(), self.at);
-        let mut variables = Vec::new();
-        loop {
-            let value = self.suffixed();
-            variables.push((value, first, self.at));
-            if !self.sign(b',') {
-                break;
-            }
-            first = self.at;
-        }
-        if self.take(Kind::Compound) {
-            self.expression(None);
-            return;
-        }
-        if !self.sign(b'=') {
-            if !variables.iter().all(|(value, ..)| value.is_call) {
-                self.trouble("this is neither a call nor an assignment");
-            }
-            return;
-        }
-        let mut variables = variables.into_iter();
-        loop {
-            let variable = variables.next();
-            let holder = variable.as_ref().and_then(|(variable, from, to)| {
-                variable.is_variable.then(|| self.hold(Holder::Variable(*from, *to)))
-            });
-            let value = self.expression(holder);
-            if let Some((variable, ..)) = &variable {
-                self.assigned(variable, &value, holder, start);
-            }
-            if !self.sign(b',') {
-                break;
-            }
-        }
-    }
-
-    fn assigned(&mut self, variable: &Value, value: &Value, holder: Option<u32>, start: Token) {
-        let last = variable.last.unwrap_or(start);
-        self.bind_function((holder, DefinitionKind::Function), value, (start, last));
-        let Root::Bound(bound) = variable.root else {
-            return;
-        };
-        if variable.fields == 1 && variable.last.is_some() {
-            self.members.push((bound, last));
-        } else if variable.fields == 0 {
-            // What it holds now depends on when one asks.
-            let binding = &mut self.names.bindings[bound as usize];
-            self.paths[bound as usize] = None;
-            match value.what {
-                What::Table(table) => _ = binding.table.get_or_insert(table),
-                What::Require(require) if binding.require.is_none() => {
-                    binding.require = Some(require);
-                }
-                _ => binding.require = None,
-            }
-        }
-    }
-
-    /// What is kept of the script.
-    pub(super) fn script(mut self, source: &str) -> Script {
-        let (returns, members) = self.returns();
-        let mut definitions = std::mem::take(&mut self.definitions);
-        definitions.sort_by_key(|definition| definition.span.start);
-        for definition in &mut definitions {
-            let is_member = || members.binary_search(&definition.named).is_ok();
-            definition.exported = definition.exported || is_member();
-        }
-        let member = |named: &Span| {
-            let text = named.of(source);
-            let name = text.trim_matches(['"', '\'']).into();
-            Member { name, named: *named }
-        };
-        let mut members: Vec<Member> = members.iter().map(member).collect();
-        members.sort_by(|a, b| (&a.name, a.named).cmp(&(&b.name, b.named)));
-        members.dedup_by(|a, b| a.name == b.name);
-        members.sort_by_key(|member| member.named);
-        let mut words: Vec<u32> =
-            self.ids.keys().flat_map(|name| words::parts(name).map(words::hash)).collect();
-        words.sort_unstable();
-        words.dedup();
-        Script {
-            definitions: definitions.into_boxed_slice(),
-            requires: self.names.requires.into_boxed_slice(),
-            returns,
-            members: members.into_boxed_slice(),
-            words: words.into_boxed_slice(),
-            trouble: self.trouble,
-        }
-    }
-
-    /// All names of the script.
-    pub(super) fn into_names(mut self) -> Names {
-        if let Some(value) = &self.returned {
-            match (value.what, value.root) {
-                (What::Table(table), _) => self.names.returned_table = Some(table),
-                (_, Root::Bound(bound)) if value.fields == 0 => self.names.returned = Some(bound),
-                _ => {}
-            }
-        }
-        self.names
-    }
-
-    /// What the script returns, and where its members get their values, sorted.
-    fn returns(&self) -> (Returns, Vec<Span>) {
-        let Some(value) = &self.returned else {
-            return (Returns::Nothing, Vec::new());
-        };
-        let keys = |table: u32| self.tables[table as usize].iter().map(|key| span(*key));
-        match (value.what, value.root) {
-            (What::Table(table), _) => (Returns::Table, keys(table).collect()),
-            (What::Function, _) => (Returns::Function, Vec::new()),
-            (What::Require(require), _) => (Returns::Require(require), Vec::new()),
-            (What::Other, Root::Bound(bound)) if value.fields == 0 => {
-                let binding = self.names.bindings[bound as usize];
-                if let Some(require) = binding.require {
-                    return (Returns::Require(require), Vec::new());
-                }
-                let given = self.members.iter().filter(|(of, _)| *of == bound);
-                let given = given.map(|(_, member)| span(*member));
-                let mut members: Vec<Span> =
-                    binding.table.into_iter().flat_map(keys).chain(given).collect();
-                members.sort_unstable();
-                let is_table = binding.table.is_some() || !members.is_empty();
-                (if is_table { Returns::Table } else { Returns::Other }, members)
-            }
-            _ => (Returns::Other, Vec::new()),
-        }
     }
 }
 
