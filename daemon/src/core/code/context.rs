@@ -109,7 +109,7 @@ const EMPTY: [&str; 60] = [
 ];
 
 /// What has less than a part of the best one's points fits too little to be told of.
-const WORTH: f64 = 8.0;
+const WORTH: f64 = 10.0;
 
 /// Of a request, so many different words count.
 const WORDS: usize = 48;
