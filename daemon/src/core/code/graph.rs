@@ -1,6 +1,7 @@
 //! Who requires whom, from some scripts on.
 
 use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -98,7 +99,9 @@ fn cycles(index: &Index, scripts: &[(Node, u32)]) -> Vec<Vec<Node>> {
             if number == low {
                 let at = waiting.iter().rposition(|it| *it == node).unwrap_or_default();
                 let ring = waiting.split_off(at);
-                ring.iter().for_each(|it| _ = is_waiting.remove(it));
+                for it in &ring {
+                    is_waiting.remove(it);
+                }
                 if ring.len() > 1 || index.requires(node).contains(&node) {
                     rings.push(ring_of(index, &ring));
                 }
@@ -131,8 +134,8 @@ fn ring_of(index: &Index, component: &[Node]) -> Vec<Node> {
                 ring.reverse();
                 return ring;
             }
-            if !before.contains_key(&next) {
-                before.insert(next, node);
+            if let Entry::Vacant(new) = before.entry(next) {
+                new.insert(node);
                 open.push_back(next);
             }
         }

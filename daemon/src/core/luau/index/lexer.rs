@@ -115,7 +115,7 @@ impl Lexer<'_> {
             return false;
         };
         match first {
-            b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c => self.at += 1,
+            b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c | 0x80.. => self.at += 1,
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => self.word(),
             b'0'..=b'9' => self.number(),
             b'"' | b'\'' => {
@@ -146,7 +146,6 @@ impl Lexer<'_> {
                 None => self.take(Kind::Sign(b'}'), self.at + 1),
             },
             b'.' if self.byte(self.at + 1).is_ascii_digit() => self.number(),
-            0x80.. => self.at += 1,
             sign => self.sign(sign),
         }
         true

@@ -233,10 +233,9 @@ impl<'a> Reader<'a> {
     }
 
     /// `self`, which a method declares and nobody writes.
-    pub(super) fn declare_self(&mut self, at: Token, of: Option<u32>) {
+    pub(super) fn declare_self(&mut self, at: Token, kind: BindingKind) {
         let number = self.names.bindings.len() as u32;
         let here = Span { start: at.start, end: at.start };
-        let kind = BindingKind::Own(of);
         self.names.bindings.push(Binding { span: here, kind, require: None, table: None });
         self.paths.push(None);
         let next = self.ids.len() as u32;

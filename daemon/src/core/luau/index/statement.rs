@@ -62,7 +62,6 @@ impl Reader<'_> {
     /// `type`, `export type`, `const`, `continue`.
     fn contextual(&mut self) -> bool {
         let next = self.peek_second();
-        let third = self.tokens.get(self.at + 2).map_or(Kind::Eof, |token| token.kind);
         match self.text(self.token()) {
             "export" if next == Kind::Name && self.is_type_at(self.at + 1) => {
                 let start = self.advance();
@@ -72,13 +71,13 @@ impl Reader<'_> {
                 let start = self.token();
                 self.type_statement(start, false);
             }
-            "const" if next == Kind::Function => self.local(),
-            "const" if next == Kind::Name => self.local(),
+            "const" if matches!(next, Kind::Function | Kind::Name) => self.local(),
             "continue"
                 if !matches!(
-                    (next, third),
-                    (Kind::Sign(b'(' | b'.' | b'[' | b'{' | b'=' | b':' | b','), _)
-                        | (Kind::Compound | Kind::Text, _)
+                    next,
+                    Kind::Sign(b'(' | b'.' | b'[' | b'{' | b'=' | b':' | b',')
+                        | Kind::Compound
+                        | Kind::Text
                 ) =>
             {
                 self.advance();
@@ -299,17 +298,17 @@ impl Reader<'_> {
             self.members.push((bound, last));
         }
         let own = (fields == 1).then_some(bound).flatten();
-        self.body(is_method.then_some(own), last);
+        self.body(is_method.then_some(BindingKind::Own(own)), last);
         let kind = if is_method { DefinitionKind::Method } else { DefinitionKind::Function };
         self.define(called, kind, (start, last));
     }
 
-    /// Parameters, types and block of a function; `own` is given for a method: what it is one of.
-    pub(super) fn body(&mut self, own: Option<Option<u32>>, at: Token) {
+    /// Parameters, types and block of a function; `own` is what the `self` of a method is.
+    pub(super) fn body(&mut self, own: Option<BindingKind>, at: Token) {
         let scope = self.open_scope();
         self.generics();
-        if let Some(of) = own {
-            self.declare_self(at, of);
+        if let Some(kind) = own {
+            self.declare_self(at, kind);
         }
         self.expect(Kind::Sign(b'('), "`(` is missing");
         loop {
