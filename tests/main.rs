@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 mod cli;
+mod code;
 mod edits;
 mod engine;
 mod engines;

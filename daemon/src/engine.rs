@@ -5,6 +5,7 @@
 //! one is due.
 
 pub mod asked;
+mod chosen;
 mod held;
 pub mod house;
 mod kept;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::{FailureKind, OpenPlace, SessionId, Setting};
 use crate::command::{Fingerprint, Target};
+pub use crate::context::{Context, ContextLeft, ContextScript};
 use crate::proposal::{Ack, Conflict, Mode, Proposal};
 
 /// A position in the ledger, from 1. It names what stands there: workflow, call, proposal.
@@ -49,6 +50,11 @@ pub enum Entry {
         /// What a model is held to; none where no model calls the tools.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         guards: Option<Guards>,
+    },
+    /// Vector has chosen the scripts that a model is told of at the beginning.
+    Context {
+        /// Which, and why.
+        context: Box<Context>,
     },
     /// The person said something more while the work went on, or answered a question.
     Asked {

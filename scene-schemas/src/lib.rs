@@ -6,6 +6,7 @@
 pub mod api;
 pub mod bounded;
 pub mod command;
+pub mod context;
 pub mod entry;
 pub mod luau;
 pub mod path;

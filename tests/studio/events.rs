@@ -323,7 +323,13 @@ fn of_the_model() -> Vec<Case> {
             &[],
         ),
         (
-            Event::ContextStats { turns: 4, bytes: 40_000, limit: Some(100_000) },
+            Event::ContextStats {
+                turns: 4,
+                bytes: 40_000,
+                limit: Some(100_000),
+                scripts: Vec::new(),
+                left: Vec::new(),
+            },
             &["10% of what the model can read"],
             &[],
         ),

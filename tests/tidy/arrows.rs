@@ -9,7 +9,7 @@ use super::paths::{Path, paths};
 use super::source::{Source, line_of};
 
 /// A room, and the rooms that it may name. `core` stands for all of its rooms, `*` for everything.
-const ARROWS: [(&str, &[&str]); 24] = [
+const ARROWS: [(&str, &[&str]); 25] = [
     ("core", &["core"]),
     ("core::calendar", &[]),
     ("core::refusal", &[]),
@@ -21,10 +21,13 @@ const ARROWS: [(&str, &[&str]); 24] = [
     ("core::policy", &[]),
     ("core::prompt", &[]),
     ("core::scene", &["core::refusal"]),
+    // Scripts that know each other: the tools ask it, and the working set is chosen by it.
+    ("core::code", &["core::scene", "core::luau", "core::refusal"]),
     ("core::proposal", &["core::scene", "core::edit", "core::luau", "core::refusal"]),
     (
         "core::tools",
         &[
+            "core::code",
             "core::proposal",
             "core::scene",
             "core::edit",

@@ -3,6 +3,7 @@
 //! Nothing below here waits, reads a clock, or touches a file, the network or the environment.
 
 pub mod calendar;
+pub mod code;
 pub mod edit;
 pub mod luau;
 pub mod memory;

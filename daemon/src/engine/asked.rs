@@ -74,14 +74,8 @@ pub(super) fn guards(driver: &Driver) -> Option<Guards> {
 /// # Errors
 /// What to do instead.
 pub fn fits(models: &Models, asked: &Asked) -> Result<(), String> {
-    let (goal, attached) = (asked.goal.clone(), asked.attached.clone());
-    let mut prompt = Prompt { goal, attached, ..Prompt::default() };
-    equip(&mut prompt, (asked.stance, models.config.scope), None);
     let client = &models.edit;
-    let bytes = client.request(&spelled(prompt, client.chosen().model.tools)).body.len();
-    let window = room(client, models.config.max_output);
-    // Three bytes for a token are few; most texts need fewer tokens.
-    let estimate = bytes as u64 / 3;
+    let (estimate, window) = first(models, asked);
     if estimate <= window {
         return Ok(());
     }
@@ -91,6 +85,17 @@ pub fn fits(models: &Models, asked: &Asked) -> Result<(), String> {
          larger window.",
         client.name()
     ))
+}
+
+/// How many tokens a first message is taken to have, and how many it may have.
+pub(super) fn first(models: &Models, asked: &Asked) -> (u64, u64) {
+    let (goal, attached) = (asked.goal.clone(), asked.attached.clone());
+    let mut prompt = Prompt { goal, attached, ..Prompt::default() };
+    equip(&mut prompt, (asked.stance, models.config.scope), None);
+    let client = &models.edit;
+    let bytes = client.request(&spelled(prompt, client.chosen().model.tools)).body.len();
+    // Three bytes for a token are few; most texts need fewer tokens.
+    (bytes as u64 / 3, room(client, models.config.max_output))
 }
 
 /// How many tokens a request may have: what the model reads, without room for its answer.

@@ -61,8 +61,10 @@ impl Engine {
         driver: Driver,
         mode: Mode,
     ) -> Result<Seq, EngineError> {
-        let Asked { goal, attached, stance, follows } = asked.into();
-        self.recall(follows)?;
+        let asked = asked.into();
+        self.recall(asked.follows)?;
+        let context = self.chosen(&asked, &driver);
+        let Asked { goal, attached, stance, follows } = asked;
         let started = Entry::Started {
             place: self.target.place(),
             goal,
@@ -73,7 +75,8 @@ impl Engine {
             follows,
             guards: asked::guards(&driver),
         };
-        let batch = Append { workflow: None, entries: vec![started], blobs: Vec::new() };
+        let entries = std::iter::once(started).chain(context).collect();
+        let batch = Append { workflow: None, entries, blobs: Vec::new() };
         let (records, lease) = self.ledger.start(batch)?;
         self.take_up(lease, driver);
         self.read(&records);

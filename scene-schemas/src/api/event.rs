@@ -151,7 +151,7 @@ pub enum Event {
         /// What, in a person's words.
         what: String,
     },
-    /// What the model was sent.
+    /// What the model was sent; or, with no messages yet, the scripts that it will be told of.
     ContextStats {
         /// Messages.
         turns: u32,
@@ -160,6 +160,12 @@ pub enum Event {
         /// How many tokens the model can read, where that is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<u64>,
+        /// The scripts that Vector chose, each with why.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        scripts: Vec<String>,
+        /// The best of those that were left out, each with why.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        left: Vec<String>,
     },
     /// The plan as it is now.
     Plan {

@@ -4,6 +4,7 @@
 //! already known to compile. Nothing here ever runs code, and nothing knows scenes or edits.
 
 mod compile;
+pub mod index;
 mod lint;
 mod nesting;
 mod outline;

@@ -18,6 +18,7 @@ use scene_schemas::{InstanceId, Value};
 
 use super::change::pointed;
 use super::debug_ids::DebugIds;
+use super::edits::Edit;
 use super::facts::Facts;
 use super::file::File;
 use super::reflection::{self, Access};
@@ -220,6 +221,17 @@ impl Scene {
 
     fn of_mirror(mirror: Mirror, tree: Tree) -> Self {
         Self::new((File::Open(Box::new(mirror)), tree))
+    }
+
+    /// A script's text, where it is known; nobody is asked for it.
+    pub fn source_if_known(&self, node: Node) -> Option<Cow<'_, str>> {
+        let is_known = match (&self.file, self.base(node.0)) {
+            (File::Open(mirror), Some(base)) if self.edit(node.0, ustr(SOURCE)) == Edit::None => {
+                mirror.values.contains_key(&(base, ustr(SOURCE)))
+            }
+            _ => true,
+        };
+        if is_known { self.source(node) } else { None }
     }
 
     /// Whether it is open in Studio; otherwise it is a file.

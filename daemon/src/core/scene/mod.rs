@@ -21,6 +21,7 @@ mod fingerprint;
 mod flat;
 mod ids;
 mod interner;
+mod kept;
 mod labels;
 mod memory;
 pub mod merge;
@@ -52,6 +53,7 @@ use self::changes::Changes;
 use self::edits::{Edit, Edits};
 use self::file::File;
 use self::ids::Ids;
+use self::kept::Kept;
 use self::pieces::Pieces;
 use self::stored::HIDDEN;
 use self::tree::{ROOT, Tree};
@@ -125,6 +127,8 @@ pub struct Scene {
     /// The file as it was last put in its place, and as it was last made, of the one that was read.
     stands: Pieces,
     made: Pieces,
+    /// What others have worked out of it.
+    kept: Kept,
 }
 
 impl Scene {
@@ -169,6 +173,7 @@ impl Scene {
             memory: None,
             made: stands.clone(),
             stands,
+            kept: Kept::default(),
         }
     }
 

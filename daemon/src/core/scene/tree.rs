@@ -32,6 +32,8 @@ pub(super) struct Tree {
     pub(super) class_names: Interner,
     pub(super) name_texts: Interner,
     named: RefCell<FxHashMap<u32, FxHashMap<u32, Siblings>>>,
+    /// How often something moved or got another name.
+    turns: u64,
 }
 
 /// A tree that is being read: all its instances, then who is whose child.
@@ -259,11 +261,17 @@ impl Tree {
         self.names.truncate(len as usize);
     }
 
+    /// A number that is another one after each change of the tree, also one that takes back another.
+    pub(super) fn turns(&self) -> u64 {
+        self.turns
+    }
+
     /// Takes an instance off its parent.
     pub(super) fn unlink(&mut self, node: u32) {
         let Some(parent) = self.parent(node) else {
             return;
         };
+        self.turns += 1;
         self.siblings(parent).remove(node);
         let name = self.name(node);
         self.leave_group(parent, name, node);
@@ -283,6 +291,7 @@ impl Tree {
 
     /// Puts an instance without a parent below one, at a place among its children or behind them.
     pub(super) fn link(&mut self, node: u32, parent: u32, at: Option<usize>) {
+        self.turns += 1;
         let siblings = self.siblings(parent);
         let len = siblings.len();
         siblings.insert(at.unwrap_or(len), node);
@@ -320,6 +329,7 @@ impl Tree {
     }
 
     pub(super) fn rename(&mut self, node: u32, name: &str) {
+        self.turns += 1;
         let (before, name) = (self.name(node), self.name_texts.intern(name));
         let parent = self.parent(node);
         if let Some(parent) = parent {

@@ -15,8 +15,11 @@ mod delete_instance;
 mod edit_memory;
 mod fetch_url;
 mod final_message;
+mod find_definition;
 mod find_instances;
+mod find_references;
 mod get_active_script;
+mod get_dependency_graph;
 mod get_properties;
 mod insert_asset;
 mod list_children;
@@ -40,6 +43,7 @@ pub mod update_plan;
 mod write_script;
 
 mod args;
+mod code;
 mod made;
 mod print;
 mod told;
@@ -70,6 +74,9 @@ pub static TOOLS: &[Tool] = &[
     read_script::TOOL,
     search_files::TOOL,
     list_code_definition_names::TOOL,
+    find_definition::TOOL,
+    find_references::TOOL,
+    get_dependency_graph::TOOL,
     get_active_script::TOOL,
     list_selection::TOOL,
     list_open_documents::TOOL,

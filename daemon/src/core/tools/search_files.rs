@@ -1,6 +1,12 @@
 //! `search_files`: text or a regular expression over the sources of all scripts.
+//!
+//! It is ripgrep's engine: a text is searched as a whole for lines that match, and no match crosses a
+//! line, so that the work grows with the text and with nothing else.
 
-use regex::{Regex, RegexBuilder};
+use globset::{GlobBuilder, GlobMatcher};
+use grep_matcher::Matcher;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use memchr::{memchr, memchr_iter, memrchr};
 use scene_schemas::{Bounded, InstancePath};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -8,7 +14,7 @@ use serde_json::{Value as Json, json};
 
 use super::{Own, Run, Tool, args};
 use crate::core::refusal::{Refusal, refuse};
-use crate::core::scene::Scene;
+use crate::core::scene::{Node, Scene};
 
 pub(super) const TOOL: Tool = Tool {
     name: "search_files",
@@ -27,8 +33,15 @@ struct Args {
     regex: Option<bool>,
     /// Whether case counts; false where absent.
     case_sensitive: Option<bool>,
+    /// Whether it must stand as a word of its own; false where absent.
+    whole_word: Option<bool>,
     /// Below which instance; game where absent.
     root: Option<InstancePath>,
+    /// Only scripts whose path fits, with slashes: `ReplicatedStorage/**/Shop*`; without a slash, whose
+    /// name fits.
+    glob: Option<String>,
+    /// Whether only the scripts are told, with the number of lines that match; false where absent.
+    files_only: Option<bool>,
     /// How many matches a page has; 50 where absent.
     limit: Option<Bounded<1, 500>>,
     /// From the page before.
@@ -38,67 +51,200 @@ struct Args {
 const CONTEXT: usize = 2;
 /// Longer lines are cut.
 const LINE: usize = 300;
+/// Of a longer line, so many bytes before the match are told.
+const BEFORE: usize = 80;
+
+/// What is found, page by page.
+struct Search {
+    pattern: RegexMatcher,
+    limit: usize,
+    skip: usize,
+    seen: usize,
+    told: Vec<Json>,
+    is_full: bool,
+}
 
 fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
-    let pattern = pattern(args)?;
+    let glob = args.glob.as_deref().map(Glob::new).transpose()?;
     let root = args.root.as_ref().map_or(Ok(scene.root()), |path| scene.resolve(path))?;
-    let limit = args.limit.map_or(50, |limit| limit.get() as usize);
-    let skip = args::offset(args.cursor.as_deref())?;
-    let (mut matches, mut seen, mut scripts, mut more) = (Vec::new(), 0, 0, false);
-    'scripts: for node in scene.subtree(root) {
-        let Some(text) = scene.source(node) else {
-            continue;
-        };
-        scripts += 1;
-        if !pattern.is_match(&text) {
+    let files_only = args.files_only == Some(true);
+    let mut search = Search {
+        pattern: pattern(args)?,
+        limit: args.limit.map_or(50, |limit| limit.get() as usize),
+        skip: args::offset(args.cursor.as_deref())?,
+        seen: 0,
+        told: Vec::new(),
+        is_full: false,
+    };
+    let mut scripts = 0_u64;
+    for node in scene.subtree(root) {
+        if !scene.is_script(node) || glob.as_ref().is_some_and(|it| !it.fits(scene, node)) {
             continue;
         }
-        let path = scene.path(node);
-        let lines: Vec<&str> = text.lines().collect();
-        for (at, _) in lines.iter().enumerate().filter(|(_, line)| pattern.is_match(line)) {
-            seen += 1;
-            if seen <= skip {
-                continue;
-            }
-            if matches.len() == limit {
-                more = true;
-                break 'scripts;
-            }
-            let from = at.saturating_sub(CONTEXT);
-            let to = (at + 1 + CONTEXT).min(lines.len());
-            matches.push(json!({
-                "path": path,
-                "line": at + 1,
-                "text": args::cut(lines[at], LINE),
-                "before": lines[from..at].iter().map(|line| args::cut(line, LINE)).collect::<Vec<_>>(),
-                "after": lines[at + 1..to].iter().map(|line| args::cut(line, LINE)).collect::<Vec<_>>(),
-            }));
+        let Some(text) = scene.source(node) else { continue };
+        scripts += 1;
+        if files_only {
+            search.count(scene, node, &text);
+        } else {
+            search.lines(scene, node, &text);
+        }
+        if search.is_full {
+            break;
         }
     }
-    let mut answer = json!({ "matches": matches });
-    if more {
+    let key = if files_only { "files" } else { "matches" };
+    let mut answer = json!({ key: search.told });
+    if search.is_full {
         answer["truncated"] = true.into();
-        answer["cursor"] = (skip + limit).to_string().into();
+        answer["cursor"] = (search.skip + search.limit).to_string().into();
     } else {
-        answer["total"] = seen.into();
+        answer["total"] = search.seen.into();
         answer["scriptsSearched"] = scripts.into();
     }
     Ok(answer)
 }
 
-fn pattern(args: &Args) -> Result<Regex, Refusal> {
+impl Search {
+    /// The next line with a match from a byte on: where it begins and ends, and where the match begins.
+    fn next(&self, text: &[u8], from: usize) -> Option<(usize, usize, usize)> {
+        // Behind the last line break there is no line.
+        let found = self.pattern.find_at(text, from).ok()??;
+        let at = found.start();
+        if at == text.len() && text.last().is_none_or(|last| *last == b'\n') {
+            return None;
+        }
+        let start = memrchr(b'\n', &text[..at]).map_or(0, |n| n + 1);
+        let end = memchr(b'\n', &text[at..]).map_or(text.len(), |n| at + n);
+        Some((start, end, at))
+    }
+
+    fn lines(&mut self, scene: &Scene, node: Node, text: &str) {
+        let (bytes, mut from, mut line, mut counted) = (text.as_bytes(), 0, 0, 0);
+        let mut path = None;
+        while from <= bytes.len()
+            && let Some((start, end, at)) = self.next(bytes, from)
+        {
+            from = end + 1;
+            self.seen += 1;
+            if self.seen <= self.skip {
+                continue;
+            }
+            if self.told.len() == self.limit {
+                self.is_full = true;
+                return;
+            }
+            line += memchr_iter(b'\n', &bytes[counted..start]).count();
+            counted = start;
+            let path = path.get_or_insert_with(|| scene.path(node));
+            self.told.push(json!({
+                "path": path,
+                "line": line + 1,
+                "text": around(trimmed(&text[start..end]), at - start),
+                "before": before(text, start),
+                "after": after(text, end),
+            }));
+        }
+    }
+
+    fn count(&mut self, scene: &Scene, node: Node, text: &str) {
+        let bytes = text.as_bytes();
+        let Some((_, end, _)) = self.next(bytes, 0) else { return };
+        self.seen += 1;
+        if self.seen <= self.skip {
+            return;
+        }
+        if self.told.len() == self.limit {
+            self.is_full = true;
+            return;
+        }
+        let (mut lines, mut from) = (1, end + 1);
+        while from <= bytes.len()
+            && let Some((_, end, _)) = self.next(bytes, from)
+        {
+            (lines, from) = (lines + 1, end + 1);
+        }
+        self.told.push(json!({ "path": scene.path(node), "lines": lines }));
+    }
+}
+
+/// A line without the carriage return at its end.
+fn trimmed(line: &str) -> &str {
+    line.strip_suffix('\r').unwrap_or(line)
+}
+
+/// A line, or of a long one what stands around the match.
+fn around(line: &str, at: usize) -> String {
+    if line.len() <= LINE || at < LINE / 2 {
+        return args::cut(line, LINE).to_owned();
+    }
+    let from = line.floor_char_boundary(at.saturating_sub(BEFORE));
+    format!("…{}", args::cut(&line[from..], LINE))
+}
+
+/// The lines before a byte where a line begins.
+fn before(text: &str, start: usize) -> Vec<&str> {
+    let mut lines = Vec::new();
+    let mut end = start;
+    while end > 0 && lines.len() < CONTEXT {
+        let line = memrchr(b'\n', &text.as_bytes()[..end - 1]).map_or(0, |n| n + 1);
+        lines.push(args::cut(trimmed(&text[line..end - 1]), LINE));
+        end = line;
+    }
+    lines.reverse();
+    lines
+}
+
+/// The lines behind a byte where a line ends.
+fn after(text: &str, end: usize) -> Vec<&str> {
+    let rest = text.get(end + 1..).unwrap_or_default();
+    rest.lines().take(CONTEXT).map(|line| args::cut(line, LINE)).collect()
+}
+
+/// A pattern of paths.
+struct Glob {
+    matcher: GlobMatcher,
+    has_slash: bool,
+}
+
+impl Glob {
+    fn new(text: &str) -> Result<Self, Refusal> {
+        let text = text.strip_prefix("game/").unwrap_or(text);
+        let glob = GlobBuilder::new(text).literal_separator(true).backslash_escape(true).build();
+        match glob {
+            Ok(glob) => Ok(Self { matcher: glob.compile_matcher(), has_slash: text.contains('/') }),
+            Err(error) => refuse!("`glob` cannot be read: {}.", error.kind()),
+        }
+    }
+
+    fn fits(&self, scene: &Scene, node: Node) -> bool {
+        if !self.has_slash {
+            return self.matcher.is_match(scene.name(node));
+        }
+        let above = std::iter::successors(Some(node), |it| scene.parent(*it));
+        let mut names: Vec<&str> =
+            above.take_while(|it| *it != scene.root()).map(|it| scene.name(it)).collect();
+        names.reverse();
+        self.matcher.is_match(names.join("/"))
+    }
+}
+
+fn pattern(args: &Args) -> Result<RegexMatcher, Refusal> {
     if args.query.is_empty() {
         return refuse!("`query` is empty.");
     }
     let text = match args.regex {
         Some(true) => args.query.clone(),
+        _ if args.query.contains('\n') => {
+            return refuse!("`query` has several lines, and lines are searched one by one.");
+        }
         _ => regex::escape(&args.query),
     };
-    RegexBuilder::new(&text)
+    RegexMatcherBuilder::new()
         .case_insensitive(args.case_sensitive != Some(true))
+        .word(args.whole_word == Some(true))
         .multi_line(true)
         .crlf(true)
         .size_limit(1 << 20)
-        .build()
+        .build(&text)
         .map_err(|error| Refusal(format!("`query` is not a regular expression: {error}.")))
 }

@@ -1,5 +1,6 @@
 //! What the tools answer, propose and refuse, on a small place.
 
+mod code;
 mod open;
 
 use scene_schemas::entry::Seq;

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use super::talk::Said;
 use super::{Call, CallStatus, State, Status, Workflow, now};
-use crate::core::prompt::{Prompt, Turn, context};
+use crate::core::prompt::{Prompt, Turn};
 
 /// The tasks of a conversation, oldest first.
 pub(super) struct Chain<'a>(pub(super) Vec<(Seq, &'a Workflow)>);
@@ -50,9 +50,9 @@ impl State {
             if at == begins {
                 prompt.goal.clone_from(&workflow.goal);
                 prompt.attached.clone_from(&workflow.attached);
+                prompt.scripts.clone_from(&workflow.context);
             } else if at > begins {
-                let context = context(&workflow.attached);
-                let context = context.map_or(String::new(), |text| format!("\n\n{text}"));
+                let context = workflow.beside().map_or(String::new(), |text| format!("\n\n{text}"));
                 prompt.turns.push(Turn::Asked(format!("{}{context}", workflow.goal)));
             }
             prompt.turns.extend(workflow.turns(after));

@@ -94,6 +94,15 @@ fn of_the_model(entry: &Entry) -> Vec<Event> {
             turns: request.turns,
             bytes: request.bytes,
             limit: Some(request.window),
+            scripts: Vec::new(),
+            left: Vec::new(),
+        }],
+        Entry::Context { context } => vec![Event::ContextStats {
+            turns: 0,
+            bytes: context.bytes,
+            limit: Some(context.budget),
+            scripts: context.scripts.iter().map(|it| format!("{}: {}", it.path, it.why)).collect(),
+            left: context.left.iter().map(|it| format!("{}: {}", it.path, it.why)).collect(),
         }],
         Entry::Replied { tokens: Some(tokens), cost, .. } => {
             let (input, output, cost) = (tokens.prompt, tokens.generated, *cost);

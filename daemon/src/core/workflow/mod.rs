@@ -20,13 +20,13 @@ use std::collections::BTreeMap;
 
 use scene_schemas::Command;
 use scene_schemas::entry::{
-    Attached, Entry, Finish, Guards, Place, Record, Replay, Seq, Stance, Step,
+    Attached, Context, Entry, Finish, Guards, Place, Record, Replay, Seq, Stance, Step,
 };
 use scene_schemas::proposal::{Ack, Meant, MeantBy, Mode, Proposal};
 use serde_json::{Value as Json, json};
 
 use crate::core::policy;
-use crate::core::prompt::{Outcome, UNMERGED, context};
+use crate::core::prompt::{self, Outcome, UNMERGED, context};
 
 pub use self::decide::{CALLS, Input, decide};
 pub use self::events::events;
@@ -60,6 +60,8 @@ pub struct Workflow {
     pub follows: Option<Seq>,
     /// What a model is held to; none where no model calls the tools.
     pub guards: Option<Guards>,
+    /// The scripts that the model is told of at the beginning.
+    pub context: Option<Context>,
     /// The plan's steps.
     pub plan: Vec<Step>,
     /// How it ended.
@@ -190,6 +192,7 @@ impl State {
                 stance: *stance,
                 follows: *follows,
                 guards: guards.clone(),
+                context: None,
                 plan,
                 finished: None,
                 is_cleared: false,
@@ -206,6 +209,13 @@ impl State {
 }
 
 impl Workflow {
+    /// What stands beside the goal: what the person attached, and the scripts that may matter.
+    fn beside(&self) -> Option<String> {
+        let parts = [context(&self.attached), self.context.as_ref().map(prompt::scripts)];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join("\n"))
+    }
+
     /// The proposals, oldest first.
     pub fn proposals(&self) -> impl Iterator<Item = (Seq, &Pending)> {
         self.proposals.iter().map(|(seq, pending)| (*seq, pending))
@@ -318,6 +328,7 @@ impl Workflow {
     fn read(&mut self, seq: Seq, entry: &Entry) {
         match entry {
             Entry::Started { .. } => {}
+            Entry::Context { context } => self.context = Some(context.as_ref().clone()),
             Entry::Cleared {} => self.is_cleared = true,
             // A call is open while what it says is written down.
             Entry::Said { text, .. } if self.has_open_call() => self.talk.aloud(seq, text),

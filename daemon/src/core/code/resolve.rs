@@ -1,0 +1,160 @@
+//! Which module a require means, as Roblox finds it: along the tree, from the script that says it.
+//!
+//! Nothing is run: what only exists in a running game is not found, and the reason is said. The rules of
+//! paths as strings are those of Roblox's documentation of `require` (2026-08).
+
+use std::fmt;
+
+use crate::core::luau::index::{Origin, Required, Step};
+use crate::core::scene::{Node, Scene};
+
+/// Why it is not known which module is required.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unresolved {
+    /// There is nothing of that name: below whom, and the name.
+    Missing(Box<str>, Box<str>),
+    /// The way leads above `game`.
+    Above,
+    /// It is no ModuleScript, but of this class.
+    NotAModule(Box<str>),
+    /// So many modules have the same path.
+    Several(usize),
+    /// Only a running script knows.
+    Computed,
+    /// It is an asset.
+    Asset(Box<str>),
+    /// It begins with an alias, which `.luaurc` files say.
+    Alias(Box<str>),
+    /// A path that begins neither with a dot nor with `@`.
+    Bare(Box<str>),
+}
+
+impl fmt::Display for Unresolved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing(below, name) => write!(f, "{below} has no child named {name:?}"),
+            Self::Above => f.write_str("the way leads above game"),
+            Self::NotAModule(class) => write!(f, "it is a {class}, and no ModuleScript"),
+            Self::Several(n) => write!(f, "{n} modules have this path"),
+            Self::Computed => f.write_str("only the running script knows which"),
+            Self::Asset(number) => {
+                write!(f, "it is the asset {number}, which is not in this place")
+            }
+            Self::Alias(alias) => write!(f, "the alias {alias:?} is not known"),
+            Self::Bare(path) => write!(f, "{path:?} begins neither with ./, ../ nor @"),
+        }
+    }
+}
+
+/// The module that a script requires.
+pub(super) fn resolve(scene: &Scene, script: Node, what: &Required) -> Result<Node, Unresolved> {
+    let (at, steps) = match what {
+        Required::Instance(origin, steps) => {
+            let at = match origin {
+                Origin::Script => script,
+                Origin::Game => scene.root(),
+                Origin::Service(name) => service(scene, name)?,
+            };
+            (at, steps.to_vec())
+        }
+        Required::Text(text) => text_path(scene, script, text)?,
+        Required::Asset(number) => return Err(Unresolved::Asset(number.clone())),
+        Required::Computed => return Err(Unresolved::Computed),
+    };
+    let Some((last, before)) = steps.split_last() else {
+        return module(scene, at);
+    };
+    let at = before.iter().try_fold(at, |at, taken| step(scene, at, taken))?;
+    match last {
+        Step::Child(name) => last_child(scene, at, name),
+        last => step(scene, at, last).and_then(|node| module(scene, node)),
+    }
+}
+
+fn service(scene: &Scene, name: &str) -> Result<Node, Unresolved> {
+    let root = scene.root();
+    let by_name = scene.child(root, name).filter(|it| scene.class(*it) == name);
+    let by_class = || scene.children(root).find(|it| scene.class(*it) == name);
+    by_name.or_else(by_class).ok_or_else(|| missing(scene, root, name))
+}
+
+fn missing(scene: &Scene, below: Node, name: &str) -> Unresolved {
+    Unresolved::Missing(scene.path(below).to_string().into(), name.into())
+}
+
+fn step(scene: &Scene, at: Node, step: &Step) -> Result<Node, Unresolved> {
+    match step {
+        Step::Parent => scene.parent(at).ok_or(Unresolved::Above),
+        Step::Child(name) => scene
+            .child(at, name)
+            .or_else(|| at_run_time(scene, at, name))
+            .ok_or_else(|| missing(scene, at, name)),
+        Step::Ancestor(name) => {
+            let above = std::iter::successors(scene.parent(at), |it| scene.parent(*it));
+            let mut above = above;
+            above.find(|it| scene.name(*it) == &**name).ok_or(Unresolved::Above)
+        }
+    }
+}
+
+/// What stands for something that a running game makes: what a player gets is copied from what every
+/// player begins with.
+fn at_run_time(scene: &Scene, at: Node, name: &str) -> Option<Node> {
+    match (scene.class(at), name) {
+        ("Players", "LocalPlayer") => Some(at),
+        ("Players", "PlayerScripts") => {
+            let starter = service(scene, "StarterPlayer").ok()?;
+            scene.child(starter, "StarterPlayerScripts")
+        }
+        ("Players", "PlayerGui") => service(scene, "StarterGui").ok(),
+        ("Players", "Backpack") => service(scene, "StarterPack").ok(),
+        _ => None,
+    }
+}
+
+/// The last step: among siblings of one name, the module is meant.
+fn last_child(scene: &Scene, at: Node, name: &str) -> Result<Node, Unresolved> {
+    if scene.count_named(at, name) < 2 {
+        return step(scene, at, &Step::Child(name.into())).and_then(|node| module(scene, node));
+    }
+    let is_meant = |it: &Node| scene.name(*it) == name && is_module(scene, *it);
+    let modules: Vec<Node> = scene.children(at).filter(is_meant).take(9).collect();
+    match modules.as_slice() {
+        [one] => Ok(*one),
+        [] => step(scene, at, &Step::Child(name.into())).and_then(|node| module(scene, node)),
+        several => Err(Unresolved::Several(several.len())),
+    }
+}
+
+fn is_module(scene: &Scene, node: Node) -> bool {
+    scene.class(node) == "ModuleScript"
+}
+
+fn module(scene: &Scene, node: Node) -> Result<Node, Unresolved> {
+    if is_module(scene, node) {
+        Ok(node)
+    } else {
+        Err(Unresolved::NotAModule(scene.class(node).into()))
+    }
+}
+
+/// A path as a string: where it begins, and the steps.
+fn text_path(scene: &Scene, script: Node, text: &str) -> Result<(Node, Vec<Step>), Unresolved> {
+    let mut segments = text.split('/');
+    let first = segments.next().unwrap_or_default();
+    let parent = |node| scene.parent(node).ok_or(Unresolved::Above);
+    let at = match first {
+        "." => parent(script)?,
+        ".." => parent(script).and_then(parent)?,
+        "@self" => script,
+        "@game" => scene.root(),
+        alias if alias.starts_with('@') => return Err(Unresolved::Alias(alias.into())),
+        _ => return Err(Unresolved::Bare(text.into())),
+    };
+    let steps = segments.filter(|segment| !matches!(*segment, "" | "."));
+    let steps = steps.map(|segment| match segment {
+        ".." => Step::Parent,
+        name => Step::Child(name.into()),
+    });
+    Ok((at, steps.collect()))
+}

@@ -1,0 +1,103 @@
+//! Who uses which name in a script: the answer to what a name at a place means.
+//!
+//! Local variables and parameters are told apart exactly as Luau's scopes do. Members are known by what
+//! their chain begins with; what a call gives is nobody's.
+
+use super::{Require, Span};
+
+/// All names of a script.
+#[derive(Debug, Default)]
+pub struct Names {
+    /// What is declared, in order.
+    pub bindings: Vec<Binding>,
+    /// Where names stand, declarations too, in order.
+    pub uses: Vec<Use>,
+    /// What is required.
+    pub requires: Vec<Require>,
+    /// The binding that the script returns; none where it returns something else.
+    pub returned: Option<u32>,
+    /// The table that it returns, which is in no variable.
+    pub returned_table: Option<u32>,
+}
+
+/// A local variable, a parameter or a parameter of a type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Binding {
+    /// Where it is declared; empty for `self`, which stands nowhere.
+    pub span: Span,
+    /// What it is.
+    pub kind: BindingKind,
+    /// The require whose value it was declared with.
+    pub require: Option<u32>,
+    /// The table that it was declared with.
+    pub table: Option<u32>,
+}
+
+/// What declares a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BindingKind {
+    /// `local`, also of functions.
+    Local,
+    /// A function's parameter.
+    Parameter,
+    /// A loop.
+    Loop,
+    /// The `self` of a method of what a binding holds.
+    Own(Option<u32>),
+    /// A parameter of a type or of a generic function.
+    Type,
+}
+
+/// A name where it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Use {
+    /// Where.
+    pub span: Span,
+    /// What it means.
+    pub kind: UseKind,
+}
+
+/// What a name means where it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UseKind {
+    /// It declares a binding.
+    Declared(u32),
+    /// A binding.
+    Bound(u32),
+    /// A global variable.
+    Global,
+    /// A member, so many steps behind what the chain begins with, from 1.
+    Member(Root, u32),
+    /// A key in a table that is written out.
+    Key(u32),
+    /// A type of the script's, or a built-in one.
+    Type,
+    /// It declares a type.
+    TypeDeclared,
+    /// A type of another module, which a name stands for.
+    TypeOf(Root),
+}
+
+/// What a chain of members begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Root {
+    /// A call's result, or anything else without a name.
+    #[default]
+    Nothing,
+    /// A binding.
+    Bound(u32),
+    /// A global variable, which stands here.
+    Global(Span),
+    /// A call of `require` itself, by its number.
+    Require(u32),
+}
+
+impl Names {
+    /// The name that stands at a byte, or ends there.
+    pub fn at(&self, byte: u32) -> Option<&Use> {
+        let mut touching = self.uses.iter().filter(|it| it.span.touches(byte));
+        let first = touching.next()?;
+        // Between two names that touch, the one that begins is meant.
+        Some(touching.find(|it| it.span.start == byte).unwrap_or(first))
+    }
+}

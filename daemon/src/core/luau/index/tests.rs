@@ -1,0 +1,371 @@
+//! What the reader says of small scripts, of real ones beside a parser, and of what is no script.
+
+use super::super::{DefinitionKind, outline};
+use super::*;
+
+/// A line for each definition, require and member.
+fn told(source: &str) -> Vec<String> {
+    let script = read(source);
+    let definitions = script.definitions.iter().map(|it| {
+        let exported = if it.exported { "export " } else { "" };
+        format!("{exported}{:?} {} @{}", it.kind, it.name, it.named.of(source))
+    });
+    let requires = script.requires.iter().map(|it| {
+        let local = it.local.as_deref().map_or(String::new(), |it| format!("{it} = "));
+        format!("{local}{}", way(&it.what))
+    });
+    let members = script.members.iter().map(|it| format!("member {}", it.name));
+    let trouble = script.trouble.iter().map(|it| format!("{}: {}", it.at, it.what));
+    definitions.chain(requires).chain(members).chain(trouble).collect()
+}
+
+fn way(what: &Required) -> String {
+    match what {
+        Required::Instance(from, steps) => {
+            let mut text = match from {
+                Origin::Script => "script".to_owned(),
+                Origin::Game => "game".to_owned(),
+                Origin::Service(name) => format!("<{name}>"),
+            };
+            for step in steps {
+                match step {
+                    Step::Parent => text.push_str("/.."),
+                    Step::Child(name) => text.push_str(&format!("/{name}")),
+                    Step::Ancestor(name) => text.push_str(&format!("/^{name}")),
+                }
+            }
+            text
+        }
+        Required::Text(text) => format!("{text:?}"),
+        Required::Asset(number) => number.to_string(),
+        Required::Computed => "computed".to_owned(),
+    }
+}
+
+#[track_caller]
+fn check(source: &str, expected: &[&str]) {
+    assert_eq!(told(source), expected, "{source}");
+}
+
+#[test]
+fn requires_are_read_in_all_forms() {
+    check("require(script.Parent.X)", &["script/../X"]);
+    check(
+        "local S = game:GetService('ReplicatedStorage')\nlocal Y = require(S.X:WaitForChild(\"Y\", 5))",
+        &["Local Y @Y", "Y = <ReplicatedStorage>/X/Y"],
+    );
+    check("local p = script.Parent\nlocal q = p.Parent\nrequire(q['a b'])", &["script/../../a b"]);
+    check("require(game.Workspace.M) require(workspace.M)", &["game/Workspace/M", "<Workspace>/M"]);
+    check("require(script:FindFirstAncestor('Pkg').M)", &["script/^Pkg/M"]);
+    check(
+        "require './x' require(`@self/y`) require('@alias/z')",
+        &["\"./x\"", "\"@self/y\"", "\"@alias/z\""],
+    );
+    check("require(123456)", &["123456"]);
+    check("for _, m in script:GetChildren() do require(m) end", &["computed"]);
+    check("require(script:FindFirstChild(name)) require(script[name])", &["computed", "computed"]);
+    check("local function f(require) require(script.X) end", &["LocalFunction f @f"]);
+    check("local p = script.A\np = script.B\nrequire(p.C)", &["computed"]);
+    check(
+        "return require(script.Parent._Index['a_b@1.0.0']['b'])",
+        &["script/../_Index/a_b@1.0.0/b"],
+    );
+    check("local a = (require(script.A) :: any)", &["Local a @a", "a = script/A"]);
+}
+
+#[test]
+fn what_a_module_returns_is_known_by_its_members() {
+    check(
+        "return { a = 1, ['b'] = function() end, c = function() end }",
+        &["export Function c @c", "member a", "member b", "member c"],
+    );
+    check(
+        "local M = { a = 1 }\nM.__index = M\nfunction M.new() return setmetatable({}, M) end\nfunction M:go() end\nM.x.y = 1\nreturn M",
+        &[
+            "Local M @M",
+            "export Function M.new @new",
+            "export Method M:go @go",
+            "member a",
+            "member __index",
+            "member new",
+            "member go",
+        ],
+    );
+    check(
+        "local M = setmetatable({ a = 1 }, {})\nM.b = 2\nreturn table.freeze(M)",
+        &["member a", "member b"],
+    );
+    assert_eq!(read("return function() end").returns, Returns::Function);
+    assert_eq!(read("local a = require(script.A)\nreturn a").returns, Returns::Require(0));
+    assert_eq!(read("return 1").returns, Returns::Other);
+    assert_eq!(read("local function f() return {} end").returns, Returns::Nothing);
+}
+
+#[test]
+fn types_are_definitions_and_exported_ones_are_exported() {
+    check(
+        "export type A<T> = { x: T, y: (a: number) -> ...string }\ntype B = A<A<number>>\nlocal x: A<B>=1\ntype function f(t) return t end\nlocal type = 1\ntype = 2",
+        &["export Type A @A", "Type B @B", "Type f @f"],
+    );
+    check(
+        "local function f<T, U...>(a: T?, ...: U...): (T & B, { [string]: typeof(f()) }) end",
+        &["LocalFunction f @f"],
+    );
+}
+
+/// For each use of a name: where it is declared, as `use<declaration` in bytes, `global` or `member`.
+fn scopes(source: &str, name: &str) -> Vec<String> {
+    let names = names(source);
+    let declared = |number: u32| names.bindings[number as usize].span.start;
+    names
+        .uses
+        .iter()
+        .filter(|it| it.span.of(source) == name)
+        .map(|it| match it.kind {
+            UseKind::Declared(_) => "new".to_owned(),
+            UseKind::Bound(number) => declared(number).to_string(),
+            UseKind::Global => "global".to_owned(),
+            UseKind::Member(Root::Bound(of), depth) => format!("{}+{depth}", declared(of)),
+            UseKind::Member(Root::Require(of), depth) => format!("require {of}+{depth}"),
+            UseKind::Member(..) => "member".to_owned(),
+            UseKind::Key(_) => "key".to_owned(),
+            UseKind::Type => "type".to_owned(),
+            UseKind::TypeDeclared => "type new".to_owned(),
+            UseKind::TypeOf(_) => "type of".to_owned(),
+        })
+        .collect()
+}
+
+#[track_caller]
+fn check_scopes(source: &str, expected: &[&str]) {
+    assert_eq!(scopes(source, "x"), expected, "{source}");
+}
+
+#[test]
+fn names_mean_what_luau_says() {
+    check_scopes("local x = x\nprint(x)", &["global", "new", "6"]);
+    check_scopes("local x = 1\ndo local x = 2 print(x) end\nprint(x)", &["new", "new", "21", "6"]);
+    check_scopes("local function x() return x end", &["new", "15"]);
+    check_scopes("local x = function() return x end", &["global", "new"]);
+    check_scopes("for x = x, 2 do print(x) end x()", &["global", "new", "4", "global"]);
+    check_scopes("for _, x in x do x() end", &["global", "new", "7"]);
+    check_scopes("repeat local x = 1 until x\nx()", &["new", "13", "global"]);
+    check_scopes(
+        "local function f(x) return function() return x end end x()",
+        &["new", "17", "global"],
+    );
+    check_scopes(
+        "local t = { x = x, [x] = 1 } t.x = t.y.x",
+        &["key", "global", "global", "6+1", "6+2"],
+    );
+    check_scopes(
+        "if x then local x = 1 elseif x then x() end",
+        &["global", "new", "global", "global"],
+    );
+    check_scopes("local x = `a{x}{`{x}`}`", &["global", "global", "new"]);
+    check_scopes("local x, y = 1, x x = y", &["global", "new", "6"]);
+    check_scopes("function a.x:y() self.x() end", &["member", "13+1"]);
+    check_scopes("require(script.A).x()", &["require 0+1"]);
+    check_scopes("f().x = 1", &["member"]);
+    check_scopes(
+        "type x = number local y: x = x local z: m.x",
+        &["type new", "type", "global", "type of"],
+    );
+    check_scopes(
+        "local function f<x>(a: x): x return a :: x end local b: x",
+        &["new", "17", "17", "17", "type"],
+    );
+    check_scopes("const x = 1 x()", &["new", "6"]);
+    check_scopes("local a = if x then x else x", &["global"; 3]);
+    check_scopes("x += x", &["global"; 2]);
+}
+
+#[test]
+fn what_is_no_script_is_read_as_far_as_it_goes() {
+    check(
+        "local a = \nlocal function b() end",
+        &["LocalFunction b @b", "11: an expression is missing"],
+    );
+    check("end end\nfunction c() end", &["Function c @c", "0: this closes nothing"]);
+    check(
+        "function M.a( end\nlocal function b() end",
+        &["Function M.a @a", "LocalFunction b @b", "14: `)` is missing"],
+    );
+    check("x = = 1\nfunction d() end", &["Function d @d", "4: an expression is missing"]);
+}
+
+#[test]
+fn no_text_takes_long_or_overflows() {
+    let stack = std::thread::Builder::new().stack_size(2 << 20);
+    let hostile = || {
+        let many = 50_000;
+        for piece in [
+            "(",
+            "{",
+            "[",
+            "f(",
+            "do ",
+            "if a then ",
+            "function f() ",
+            "x = function() ",
+            "`{",
+            "not ",
+            "-",
+            "a.",
+            "a:",
+            "a(",
+            "a = ",
+            "local a: ",
+            "(a: ",
+            "{a = ",
+            "<",
+            "type a = ",
+            "type a = (",
+            "->",
+            "?",
+            "|",
+            "@[",
+            "[[",
+            "[=",
+            "--[",
+            "\"",
+            "if a then b else ",
+            "repeat ",
+            "end ",
+            "local x ",
+            "a{",
+            "return ",
+            "elseif ",
+            "::",
+            "x<",
+            "export type T = { [T]: ",
+            "\u{e9}",
+            "\0",
+        ] {
+            let text = piece.repeat(many);
+            read(&text);
+            names(&text);
+        }
+        let fields = "f = function() end,".repeat(20_000);
+        read(&format!("local {} = {{{fields}}}", "x".repeat(500_000)));
+        read(&format!("a.{} = {{{fields}}}", "x.".repeat(200_000)));
+        read(&"local p = script.Parent local q = p.Parent local p = q.Parent ".repeat(20_000));
+    };
+    stack.spawn(hostile).unwrap().join().unwrap();
+}
+
+#[test]
+fn chance_finds_nothing_that_panics() {
+    let pieces = [
+        "local ",
+        "function ",
+        "x",
+        "y",
+        "(",
+        ")",
+        "{",
+        "}",
+        "[",
+        "]",
+        "=",
+        ",",
+        ".",
+        ":",
+        "end ",
+        "do ",
+        "if ",
+        "then ",
+        "else ",
+        "return ",
+        "require",
+        "script",
+        "type ",
+        "export ",
+        "<",
+        ">=",
+        "`",
+        "\"",
+        "\n",
+        "é",
+        "--",
+        "[[",
+        "::",
+        "->",
+        "...",
+        "repeat ",
+        "until ",
+        "for ",
+        "in ",
+        "1",
+        "const ",
+        ";",
+    ];
+    let mut state = 9_u64;
+    for _ in 0..20_000 {
+        let mut source = String::new();
+        for _ in 0..24 {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            source.push_str(pieces[(state >> 9) as usize % pieces.len()]);
+        }
+        let script = read(&source);
+        for definition in &script.definitions {
+            assert!(
+                source.get(definition.span.start as usize..definition.span.end as usize).is_some()
+            );
+        }
+        names(&source);
+    }
+}
+
+/// The definitions, as an outline says them.
+fn outlined(source: &str) -> Vec<String> {
+    let line = |byte: u32| source[..byte as usize].matches('\n').count() + 1;
+    let mut lines: Vec<_> = read(source)
+        .definitions
+        .iter()
+        .map(|it| {
+            format!("{} {:?} {} -{}", line(it.span.start), it.kind, it.name, line(it.span.end))
+        })
+        .collect();
+    lines.sort();
+    lines
+}
+
+/// Holds the definitions of a script against those that a parser finds.
+#[track_caller]
+pub(super) fn agrees(source: &str) {
+    let Ok(parsed) = outline(source) else { return };
+    let mut expected: Vec<_> = parsed
+        .iter()
+        .map(|it| format!("{} {:?} {} -{}", it.line, it.kind, it.name, it.end_line))
+        .collect();
+    expected.sort();
+    assert_eq!(outlined(source), expected, "{source}");
+    assert_eq!(read(source).trouble, None, "{source}");
+}
+
+#[test]
+fn a_parser_finds_the_same_definitions() {
+    agrees(
+        "local M = {}\nfunction M.a.b()\nend\nfunction M:c() end\nM.d = function() end\nM['e'] = (function() end) :: any\n",
+    );
+    agrees(
+        "local M = {\n\ta = function()\n\tend,\n\tb = { c = function() end },\n}\nreturn { d = function() end }",
+    );
+    agrees(
+        "x:Connect(function()\n\tlocal function a()\n\t\tlocal t = {}\n\t\tfunction t.b() end\n\tend\nend)",
+    );
+    agrees(
+        "local a = require(script.A)\nlocal b = f(1)\nexport type C = {\n\td: number,\n}\ntype E<T> = T?\n",
+    );
+    agrees(
+        "local a, b = {}, function() end\nlocal c = setmetatable({ d = function() end }, {})\nx().y = function() end",
+    );
+    let kinds = read("function a() end local b = function() end").definitions;
+    assert_eq!(
+        [kinds[0].kind, kinds[1].kind],
+        [DefinitionKind::Function, DefinitionKind::LocalFunction]
+    );
+}

@@ -1,0 +1,69 @@
+//! The words in names and in what people ask: `getShopItems` has three.
+
+/// The words of a text, in lower case. Letters and digits make words; a capital behind a small letter
+/// begins one, and so does the last of several capitals before a small letter.
+pub fn words(text: &str) -> impl Iterator<Item = String> {
+    parts(text).map(str::to_lowercase)
+}
+
+/// A hash of a word in any case; the same everywhere, so that it can be kept.
+pub fn hash(word: &str) -> u32 {
+    // FNV-1a: words are short.
+    word.chars()
+        .flat_map(char::to_lowercase)
+        .fold(0x811c_9dc5, |hash: u32, c| (hash ^ u32::from(c)).wrapping_mul(0x0100_0193))
+}
+
+pub(super) fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        rest = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
+        let end = word_end(rest)?;
+        let (word, behind) = rest.split_at(end);
+        rest = behind;
+        Some(word)
+    })
+}
+
+/// Where the word ends that a text begins with.
+fn word_end(text: &str) -> Option<usize> {
+    let mut before = text.chars().next()?;
+    let mut chars = text.char_indices().skip(1).peekable();
+    while let Some((at, c)) = chars.next() {
+        let next = chars.peek().map(|(_, next)| *next);
+        let begins = c.is_uppercase()
+            && (before.is_lowercase()
+                || before.is_numeric()
+                || before.is_uppercase() && next.is_some_and(char::is_lowercase));
+        if begins || !c.is_alphanumeric() {
+            return Some(at);
+        }
+        before = c;
+    }
+    Some(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        assert_eq!(words(text).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn names_are_split_into_words() {
+        check("", &[]);
+        check("getShopItems", &["get", "shop", "items"]);
+        check("HTTPService.GetURL", &["http", "service", "get", "url"]);
+        check("MAX_COINS part2Door", &["max", "coins", "part2", "door"]);
+        check("wo kostet Öl was?", &["wo", "kostet", "öl", "was"]);
+    }
+
+    #[test]
+    fn the_case_of_a_word_does_not_count() {
+        assert_eq!(hash("Shop"), hash("shop"));
+        assert_ne!(hash("Shop"), hash("shops"));
+    }
+}

@@ -1,0 +1,38 @@
+//! What others have worked out of a scene, kept beside it: whoever asks the same of the same scene again
+//! need not work it out again, and where the scene goes, it goes too.
+//!
+//! What it is, and whether it still holds, is known by who put it there; [`Scene::turns`] and the
+//! texts tell.
+
+use std::any::Any;
+use std::cell::RefCell;
+
+use super::Scene;
+
+/// What is kept, one of a type.
+#[derive(Debug, Default)]
+pub(super) struct Kept(RefCell<Vec<Box<dyn Any + Send>>>);
+
+impl Scene {
+    /// Works with what is kept of a type; the first time, with its default.
+    pub fn kept<T: Any + Send + Default, R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+        // It is taken out meanwhile: the work may ask for something else that is kept.
+        let at = self.kept.0.borrow().iter().position(|it| it.is::<T>());
+        let taken = at.map(|at| self.kept.0.borrow_mut().swap_remove(at));
+        let mut kept = taken.and_then(|it| it.downcast::<T>().ok()).unwrap_or_default();
+        let result = work(&mut kept);
+        self.kept.0.borrow_mut().push(kept);
+        result
+    }
+
+    /// Takes over what is kept beside another scene of the same place, which is given up.
+    pub fn keep_of(&mut self, other: &mut Self) {
+        self.kept = std::mem::take(&mut other.kept);
+    }
+
+    /// A number that is another one after each change of the tree: whoever came, went, moved or got
+    /// another name. It tells nothing of properties.
+    pub fn turns(&self) -> u64 {
+        self.tree.turns()
+    }
+}

@@ -1,0 +1,102 @@
+//! `find_definition`: where a name is defined, also in another module.
+
+use scene_schemas::InstancePath;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::{Own, Run, Tool, args, code as told};
+use crate::core::code::{self, Index, Symbol};
+use crate::core::refusal::{Refusal, did_you_mean, refuse};
+use crate::core::scene::Scene;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "find_definition",
+    about: "Finds where a name is defined, through requires too: of the name at `position` of the script \
+            `path`, or of `name`.",
+    schema: args::schema::<Args>,
+    own: Own::Nothing,
+    run: Run::Read(|json, scene| {
+        let args = args::read(json)?;
+        code::with(scene, |index| plan(&args, scene, index))
+    }),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    /// The script.
+    path: Option<InstancePath>,
+    /// Where the name stands in it, from 0.
+    position: Option<told::Place>,
+    /// A name instead: `open`, `Shop.open`, `Shop:buy`.
+    name: Option<String>,
+}
+
+/// So many are told of.
+const MOST: usize = 50;
+
+fn plan(args: &Args, scene: &Scene, index: &Index) -> Result<Json, Refusal> {
+    let mut answer = json!({});
+    let found = match (&args.path, args.position, &args.name) {
+        (Some(path), Some(place), None) => {
+            let symbol = told::symbol(index, scene, told::pointed(scene, path, place)?)?;
+            let found = code::definitions(index, scene, &symbol);
+            if found.is_empty() {
+                return refuse!("{}", nowhere(scene, index, &symbol));
+            }
+            found
+        }
+        (path, None, Some(name)) => {
+            let mut found = code::named(index, scene, name);
+            if let Some(path) = path {
+                let node = scene.resolve(path)?;
+                found.retain(|it| it.node == node);
+            }
+            if found.is_empty() {
+                let all = index.definitions().map(|(_, it)| it.last_name());
+                let near = did_you_mean(name, all);
+                return refuse!(
+                    "Nothing called {name:?} is defined{}.{near} search_files finds text.",
+                    path.as_ref().map_or(String::new(), |path| format!(" in {path}"))
+                );
+            }
+            found
+        }
+        _ => return refuse!("Either `path` and `position` are needed, or `name`."),
+    };
+    if found.len() > MOST {
+        answer["truncated"] = true.into();
+        answer["total"] = found.len().into();
+    }
+    answer["definitions"] = found.iter().take(MOST).map(|it| told::told(scene, it)).collect();
+    Ok(answer)
+}
+
+/// Why a name is defined nowhere.
+fn nowhere(scene: &Scene, index: &Index, symbol: &Symbol) -> String {
+    match symbol {
+        Symbol::Member(module, name) => {
+            let members = index.script(*module).map(|it| &it.members);
+            let near = did_you_mean(name, members.into_iter().flatten().map(|it| &*it.name));
+            format!(
+                "{} gives no member {name:?} to those who require it, as far as its text says.{near}",
+                scene.path(*module)
+            )
+        }
+        Symbol::Type(module, name) => format!(
+            "{} defines no type {name:?}: it is built in, or of Roblox.",
+            scene.path(*module)
+        ),
+        Symbol::Global(name) => format!(
+            "No script defines the global {name:?}: it is of Luau or Roblox, or made while the game runs."
+        ),
+        Symbol::Local(_, _) | Symbol::Field(..) | Symbol::Module(_) => {
+            "It is defined nowhere in the script.".to_owned()
+        }
+        Symbol::Loose(name) => format!(
+            "What {name:?} is a member of is only known while the game runs, and no script defines a \
+             function of that name: it may be of Roblox."
+        ),
+    }
+}

@@ -1,0 +1,119 @@
+//! `find_references`: where a name is used, exactly for local variables, and through requires.
+
+use scene_schemas::{Bounded, InstancePath};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::{Own, Run, Tool, args, code as told};
+use crate::core::code::{self, Hit, Index, Positions, Symbol};
+use crate::core::refusal::{Refusal, refuse};
+use crate::core::scene::Scene;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "find_references",
+    about: "Finds where a name is used: the one at `position` of the script `path`, a member or type \
+            `name` of the module `path`, or the module itself. Hits that may be of something else have \
+            certain: false.",
+    schema: args::schema::<Args>,
+    own: Own::Nothing,
+    run: Run::Read(|json, scene| {
+        let args = args::read(json)?;
+        code::with(scene, |index| plan(&args, scene, index))
+    }),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    /// The script.
+    path: InstancePath,
+    /// Where the name stands in it, from 0.
+    position: Option<told::Place>,
+    /// What the module gives to others, instead.
+    name: Option<String>,
+    /// How many hits a page has; 100 where absent.
+    limit: Option<Bounded<1, 500>>,
+    /// From the page before.
+    cursor: Option<String>,
+}
+
+fn plan(args: &Args, scene: &Scene, index: &Index) -> Result<Json, Refusal> {
+    let symbol = match (args.position, &args.name) {
+        (Some(place), None) => {
+            told::symbol(index, scene, told::pointed(scene, &args.path, place)?)?
+        }
+        (None, Some(name)) => exported(args, scene, index, name)?,
+        (None, None) => module(args, scene, index)?,
+        (Some(_), Some(_)) => return refuse!("Either `position` or `name` is needed, not both."),
+    };
+    let hits = code::references(index, scene, &symbol);
+    let skip = args::offset(args.cursor.as_deref())?;
+    let limit = args.limit.map_or(100, |limit| limit.get() as usize);
+    let certain = hits.iter().filter(|hit| hit.is_certain).count();
+    let page = hits.get(skip.min(hits.len())..).unwrap_or_default();
+    let page = &page[..page.len().min(limit)];
+    let scripts: Vec<Json> =
+        page.chunk_by(|a, b| a.node == b.node).map(|it| of_script(scene, it)).collect();
+    let mut answer = json!({ "scripts": scripts, "total": hits.len(), "certain": certain });
+    if skip + page.len() < hits.len() {
+        answer["truncated"] = true.into();
+        answer["cursor"] = (skip + page.len()).to_string().into();
+    }
+    Ok(answer)
+}
+
+fn module(args: &Args, scene: &Scene, index: &Index) -> Result<Symbol, Refusal> {
+    let node = scene.resolve(&args.path)?;
+    match index.script(node) {
+        Some(_) => Ok(Symbol::Module(node)),
+        None => refuse!("{} is a {}, and no script.", args.path, scene.class(node)),
+    }
+}
+
+/// A member of a module, or a type of it.
+fn exported(args: &Args, scene: &Scene, index: &Index, name: &str) -> Result<Symbol, Refusal> {
+    let Symbol::Module(node) = module(args, scene, index)? else {
+        return refuse!("{} is no module.", args.path);
+    };
+    let node = index.behind(node);
+    let script = index.script(node);
+    let is_member = script.is_some_and(|it| it.members.iter().any(|member| &*member.name == name));
+    if is_member {
+        return Ok(Symbol::Member(node, name.into()));
+    }
+    let types = code::definitions(index, scene, &Symbol::Type(node, name.into()));
+    if types.is_empty() {
+        let members: Vec<&str> =
+            script.into_iter().flat_map(|it| &it.members).map(|it| &*it.name).take(30).collect();
+        return refuse!(
+            "{} gives no member or type {name:?} to others; it gives: {}. For a local name give its \
+             `position`.",
+            scene.path(node),
+            if members.is_empty() { "nothing by name".to_owned() } else { members.join(", ") }
+        );
+    }
+    Ok(Symbol::Type(node, name.into()))
+}
+
+fn of_script(scene: &Scene, hits: &[Hit]) -> Json {
+    let node = hits[0].node;
+    let text = scene.source(node).unwrap_or_default();
+    let mut positions = Positions::new(&text);
+    let hit = |hit: &Hit| {
+        let at = positions.of(hit.span.start);
+        let mut told = json!({
+            "line": at.line,
+            "character": at.character,
+            "text": told::line(&positions, hit.span.start),
+        });
+        if !hit.is_certain {
+            told["certain"] = false.into();
+        }
+        if hit.is_definition {
+            told["definition"] = true.into();
+        }
+        told
+    };
+    json!({ "path": scene.path(node), "hits": hits.iter().map(hit).collect::<Vec<_>>() })
+}

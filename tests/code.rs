@@ -1,0 +1,67 @@
+//! The index of code on real places: what it says beside what a parser says.
+
+use std::fs;
+use std::thread;
+
+use vector_daemon::core::code::{self, Index};
+use vector_daemon::core::luau::{self, index};
+use vector_daemon::core::scene::Scene;
+use vector_tests::cases::cases;
+
+/// A parser recurses; this is enough for it.
+const STACK: usize = 64 << 20;
+
+/// The definitions that a parser finds and the reader does not, or the other way round.
+fn differences(path: &str, source: &str) -> Vec<String> {
+    let Ok(parsed) = luau::outline(source) else { return Vec::new() };
+    let line = |byte: u32| source[..byte as usize].matches('\n').count() as u32 + 1;
+    let read = index::read(source);
+    let told = |name: &str, kind, line, end| format!("{path}:{line}-{end} {kind:?} {name}");
+    let of_parser = parsed.iter().map(|it| told(&it.name, it.kind, it.line, it.end_line));
+    let of_reader = read
+        .definitions
+        .iter()
+        .map(|it| told(&it.name, it.kind, line(it.span.start), line(it.span.end)));
+    let (of_parser, of_reader): (Vec<_>, Vec<_>) = (of_parser.collect(), of_reader.collect());
+    let lost = of_parser.iter().filter(|it| !of_reader.contains(it)).map(|it| format!("- {it}"));
+    let found = of_reader.iter().filter(|it| !of_parser.contains(it)).map(|it| format!("+ {it}"));
+    let trouble = read.trouble.iter().map(|it| format!("{path}:{} {}", line(it.at), it.what));
+    lost.chain(found).chain(trouble).collect()
+}
+
+#[test]
+fn real_scripts_define_what_a_parser_finds() {
+    let Some(cases) = cases() else { return };
+    let mut scripts = 0;
+    let mut wrong = Vec::new();
+    for entry in fs::read_dir(cases.join("places")).unwrap() {
+        let path = entry.unwrap().path();
+        let is_place = path.extension().is_some_and(|it| it.to_string_lossy().starts_with("rbx"));
+        let Some(scene) = is_place.then(|| Scene::decode(&fs::read(&path).unwrap()).ok()).flatten()
+        else {
+            continue;
+        };
+        let sources: Vec<(String, String)> = scene
+            .descendants(scene.root())
+            .filter_map(|it| Some((scene.path(it).to_string(), scene.source(it)?.into_owned())))
+            .collect();
+        scripts += sources.len();
+        let thread = thread::Builder::new().stack_size(STACK);
+        let look = move || -> Vec<String> {
+            sources.iter().flat_map(|(path, source)| differences(path, source)).collect()
+        };
+        wrong.extend(thread.spawn(look).unwrap().join().unwrap());
+        // Every name can be asked for, whatever it is.
+        let index = Index::new(&scene);
+        for node in index.scripts().iter().take(20) {
+            let text = scene.source(*node).unwrap_or_default();
+            for byte in (0..text.len() as u32).step_by(97) {
+                if let Some(symbol) = code::symbol(&index, &scene, *node, byte) {
+                    code::definitions(&index, &scene, &symbol);
+                }
+            }
+        }
+    }
+    assert!(scripts > 20, "the places have {scripts} scripts");
+    assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
+}
