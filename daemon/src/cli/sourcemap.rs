@@ -18,6 +18,7 @@ use crate::targets::rojo::{Origin, Shown, Tree};
 
 /// Map the instances of a Rojo project to its files, as `rojo sourcemap` does.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 #[command(after_help = "\
 Examples:
   vector sourcemap --output sourcemap.json
@@ -102,7 +103,8 @@ fn of_path(tree: &Tree, path: &InstancePath, args: &Sourcemap) -> anyhow::Result
         let at = origin(tree, number as u32, args.absolute);
         bail!("{path} has no file of its own: it is part of {at}");
     }
-    Ok(files.iter().map(|file| format!("{}\n", tree.shown_path(file, args.absolute))).collect())
+    let lines = files.iter().map(|file| tree.shown_path(file, args.absolute) + "\n");
+    Ok(lines.collect())
 }
 
 /// The file or folder that an instance is made of, or is part of.

@@ -101,7 +101,7 @@ impl Grown {
             let at = self.instances.len() as u32;
             self.instances[number as usize].children.push(at);
             match child {
-                Child::New(child) => self.add(child, Some(number), model, stock),
+                Child::New(child) => self.add(*child, Some(number), model, stock),
                 Child::Old(child) => self.keep(child, number, stock),
             }
         }

@@ -19,6 +19,7 @@ mod nodes;
 mod open;
 mod project;
 mod read;
+mod running;
 mod scene;
 mod snapshot;
 mod sourcemap;
@@ -29,6 +30,7 @@ mod watch;
 mod write;
 
 pub use self::open::{Changed, ProjectError};
+pub use self::running::{PORT, Serving, Syncing, serving, syncing};
 pub use self::sourcemap::Shown;
 pub use self::target::{Prepared, Project, Stored};
 pub use self::tree::{Diagnostic, Instance, Origin, Tree, instance_of, reference_to};

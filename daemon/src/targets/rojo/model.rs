@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rbx_types::{Content, ContentType, Variant};
+use rbx_types::{Content, ContentType, Ref, Variant};
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value as Json};
 
@@ -104,7 +104,7 @@ impl Model<'_> {
             };
             at.push(n);
             let child = self.instance(fields, at, names.clone(), faults);
-            snapshot.children.extend(child.map(Child::New));
+            snapshot.children.extend(child.map(Child::new));
             at.pop();
         }
         Some(snapshot)
@@ -161,7 +161,7 @@ impl Model<'_> {
                 },
                 _ => None,
             };
-            let value = match (value, to.filter(|to| to.is_some())) {
+            let value = match (value, to.filter(Ref::is_some)) {
                 (value, None) => value,
                 (value, Some(to)) => {
                     let to = scene.pointed_at(to).and_then(|to| numbers.get(&to));
@@ -179,7 +179,7 @@ impl Model<'_> {
         for (n, child) in (0..).zip(scene.children(node)) {
             at.push(n);
             let child = self.part(scene, child, numbers, at, names.clone(), faults);
-            snapshot.children.extend(child.map(Child::New));
+            snapshot.children.extend(child.map(Child::new));
             at.pop();
         }
         Some(snapshot)

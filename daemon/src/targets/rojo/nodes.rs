@@ -65,25 +65,22 @@ impl Reader<'_> {
         };
         let class = self.class(at, name, &node, found.as_ref(), parent_class)?;
         let project = at.place.real.clone();
-        let mut snapshot = match found {
-            Some(mut found) => {
-                let by = Some((project, at.names.clone()));
-                match &mut found.origin {
-                    Origin::File { mounted, .. }
-                    | Origin::Folder { mounted, .. }
-                    | Origin::Model { mounted, .. } => *mounted = by,
-                    Origin::Node { .. } => {}
-                }
-                found
+        let mut snapshot = if let Some(mut found) = found {
+            let by = Some((project, at.names.clone()));
+            match &mut found.origin {
+                Origin::File { mounted, .. }
+                | Origin::Folder { mounted, .. }
+                | Origin::Model { mounted, .. } => *mounted = by,
+                Origin::Node { .. } => {}
             }
-            None => {
-                let mut key = self.key(&at.place.path);
-                if !at.names.is_empty() {
-                    key = format!("{key}:{}", at.names.join("/"));
-                }
-                let origin = Origin::Node { project, names: at.names.clone() };
-                Snapshot::new(name, &class, key, origin)
+            found
+        } else {
+            let mut key = self.key(&at.place.path);
+            if !at.names.is_empty() {
+                key = format!("{key}:{}", at.names.join("/"));
             }
+            let origin = Origin::Node { project, names: at.names.clone() };
+            Snapshot::new(name, &class, key, origin)
         };
         name.clone_into(&mut snapshot.name);
         snapshot.class = class;
@@ -91,7 +88,7 @@ impl Reader<'_> {
             at.names.push(name.clone());
             let child = self.node(at, &name, child, Some(&snapshot.class));
             at.names.pop();
-            snapshot.children.extend(child.map(Child::New));
+            snapshot.children.extend(child.map(Child::new));
         }
         let mut faults = Vec::new();
         snapshot.set_all(&node.properties, &node.attributes, &mut faults);

@@ -45,7 +45,7 @@ impl Tree {
         let project = locate(path)?;
         let folder = project.parent().unwrap_or(&project).to_owned();
         let boundary = boundary(&folder);
-        let mut tree = Self { folder, boundary, project, ..Self::default() };
+        let mut tree = Self { folder, project, boundary, ..Self::default() };
         tree.renew(&[])?;
         Ok(tree)
     }

@@ -360,7 +360,7 @@ impl<'a> Reader<'a> {
     ) -> Option<Child> {
         let mut child = self.entry(place, kind, beside, rules)?;
         child.entry = Some(place.path.clone());
-        Some(Child::New(child))
+        Some(Child::new(child))
     }
 
     /// Reads a script's text or a table into a snapshot of any kind; says whether it could.

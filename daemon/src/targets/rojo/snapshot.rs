@@ -32,9 +32,15 @@ pub(super) struct Snapshot {
 /// A child of a snapshot.
 #[derive(Debug)]
 pub(super) enum Child {
-    New(Snapshot),
+    New(Box<Snapshot>),
     /// An instance of the tree before, with all below it, as it was.
     Old(u32),
+}
+
+impl Child {
+    pub(super) fn new(snapshot: Snapshot) -> Self {
+        Self::New(Box::new(snapshot))
+    }
 }
 
 impl Snapshot {

@@ -87,9 +87,9 @@ fn short(ty: VariantType, json: &Json) -> Option<Variant> {
             Color3::new(r, g, b).into()
         }
         VariantType::CFrame => {
-            let [x, y, z, a, b, c, d, e, f, g, h, i] = numbers(json)?;
-            let rows = Matrix3::new(vector([a, b, c]), vector([d, e, f]), vector([g, h, i]));
-            CFrame::new(vector([x, y, z]), rows).into()
+            let n: [f32; 12] = numbers(json)?;
+            let row = |at: usize| vector([n[at], n[at + 1], n[at + 2]]);
+            CFrame::new(row(0), Matrix3::new(row(3), row(6), row(9))).into()
         }
         VariantType::Attributes => Attributes::deserialize(json).ok()?.into(),
         VariantType::Font => Font::deserialize(json).ok()?.into(),

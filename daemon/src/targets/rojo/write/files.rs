@@ -137,28 +137,36 @@ impl Files {
 
     /// Where something will be that stays in its folder; its own path where that goes.
     pub(super) fn relocated(&self, path: &Path) -> PathBuf {
-        self.fate_of_folder(path).flatten().unwrap_or_else(|| path.to_owned())
+        match self.fate_with_folders(path) {
+            Fate::Moves(to) => to,
+            Fate::Stays | Fate::Goes => path.to_owned(),
+        }
     }
 
-    /// Where a path comes to with its folders; none where none of them is spoken of, and none in that
-    /// where they go.
-    fn fate_of_folder(&self, path: &Path) -> Option<Option<PathBuf>> {
-        path.ancestors().find_map(|above| {
-            let to = self.folders.get(above)?;
-            let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
-            Some(to.as_ref().map(|to| {
+    /// What becomes of a path with the folders that it is in, or is itself.
+    fn fate_with_folders(&self, path: &Path) -> Fate {
+        let found = path.ancestors().find_map(|above| Some((above, self.folders.get(above)?)));
+        match found {
+            None => Fate::Stays,
+            Some((_, None)) => Fate::Goes,
+            Some((above, Some(to))) => Fate::Moves(match path.strip_prefix(above) {
+                Ok(rest) if rest != Path::new("") => to.join(rest),
                 // `join` with nothing would end in a slash.
-                if rest == Path::new("") { to.clone() } else { to.join(rest) }
-            }))
-        })
+                _ => to.clone(),
+            }),
+        }
     }
 
     /// Where a file that is there ends up; none where it goes.
     fn end_of(&self, file: &Path, slot: &Slot) -> Option<PathBuf> {
-        match &slot.fate {
+        let fate = match &slot.fate {
+            Fate::Stays => &self.fate_with_folders(file),
+            fate => fate,
+        };
+        match fate {
             Fate::Goes => None,
             Fate::Moves(to) => Some(to.clone()),
-            Fate::Stays => self.fate_of_folder(file).unwrap_or_else(|| Some(file.to_owned())),
+            Fate::Stays => Some(file.to_owned()),
         }
     }
 
@@ -232,7 +240,7 @@ impl Files {
             return Ok(());
         }
         changes.gone.push(folder.to_owned());
-        if let Some(Some(to)) = self.fate_of_folder(folder) {
+        if let Fate::Moves(to) = self.fate_with_folders(folder) {
             changes.made.push(to);
         }
         for entry in fs::read_dir(folder).map_err(failed)? {
@@ -395,7 +403,7 @@ fn content(file: &Path) -> Result<Content, Refusal> {
         return refuse!("{} is no file any more.", file.display());
     }
     let bytes = fs::read(file).map_err(failed)?;
-    Ok(Content { bytes, mode: super::journal::mode(&about) })
+    Ok(Content { bytes, mode: Some(super::journal::mode(&about)) })
 }
 
 /// The hash of a file as a plan read it.

@@ -19,7 +19,7 @@ use crate::targets::disk;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::targets::rojo) struct Content {
     pub(in crate::targets::rojo) bytes: Vec<u8>,
-    /// The permissions of Unix; none where they are what new files have.
+    /// The permissions of Unix, nothing elsewhere; none where they are what new files have.
     pub(super) mode: Option<u32>,
 }
 
@@ -353,15 +353,16 @@ fn missing_folders(changes: &Changes) -> Vec<PathBuf> {
     missing
 }
 
+/// Who may read and write a file, where that is a number.
 #[cfg(unix)]
-pub(super) fn mode(about: &fs::Metadata) -> Option<u32> {
+pub(super) fn mode(about: &fs::Metadata) -> u32 {
     use std::os::unix::fs::PermissionsExt;
-    Some(about.permissions().mode() & 0o7777)
+    about.permissions().mode() & 0o7777
 }
 
 #[cfg(not(unix))]
-pub(super) fn mode(_: &fs::Metadata) -> Option<u32> {
-    None
+pub(super) fn mode(_: &fs::Metadata) -> u32 {
+    0
 }
 
 #[cfg(unix)]

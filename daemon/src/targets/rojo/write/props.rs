@@ -352,7 +352,7 @@ fn attributes(
     };
     let (before, now) = (of(before), of(now));
     let mut changed = Vec::new();
-    for (name, value) in now.iter() {
+    for (name, value) in &now {
         if before.get(name.as_str()) != Some(value) {
             changed.push((name.clone(), Some(values::attribute(name, value)?)));
         }

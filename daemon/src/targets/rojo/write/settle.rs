@@ -476,8 +476,7 @@ impl Writer<'_> {
                 Origin::Node { .. } => {}
             }
         }
-        let dead: Vec<u32> = self.models.iter().copied().filter(|it| all.contains(it)).collect();
-        dead.iter().for_each(|root| _ = self.models.remove(root));
+        self.models.retain(|root| !all.contains(root));
         Ok(())
     }
 

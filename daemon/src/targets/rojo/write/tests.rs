@@ -8,8 +8,8 @@ use tempfile::TempDir;
 use super::files::Changes;
 use super::journal::{Change, Content, Journal, Progress, Ready};
 
-fn content(text: &str) -> Option<Content> {
-    Some(Content { bytes: text.as_bytes().to_vec(), mode: None })
+fn content(text: &str) -> Content {
+    Content { bytes: text.as_bytes().to_vec(), mode: None }
 }
 
 /// A step that changes, makes, moves and removes, with a folder that comes and one that goes.
@@ -21,11 +21,11 @@ fn step(folder: &Path) -> Changes {
     let change = |name: &str, before, after| Change { path: folder.join(name), before, after };
     Changes {
         files: vec![
-            change("changed", content("old"), content("new")),
-            change("from/deep/moved", content("moved"), None),
-            change("gone", content("gone"), None),
-            change("made", None, content("made")),
-            change("to/deep/moved", None, content("moved")),
+            change("changed", Some(content("old")), Some(content("new"))),
+            change("from/deep/moved", Some(content("moved")), None),
+            change("gone", Some(content("gone")), None),
+            change("made", None, Some(content("made"))),
+            change("to/deep/moved", None, Some(content("moved"))),
         ],
         made: vec![folder.join("to"), folder.join("to/deep")],
         gone: vec![folder.join("from/deep"), folder.join("from")],
@@ -129,7 +129,7 @@ fn what_somebody_else_changed_is_left_alone() {
 fn a_step_that_cannot_be_done_leaves_everything() {
     let (folder, mut changes, before) = prepared();
     let path = folder.path().join("gone/below");
-    changes.files.push(Change { path, before: None, after: content("x") });
+    changes.files.push(Change { path, before: None, after: Some(content("x")) });
     // A file stands where a folder would have to be, and is not among those that go.
     changes.files.retain(|change| !change.path.ends_with("gone"));
     let ready = Ready::store(changes).unwrap();
