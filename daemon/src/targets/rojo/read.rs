@@ -169,8 +169,13 @@ impl<'a> Reader<'a> {
 
     /// Where a link leads.
     pub(super) fn follow(&mut self, place: &Place) -> Option<(Place, Kind)> {
-        // A link to nothing is nothing, to Rojo too.
-        let real = std::fs::canonicalize(&place.real).ok()?;
+        let Ok(real) = std::fs::canonicalize(&place.real) else {
+            // A link to nothing is nothing, to Rojo too; but something may come.
+            let to = std::fs::read_link(&place.real).ok()?;
+            let to = normal(&place.real.with_file_name("").join(to));
+            self.links.push((place.path.clone(), to));
+            return None;
+        };
         if !real.starts_with(self.boundary) {
             self.tell(
                 &place.path,
