@@ -5,6 +5,7 @@
 //! one is due.
 
 pub mod asked;
+pub mod check;
 pub mod house;
 mod kept;
 mod live;
@@ -12,6 +13,7 @@ mod open;
 mod recover;
 mod revert;
 mod settled;
+pub mod spec;
 pub mod spent;
 mod target;
 pub mod thread;

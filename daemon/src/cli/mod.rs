@@ -5,6 +5,7 @@
 mod ask;
 mod card;
 mod chat;
+mod check;
 mod checkpoint;
 mod convert;
 mod daemon;
@@ -81,6 +82,8 @@ enum Command {
     Show(show::Show),
     /// Print a script's text
     Source(source::Source),
+    /// Check all scripts of a place: syntax, lints, types
+    Check(check::Check),
     /// Compare two places: instances, properties, scripts
     Diff(diff::Diff),
     /// Merge two places that come from one
@@ -200,6 +203,7 @@ pub fn main() -> ExitCode {
         Command::Log(args) => home().and_then(|home| log::run(&args, &home)),
         Command::Show(args) => show::run(&args),
         Command::Source(args) => source::run(&args),
+        Command::Check(args) => Ok(check::run(&args)),
         Command::Diff(args) => Ok(diff::run(&args)),
         Command::Merge(args) => Ok(merge::run(&args)),
         Command::Convert(args) => convert::run(&args),

@@ -4,13 +4,20 @@
 //! already known to compile. Nothing here ever runs code, and nothing knows scenes or edits.
 
 mod compile;
+mod finding;
+mod inspect;
 mod lint;
 mod nesting;
 mod outline;
 mod security;
+mod settings;
 mod tokens;
 
 pub use compile::{Diagnostic, check, new_errors};
-pub use lint::{Lint, lint, roblox};
+pub use finding::{Finder, Finding, Lines, Severity, Span, new_findings};
+pub use inspect::{inspect, syntax};
+pub use lint::{Linter, lint, roblox};
+pub use nesting::Stack;
 pub use outline::{Definition, DefinitionKind, OutlineError, outline};
 pub use security::security;
+pub use settings::{LintSettings, libraries};

@@ -6,7 +6,7 @@ use scene_schemas::proposal::{ScriptDiff, WarningKind};
 
 use super::{CONTEXT, Draft, Text};
 use crate::core::edit;
-use crate::core::luau::{self, Lint};
+use crate::core::luau::{self, Finding};
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::count;
 
@@ -67,7 +67,7 @@ impl Draft<'_> {
             return;
         }
         self.linted += after.len();
-        let sentence = |it: &Lint| format!("line {}: {} ({})", it.line, it.message, it.code);
+        let sentence = |it: &Finding| format!("line {}: {} ({})", it.at.line, it.message, it.code);
         let found: Vec<String> = luau::lint(after).iter().map(sentence).collect();
         if found.is_empty() {
             return;

@@ -29,6 +29,7 @@ mod read;
 pub mod reflection;
 pub mod selector;
 mod siblings;
+mod still;
 mod stored;
 mod tree;
 mod unseen;
@@ -62,6 +63,7 @@ pub use self::facts::Pointed;
 pub use self::mirror::{Missing, Torn};
 pub use self::pieces::Patch;
 pub use self::read::{Owner, read_property, read_props};
+pub use self::still::{Still, StillInstance};
 
 /// An instance of a scene. It stays valid while the instance is part of the scene.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
