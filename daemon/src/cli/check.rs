@@ -13,7 +13,7 @@ use super::style::count;
 use super::terminal::{Terminal, one_line, print, say, stdout_style};
 use super::{Exit, resolve, sentence};
 use crate::core::luau::{Finding, Linter, Severity};
-use crate::engine::check::{self, Script, settings, types};
+use crate::engine::check::{self, Script, settings};
 use crate::targets::place;
 
 /// Check all scripts of a place or model: syntax, lints, and types where a checker is installed.
@@ -150,17 +150,7 @@ fn report(args: &Check) -> anyhow::Result<Report<'_>> {
         }
     };
     let mut found = check::check(&scripts, &linter);
-    let checker = if args.no_types { Err(None) } else { types::Checker::installed().map_err(Some) };
-    let untyped = match checker.and_then(|it| it.check(&scripts).map_err(Some)) {
-        Ok(typed) => {
-            for (found, typed) in found.iter_mut().zip(typed) {
-                found.extend(typed);
-                found.sort_by_key(|it| it.at);
-            }
-            None
-        }
-        Err(why) => why,
-    };
+    let untyped = if args.no_types { None } else { check::add_types(&scripts, &mut found).err() };
     Ok(Report { place: &args.place, settings, scripts, found, untyped })
 }
 

@@ -33,6 +33,7 @@ mod studio;
 mod style;
 mod summary;
 mod terminal;
+mod test;
 mod tools;
 mod tree;
 mod usage;
@@ -84,6 +85,8 @@ enum Command {
     Source(source::Source),
     /// Check all scripts of a place: syntax, lints, types
     Check(check::Check),
+    /// Run the specs of a place, headlessly
+    Test(test::Test),
     /// Compare two places: instances, properties, scripts
     Diff(diff::Diff),
     /// Merge two places that come from one
@@ -204,6 +207,7 @@ pub fn main() -> ExitCode {
         Command::Show(args) => show::run(&args),
         Command::Source(args) => source::run(&args),
         Command::Check(args) => Ok(check::run(&args)),
+        Command::Test(args) => Ok(test::run(&args)),
         Command::Diff(args) => Ok(diff::run(&args)),
         Command::Merge(args) => Ok(merge::run(&args)),
         Command::Convert(args) => convert::run(&args),

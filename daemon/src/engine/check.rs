@@ -85,6 +85,19 @@ pub fn check(scripts: &[Script], linter: &Linter) -> Vec<Vec<Finding>> {
     results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
+/// Adds what a checker of types says, where one is installed.
+///
+/// # Errors
+/// Why types were not checked: a sentence.
+pub fn add_types(scripts: &[Script], found: &mut [Vec<Finding>]) -> Result<(), String> {
+    let typed = types::Checker::installed()?.check(scripts)?;
+    for (found, typed) in found.iter_mut().zip(typed) {
+        found.extend(typed);
+        found.sort_by_key(|it| it.at);
+    }
+    Ok(())
+}
+
 fn one(script: &Script, linter: &Linter) -> Vec<Finding> {
     let about = |severity, code: &str, message: &str| Finding {
         severity,

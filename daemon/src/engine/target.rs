@@ -1,5 +1,7 @@
 //! Whom the engine works with: a place file, or a place that is open in Studio.
 
+use std::path::PathBuf;
+
 use scene_schemas::Fingerprint;
 use scene_schemas::entry::Place;
 
@@ -27,6 +29,14 @@ impl Target {
         match self {
             Self::File(file) => Place::File(file.place()),
             Self::Open(studio) => Place::Open(studio.place().clone()),
+        }
+    }
+
+    /// The folder whose settings count for the place; none where that is not known.
+    pub(super) fn folder(&self) -> Option<PathBuf> {
+        match self {
+            Self::File(file) => Some(file.folder().to_owned()),
+            Self::Open(_) => None,
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod compile;
 mod finding;
+mod format;
 mod inspect;
 mod lint;
 mod nesting;
@@ -15,6 +16,7 @@ mod tokens;
 
 pub use compile::{Diagnostic, check, new_errors};
 pub use finding::{Finder, Finding, Lines, Severity, Span, new_findings};
+pub use format::{FormatError, Style, format};
 pub use inspect::{inspect, syntax};
 pub use lint::{Linter, lint, roblox};
 pub use nesting::Stack;

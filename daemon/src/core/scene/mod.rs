@@ -31,6 +31,7 @@ pub mod selector;
 mod siblings;
 mod still;
 mod stored;
+mod style;
 mod tree;
 mod unseen;
 mod xml;
@@ -64,6 +65,7 @@ pub use self::mirror::{Missing, Torn};
 pub use self::pieces::Patch;
 pub use self::read::{Owner, read_property, read_props};
 pub use self::still::{Still, StillInstance};
+pub use self::style::StyleFile;
 
 /// An instance of a scene. It stays valid while the instance is part of the scene.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -122,6 +124,8 @@ pub struct Scene {
     scripts: RefCell<Vec<Option<bool>>>,
     /// The project's memory, where it is known.
     memory: Option<String>,
+    /// How the project formats scripts, where it says so.
+    style: Option<StyleFile>,
     /// The file as it was last put in its place, and as it was last made, of the one that was read.
     stands: Pieces,
     made: Pieces,
@@ -167,6 +171,7 @@ impl Scene {
             last_key: ustr(""),
             scripts: RefCell::default(),
             memory: None,
+            style: None,
             made: stands.clone(),
             stands,
         }
