@@ -12,8 +12,8 @@ use serde_json::{Value as Json, json};
 use super::style::count;
 use super::terminal::{Terminal, one_line, print, say, stdout_style};
 use super::{Exit, resolve, sentence};
-use crate::core::luau::{Finding, Linter, Severity};
-use crate::engine::check::{self, Script, settings};
+use crate::core::luau::{Finding, Severity};
+use crate::engine::check::{self, Linters, Script, settings};
 use crate::targets::place;
 
 /// Check all scripts of a place or model: syntax, lints, and types where a checker is installed.
@@ -142,14 +142,9 @@ fn report(args: &Check) -> anyhow::Result<Report<'_>> {
     let scripts = check::scripts(&scene, &roots);
     let folder = place::real(&args.place)?;
     let found = settings::selene(folder.parent().unwrap_or(Path::new(".")))?;
-    let (linter, settings) = match found {
-        None => (Linter::plain(), None),
-        Some(found) => {
-            let (linter, wrong) = Linter::of(&found.settings);
-            (linter, Some((found.file, found.settings.text, wrong)))
-        }
-    };
-    let mut found = check::check(&scripts, &linter);
+    let (linters, wrong) = Linters::of(found.as_ref().map(|found| &found.settings));
+    let settings = found.map(|found| (found.file, found.settings.text, wrong));
+    let mut found = check::check(&scripts, &linters);
     let untyped = if args.no_types { None } else { check::add_types(&scripts, &mut found).err() };
     Ok(Report { place: &args.place, settings, scripts, found, untyped })
 }
@@ -167,7 +162,9 @@ fn json_lines(report: &Report<'_>) -> String {
         text.push('\n');
     };
     if let Some((file, _, found)) = &report.settings {
-        found.iter().for_each(|it| line(json!({ "file": file }), it));
+        for it in found {
+            line(json!({ "file": file }), it);
+        }
     }
     for (script, finding) in report.all() {
         let mut object = json!({ "path": script.path, "class": script.class });

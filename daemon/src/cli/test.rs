@@ -11,6 +11,7 @@ use serde_json::json;
 use super::style::{Paint, Style, count, safe, safe_lines};
 use super::terminal::{Terminal, one_line, print, say, stdout_style};
 use super::{Exit, resolve, sentence};
+use crate::core::tools::is_spec;
 use crate::engine::spec::{self, Case, Limits, Outcome, Spec};
 use crate::targets::place;
 
@@ -51,9 +52,7 @@ fn all(args: &Test) -> anyhow::Result<Exit> {
     let terminal = Terminal::of(args.json);
     let scene = terminal.busy("Reading the place", || place::load(&args.place))?;
     let root = resolve(&scene, &args.root)?;
-    let is_spec =
-        |node: &_| scene.class(*node) == "ModuleScript" && scene.name(*node).ends_with(".spec");
-    let specs: Vec<_> = scene.subtree(root).filter(is_spec).collect();
+    let specs: Vec<_> = scene.subtree(root).filter(|node| is_spec(&scene, *node)).collect();
     if specs.is_empty() {
         anyhow::bail!(
             "{} has no specs below {}: ModuleScripts whose names end in .spec",

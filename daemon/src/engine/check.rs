@@ -14,7 +14,7 @@ use std::thread;
 
 use scene_schemas::InstancePath;
 
-use crate::core::luau::{Finder, Finding, Linter, Severity, Span, Stack, inspect};
+use crate::core::luau::{Finder, Finding, LintSettings, Linter, Severity, Span, Stack, inspect};
 use crate::core::scene::{Node, Scene};
 
 /// The stack of whoever parses: parsers recurse.
@@ -58,8 +58,35 @@ pub fn scripts(scene: &Scene, roots: &[Node]) -> Vec<Script> {
     .collect()
 }
 
+/// The lints of a place's scripts.
+#[derive(Debug)]
+pub struct Linters {
+    all: Linter,
+    /// Those of specs, where they differ.
+    specs: Option<Linter>,
+}
+
+impl Linters {
+    /// The lints by a project's settings, where it has some, and what is wrong with those. Without
+    /// settings specs know the words of TestEZ; with them, the project says what is known.
+    pub fn of(settings: Option<&LintSettings>) -> (Self, Vec<Finding>) {
+        match settings {
+            None => (Self { all: Linter::plain(), specs: Some(Linter::of_specs()) }, Vec::new()),
+            Some(settings) => {
+                let (all, wrong) = Linter::of(settings);
+                (Self { all, specs: None }, wrong)
+            }
+        }
+    }
+
+    fn for_script(&self, script: &Script) -> &Linter {
+        let is_spec = script.path.name().strip_suffix(".spec").is_some();
+        self.specs.as_ref().filter(|_| is_spec).unwrap_or(&self.all)
+    }
+}
+
 /// What is wrong with each script, in their order.
-pub fn check(scripts: &[Script], linter: &Linter) -> Vec<Vec<Finding>> {
+pub fn check(scripts: &[Script], linters: &Linters) -> Vec<Vec<Finding>> {
     let next = AtomicUsize::new(0);
     let results = Mutex::new(vec![Vec::new(); scripts.len()]);
     let work = || {
@@ -68,7 +95,7 @@ pub fn check(scripts: &[Script], linter: &Linter) -> Vec<Vec<Finding>> {
             let Some(script) = scripts.get(at) else {
                 return;
             };
-            let found = one(script, linter);
+            let found = one(script, linters.for_script(script));
             let mut results = results.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             results[at] = found;
         }
@@ -138,13 +165,22 @@ mod tests {
             .collect();
         scripts[1].text = None;
         scripts[3].text = Some("local =".to_owned());
-        let found = check(&scripts, &Linter::plain());
-        assert_eq!(found, check(&scripts, &Linter::plain()));
+        let found = check(&scripts, &Linters::of(None).0);
+        assert_eq!(found, check(&scripts, &Linters::of(None).0));
         assert_eq!(found[0][0].code, "undefined_variable");
         assert_eq!(found[1][0].code, "not_utf8");
         assert_eq!(found[3][0].code, "syntax");
         assert!(found.iter().skip(4).step_by(2).all(|it| it.len() == 1));
         assert!(found.iter().skip(5).step_by(2).all(Vec::is_empty));
+    }
+
+    #[test]
+    fn specs_know_the_words_of_their_runner() {
+        let text = "return function() it('a', function() expect(1).to.be.ok() end) end";
+        let found = check(&[script("game.A", text)], &Linters::of(None).0);
+        assert_eq!(found[0].len(), 2, "{found:?}");
+        let found = check(&[script("game[\"A.spec\"]", text)], &Linters::of(None).0);
+        assert!(found[0].is_empty(), "{found:?}");
     }
 
     #[test]
@@ -164,20 +200,20 @@ mod tests {
             format!("return f{}", ".a".repeat(30_000)),
         ];
         let scripts: Vec<Script> = texts.iter().map(|text| script("game.A", text)).collect();
-        assert_eq!(check(&scripts, &Linter::plain()).len(), scripts.len());
+        assert_eq!(check(&scripts, &Linters::of(None).0).len(), scripts.len());
     }
 
     #[test]
     fn a_project_leaves_files_out() {
         let text = "exclude = [\"Packages/*\"]".to_owned();
         let settings = crate::core::luau::LintSettings { text, ..Default::default() };
-        let (linter, _) = Linter::of(&settings);
+        let (linters, _) = Linters::of(Some(&settings));
         let scripts = [
             script("game.Packages.A", "print(x)"),
             script("game.B", "print(x)"),
             Script { file: Some("Packages/c.luau".to_owned()), ..script("game.C", "print(x)") },
         ];
-        let found: Vec<usize> = check(&scripts, &linter).iter().map(Vec::len).collect();
+        let found: Vec<usize> = check(&scripts, &linters).iter().map(Vec::len).collect();
         assert_eq!(found, [0, 1, 0]);
     }
 }

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use scene_schemas::entry::Seq;
 use serde_json::{Value as Json, json};
 
-use super::check::{self, Script, settings};
+use super::check::{self, Linters, Script, settings};
 use super::spec::{self, Limits, Outcome, Spec};
 use super::{Engine, EngineError, web};
 use crate::core::Refusal;
-use crate::core::luau::{Finding, Linter, Severity};
+use crate::core::luau::{Finding, Severity};
 use crate::core::scene::StyleFile;
 use crate::core::tools::{Diagnostics, Look, Plan, Specs};
 use crate::core::workflow::Input;
@@ -55,10 +55,7 @@ impl Looking {
     fn diagnostics(&self, wanted: &Diagnostics) -> Result<Json, String> {
         let found = self.folder.as_deref().map(settings::selene).transpose();
         let found = found.map_err(|why| format!("{why}. Mend it, and ask again."))?.flatten();
-        let (linter, wrong) = match &found {
-            None => (Linter::plain(), Vec::new()),
-            Some(found) => Linter::of(&found.settings),
-        };
+        let (linters, wrong) = Linters::of(found.as_ref().map(|found| &found.settings));
         let scripts: Vec<Script> = wanted
             .scripts
             .iter()
@@ -69,7 +66,7 @@ impl Looking {
                 text: it.text.clone(),
             })
             .collect();
-        let mut lists = check::check(&scripts, &linter);
+        let mut lists = check::check(&scripts, &linters);
         let untyped = check::add_types(&scripts, &mut lists).err();
         let file = found.map(|found| found.file.display().to_string()).unwrap_or_default();
         let settings = wrong.iter().map(|it| (json!({ "file": file }), it));

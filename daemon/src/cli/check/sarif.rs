@@ -22,7 +22,7 @@ pub(super) fn print(report: &Report<'_>) -> Json {
         results.extend(found.iter().map(|it| result(it, index(&it.code), &address(file), None)));
     }
     for (script, finding) in report.all() {
-        let file = script.file.as_deref().map(Path::new).unwrap_or(report.place);
+        let file = script.file.as_deref().map_or(report.place, Path::new);
         results.push(result(finding, index(&finding.code), &address(file), Some(script)));
     }
     let rules: Vec<Json> = rules.iter().map(|code| json!({ "id": code })).collect();

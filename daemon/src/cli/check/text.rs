@@ -16,7 +16,9 @@ pub(super) fn render(report: &Report<'_>, style: Style) -> String {
     let mut text = String::new();
     if let Some((file, source, found)) = &report.settings {
         let lines = Lines::of(source);
-        found.iter().for_each(|it| one(&mut text, &file.display().to_string(), it, &lines, style));
+        for it in found {
+            one(&mut text, &file.display().to_string(), it, &lines, style);
+        }
     }
     for (script, found) in report.scripts.iter().zip(&report.found) {
         if found.is_empty() {
@@ -24,7 +26,9 @@ pub(super) fn render(report: &Report<'_>, style: Style) -> String {
         }
         let lines = Lines::of(script.text.as_deref().unwrap_or_default());
         let place = script.file.clone().unwrap_or_else(|| script.path.to_string());
-        found.iter().for_each(|it| one(&mut text, &place, it, &lines, style));
+        for it in found {
+            one(&mut text, &place, it, &lines, style);
+        }
     }
     text
 }
@@ -85,7 +89,9 @@ mod tests {
     fn check(source: &str, expected: &str) {
         let found = inspect(source, &Linter::plain(), Stack::Usual);
         let (mut text, lines) = (String::new(), Lines::of(source));
-        found.iter().for_each(|it| one(&mut text, "game.A", it, &lines, Style::plain()));
+        for it in &found {
+            one(&mut text, "game.A", it, &lines, Style::plain());
+        }
         assert_eq!(text, expected, "\n{text}");
     }
 

@@ -37,6 +37,29 @@ const PASSED_OVER: [&str; 9] = [
     "unused_variable",
 ];
 
+/// What TestEZ defines for specs (its API reference, 0.4).
+const TESTEZ: [&str; 19] = [
+    "FIXME",
+    "FOCUS",
+    "SKIP",
+    "afterAll",
+    "afterEach",
+    "beforeAll",
+    "beforeEach",
+    "describe",
+    "describeFOCUS",
+    "describeSKIP",
+    "expect",
+    "fdescribe",
+    "fit",
+    "it",
+    "itFIXME",
+    "itFOCUS",
+    "itSKIP",
+    "xdescribe",
+    "xit",
+];
+
 /// The lints, as a project wants them.
 pub struct Linter {
     checker: Option<Checker<Json>>,
@@ -52,7 +75,20 @@ impl std::fmt::Debug for Linter {
 impl Linter {
     /// The lints where a project says nothing: those about style are left out.
     pub fn plain() -> Self {
-        Self { checker: settings::plain(&PASSED_OVER), excluded: Vec::new() }
+        let checker = roblox().and_then(|library| settings::plain(&PASSED_OVER, library));
+        Self { checker, excluded: Vec::new() }
+    }
+
+    /// The same for specs, which find the words of TestEZ.
+    pub fn of_specs() -> Self {
+        let library = roblox().and_then(|library| {
+            let words = TESTEZ.iter().map(|word| ((*word).to_owned(), json!({ "any": true })));
+            let mut words = settings::globals(words.collect())?;
+            words.extend(library);
+            Some(words)
+        });
+        let checker = library.and_then(|library| settings::plain(&PASSED_OVER, library));
+        Self { checker, excluded: Vec::new() }
     }
 
     /// The lints by a project's `selene.toml`, and what is wrong in that.

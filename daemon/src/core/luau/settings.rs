@@ -68,7 +68,7 @@ pub(super) fn read(settings: &LintSettings) -> Read {
     }
     let mut config =
         CheckerConfig::<Json> { lints: reader.lints(&table), ..CheckerConfig::default() };
-    config.config = reader.configs(&table);
+    config.config = Reader::configs(&table);
     let excluded = reader.excluded(&table);
     let std = table.get("std").and_then(toml::Value::as_str).unwrap_or("roblox");
     config.std = Some(std.to_owned());
@@ -124,7 +124,7 @@ impl Reader<'_> {
     }
 
     /// What lints are told besides.
-    fn configs(&mut self, table: &toml::Table) -> HashMap<String, Json> {
+    fn configs(table: &toml::Table) -> HashMap<String, Json> {
         let given = table.get("config").and_then(toml::Value::as_table);
         let all = given.into_iter().flatten();
         all.filter_map(|(name, value)| Some((name.clone(), serde_json::to_value(value).ok()?)))
@@ -136,12 +136,11 @@ impl Reader<'_> {
         let given = table.get("exclude").and_then(toml::Value::as_array);
         let mut globs = Vec::new();
         for value in given.into_iter().flatten() {
-            match value.as_str().and_then(glob) {
-                Some(glob) => globs.push(glob),
-                None => {
-                    let text = format!("selene.toml excludes {value}, which is no pattern");
-                    self.say(Severity::Warning, self.find("exclude"), text);
-                }
+            if let Some(glob) = value.as_str().and_then(glob) {
+                globs.push(glob);
+            } else {
+                let text = format!("selene.toml excludes {value}, which is no pattern");
+                self.say(Severity::Warning, self.find("exclude"), text);
             }
         }
         globs
@@ -151,14 +150,11 @@ impl Reader<'_> {
     fn library(&mut self, names: &str, files: &HashMap<String, String>) -> StandardLibrary {
         let mut library: Option<StandardLibrary> = None;
         for name in names.split('+').map(str::trim).filter(|name| !name.is_empty()) {
-            match self.part(name, files) {
-                Some(mut part) => {
-                    if let Some(rest) = library.take() {
-                        part.extend(rest);
-                    }
-                    library = Some(part);
+            if let Some(mut part) = self.part(name, files) {
+                if let Some(rest) = library.take() {
+                    part.extend(rest);
                 }
-                None => continue,
+                library = Some(part);
             }
         }
         library.or_else(roblox).unwrap_or_default()
@@ -234,12 +230,12 @@ impl Reader<'_> {
     }
 }
 
-/// Lints that count otherwise where a project says nothing.
-pub(super) fn plain(passed_over: &[&str]) -> Option<Checker<Json>> {
+/// Lints as they count where a project says nothing, with what scripts find around them.
+pub(super) fn plain(passed_over: &[&str], library: StandardLibrary) -> Option<Checker<Json>> {
     let allowed = |code: &&str| ((*code).to_owned(), LintVariation::Allow);
     let lints = passed_over.iter().map(allowed).collect();
     let config = CheckerConfig { lints, ..CheckerConfig::default() };
-    Checker::new(config, roblox()?).ok()
+    Checker::new(config, library).ok()
 }
 
 /// A pattern of paths: `*` within a name, `**` across them, `?` for one character, `{a,b}`. It fits a

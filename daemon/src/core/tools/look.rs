@@ -56,6 +56,11 @@ pub struct Specs {
     pub seconds: u64,
 }
 
+/// Whether an instance is a spec by its class and name.
+pub fn is_spec(scene: &Scene, node: Node) -> bool {
+    scene.class(node) == "ModuleScript" && scene.name(node).strip_suffix(".spec").is_some()
+}
+
 /// The scripts that `paths` and `root` name: each with all below it, in the order of the tree.
 pub(super) fn scripts(
     scene: &Scene,

@@ -65,7 +65,7 @@ use crate::core::proposal::{Blobs, Draft, Texts};
 use crate::core::refusal::{Refusal, did_you_mean, refuse};
 use crate::core::scene::Scene;
 
-pub use self::look::{Diagnostics, Look, Looked, Specs};
+pub use self::look::{Diagnostics, Look, Looked, Specs, is_spec};
 pub use self::made::{Made, made};
 pub use self::print::print;
 pub use self::told::told;

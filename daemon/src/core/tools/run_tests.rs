@@ -33,11 +33,11 @@ struct Args {
 
 fn wanted(args: &Args, scene: &Scene) -> Result<Look, Refusal> {
     let mut nodes = look::scripts(scene, args.paths.as_deref(), args.root.as_ref())?;
-    let is_spec = |name: &str| name.ends_with(".spec");
-    if args.paths.is_none() {
-        nodes.retain(|node| is_spec(scene.name(*node)));
-    }
-    nodes.retain(|node| scene.class(*node) == "ModuleScript");
+    let is_named = args.paths.is_some();
+    // A person may call a spec as they like, and name it.
+    nodes.retain(|node| {
+        look::is_spec(scene, *node) || is_named && scene.class(*node) == "ModuleScript"
+    });
     if nodes.is_empty() {
         return refuse!(
             "There are no specs: ModuleScripts whose names end in .spec and that return a function \
@@ -45,6 +45,6 @@ fn wanted(args: &Args, scene: &Scene) -> Result<Look, Refusal> {
         );
     }
     let (still, specs) = scene.still(&nodes);
-    let seconds = args.timeout.map_or(30, |it| u64::from(it.get()));
+    let seconds = args.timeout.map_or(30, Bounded::get);
     Ok(Look::Specs(Box::new(Specs { still: Arc::new(still), specs, seconds })))
 }

@@ -1,6 +1,7 @@
 //! What the tools answer, propose and refuse, on a small place.
 
 mod open;
+mod scripts;
 
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Change, Class, Proposal, WarningKind};

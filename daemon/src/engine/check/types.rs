@@ -26,7 +26,7 @@ pub const PROGRAM: &str = "VECTOR_TYPE_CHECKER";
 /// The variable that names a file with the types of Roblox, `*.d.luau`.
 pub const DEFINITIONS: &str = "VECTOR_TYPE_DEFINITIONS";
 /// How long it may take.
-pub const TIME: Duration = Duration::from_secs(120);
+pub const TIME: Duration = Duration::from_mins(2);
 
 /// What is read of what it prints, in bytes.
 const MAX_PRINTED: u64 = 16 << 20;

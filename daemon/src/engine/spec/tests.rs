@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::core::scene::{Format, Scene};
+use crate::core::tools::is_spec;
 
 /// A place with these modules below ReplicatedStorage, and the results of those that are specs.
 fn run_all(modules: &[(&str, &str)], limits: Limits) -> Vec<Spec> {
@@ -12,8 +13,7 @@ fn run_all(modules: &[(&str, &str)], limits: Limits) -> Vec<Spec> {
         let module = scene.create(storage, "ModuleScript", name);
         scene.set_source(module, (*source).to_owned());
     }
-    let specs: Vec<_> =
-        scene.descendants(scene.root()).filter(|it| scene.name(*it).ends_with(".spec")).collect();
+    let specs: Vec<_> = scene.descendants(scene.root()).filter(|it| is_spec(&scene, *it)).collect();
     let (still, numbers) = scene.still(&specs);
     run(&Arc::new(still), &numbers, limits)
 }

@@ -35,6 +35,11 @@ const RESERVE: usize = 8 << 20;
 /// What loads code, or tells of the memory of others.
 const TAKEN_OUT: [&str; 4] = ["loadstring", "require", "collectgarbage", "newproxy"];
 
+/// Whether something ended, why it failed, in which script and on which line, and what it printed.
+type Ended = (bool, Option<String>, Option<String>, Option<u32>, Vec<String>);
+/// What `table.move` takes.
+type Moved = (Table, i64, i64, i64, Option<Table>);
+
 /// When what runs now has to end.
 #[derive(Debug)]
 struct Alarm {
@@ -102,8 +107,7 @@ fn reason(error: &Error) -> String {
     match error {
         Error::CallbackError { cause, .. } | Error::WithContext { cause, .. } => reason(cause),
         Error::BadArgument { cause, pos, .. } => format!("argument {pos}: {}", reason(cause)),
-        Error::RuntimeError(message) => message.clone(),
-        Error::SyntaxError { message, .. } => message.clone(),
+        Error::RuntimeError(message) | Error::SyntaxError { message, .. } => message.clone(),
         other => other.to_string(),
     }
 }
@@ -216,8 +220,7 @@ impl Vm {
             self.alarm.set(self.limits);
             self.lua.gc_collect().map_err(|error| broken(&error))?;
         }
-        type Told = (bool, Option<String>, Option<String>, Option<u32>, Vec<String>);
-        let (done, message, source, line, output): Told = self.call("outcome", ())?;
+        let (done, message, source, line, output): Ended = self.call("outcome", ())?;
         let failed = |message: String| Some(Failure { at: None, message });
         let failure = if rang {
             let seconds = self.limits.case.as_secs_f32();
@@ -257,8 +260,7 @@ impl Vm {
 fn limit_move(lua: &Lua, globals: &Table) -> mlua::Result<()> {
     let table: Table = globals.get("table")?;
     let moves: Function = table.get("move")?;
-    type Args = (Table, i64, i64, i64, Option<Table>);
-    let limited = lua.create_function(move |_, (from, first, last, to, into): Args| {
+    let limited = lua.create_function(move |_, (from, first, last, to, into): Moved| {
         if last.saturating_sub(first) > MAX_MOVED {
             let message = format!("table.move moves at most {MAX_MOVED} elements here");
             return Err(Error::RuntimeError(message));
