@@ -5,16 +5,19 @@
 //! one is due.
 
 pub mod asked;
+pub mod check;
 mod chosen;
 mod held;
 pub mod house;
 mod kept;
 mod live;
+pub mod look;
 mod open;
 mod recover;
 mod remembered;
 mod revert;
 mod settled;
+pub mod spec;
 pub mod spent;
 mod target;
 pub mod thread;
@@ -35,7 +38,7 @@ use crate::core::prompt::Call;
 use crate::core::proposal::{Blobs, Draft, Texts};
 use crate::core::refusal::refuse;
 use crate::core::scene::{Mark, Scene};
-use crate::core::tools::{self, Plan};
+use crate::core::tools::{self, Look, Plan};
 use crate::core::workflow::{CALLS, Input, State, Want, Workflow, before, decide};
 use crate::ledger::{Append, Ledger, LedgerError};
 use crate::providers::{Provider, offline};
@@ -81,8 +84,8 @@ pub enum Due {
     Studio,
     /// A model's next message: see [`Engine::ask`].
     Model,
-    /// A page of the web that a call wants to read: see [`Engine::page`].
-    Page(Seq),
+    /// Something that a call wants to look at: see [`Engine::look`].
+    Look(Seq),
     /// A person's answer to a question of the model.
     Answer(Seq),
     /// A person's word that it goes on, after something went wrong.
@@ -159,8 +162,8 @@ pub struct Engine {
     moves: usize,
     /// Of an open place: how far the questions of the call have got that is planned now.
     questions: open::Questions,
-    /// The page that a call wants to read.
-    page: Option<(Seq, String)>,
+    /// What a call wants to look at.
+    looking: Option<(Seq, Arc<Look>)>,
     /// The rules and tools that the last request had, which are in the ledger.
     system: Option<Fingerprint>,
     spent: spent::Spent,
@@ -277,7 +280,7 @@ impl Engine {
                 }
                 Some(Want::Plan { call, tool, args }) => {
                     if self.plan(call, &tool, &args)? {
-                        return Ok(Due::Page(call));
+                        return Ok(Due::Look(call));
                     }
                 }
                 Some(Want::Apply(proposals)) => match self.target {
@@ -351,7 +354,7 @@ impl Engine {
         Fingerprint::of(text.as_bytes())
     }
 
-    /// Plans a call; true where a page has to be read for it first.
+    /// Plans a call; true where something has to be looked at for it first.
     fn plan(&mut self, call: Seq, tool: &str, args: &Json) -> Result<bool, EngineError> {
         if let Err(refusal) = before(&self.state, self.workflow, call) {
             let (result, after) = (Err(refusal), Vec::new());
@@ -363,6 +366,7 @@ impl Engine {
         let mark = self.scene.mark();
         let is_own = matches!(self.driver(), Some(Driver::Calls));
         self.scene.begin(call);
+        self.know_style(tool);
         let result = if is_own && tool == REVERT {
             self.plan_revert(call, args, &base)?
         } else if is_own && tool == RESTORE {
@@ -371,39 +375,21 @@ impl Engine {
             let seen = self.seen.get(&call);
             tools::plan(call, tool, args, &mut self.scene, &base, &self.blobs, seen)
         };
-        if let Ok(Plan::Look(address)) = result {
-            self.scene.rollback(mark);
-            self.page = Some((call, address));
-            return Ok(true);
-        }
         let result = self.held_by_files(result)?;
         if self.asks_studio(call, &result) {
             self.scene.rollback(mark);
             return Ok(false);
+        }
+        if let Ok(Plan::Look(look)) = result {
+            self.scene.rollback(mark);
+            self.looking = Some((call, look));
+            return Ok(true);
         }
         self.end_questions();
         let after = self.trial.iter().map(|(seq, _)| *seq).collect();
         let records = self.input(Input::Planned { call, result, after })?;
         self.keep_trial(&records, mark);
         Ok(false)
-    }
-
-    /// The address of the page that a call wants to read.
-    pub fn page(&self, call: Seq) -> Option<&str> {
-        let (of, address) = self.page.as_ref()?;
-        (*of == call).then_some(address.as_str())
-    }
-
-    /// Takes what stands on a page, or why it cannot be read. Where the call is settled, nobody wants it.
-    ///
-    /// # Errors
-    /// The ledger cannot be used.
-    pub fn has_read(&mut self, call: Seq, page: Result<String, String>) -> Result<(), EngineError> {
-        let result = page.map(|text| Plan::Answer(text.into())).map_err(Refusal);
-        match self.input(Input::Planned { call, result, after: Vec::new() }) {
-            Ok(_) | Err(EngineError::Refused(_)) => Ok(()),
-            Err(error) => Err(error),
-        }
     }
 
     /// Replaces a proposal by what a person made of it. The old one stands where that is refused.

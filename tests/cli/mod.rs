@@ -3,6 +3,7 @@
 #[cfg(unix)]
 mod asked;
 mod bad_input;
+mod check;
 mod deploy;
 mod killed;
 mod merge;

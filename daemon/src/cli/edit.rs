@@ -243,7 +243,7 @@ pub(super) fn decide_all(
                     session.heard += usize::from(now > before);
                 }
             }
-            Due::Page(call) => model::page(engine, call, terminal)?,
+            Due::Look(call) => model::look(engine, call, terminal)?,
             Due::Answer(call) => {
                 if !model::answer(engine, call, terminal)? {
                     engine.input(Input::Finish { outcome: Finish::NotApproved })?;

@@ -5,6 +5,7 @@
 mod ask;
 mod card;
 mod chat;
+mod check;
 mod checkpoint;
 mod convert;
 mod daemon;
@@ -35,6 +36,7 @@ mod studio;
 mod style;
 mod summary;
 mod terminal;
+mod test;
 mod tools;
 mod tree;
 mod usage;
@@ -86,6 +88,10 @@ enum Command {
     Source(source::Source),
     /// Map the instances of a Rojo project to its files
     Sourcemap(sourcemap::Sourcemap),
+    /// Check all scripts of a place: syntax, lints, types
+    Check(check::Check),
+    /// Run the specs of a place, headlessly
+    Test(test::Test),
     /// Compare two places: instances, properties, scripts
     Diff(diff::Diff),
     /// Merge two places that come from one
@@ -208,6 +214,8 @@ pub fn main() -> ExitCode {
         Command::Show(args) => show::run(&args),
         Command::Source(args) => source::run(&args),
         Command::Sourcemap(args) => sourcemap::run(&args),
+        Command::Check(args) => Ok(check::run(&args)),
+        Command::Test(args) => Ok(test::run(&args)),
         Command::Diff(args) => Ok(diff::run(&args)),
         Command::Merge(args) => Ok(merge::run(&args)),
         Command::Convert(args) => convert::run(&args),

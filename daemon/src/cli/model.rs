@@ -8,7 +8,7 @@ use scene_schemas::entry::Seq;
 use super::terminal::{Terminal, say};
 use crate::core::workflow::Input;
 use crate::engine::asked::Ask;
-use crate::engine::{Driver, Engine, web};
+use crate::engine::{Driver, Engine};
 use crate::providers::Provider;
 use crate::providers::client::{Heard, models};
 use crate::providers::http::{Cancel, Notice};
@@ -57,11 +57,12 @@ pub(super) fn ask(engine: &mut Engine, terminal: &Terminal) -> anyhow::Result<bo
     Ok(streamed)
 }
 
-/// Reads a page of the web for a call.
-pub(super) fn page(engine: &mut Engine, call: Seq, terminal: &Terminal) -> anyhow::Result<()> {
-    let address = engine.page(call).unwrap_or_default().to_owned();
-    let page = terminal.busy(&format!("Reading {address}"), || web::look(&address, &Cancel::new()));
-    engine.has_read(call, page)?;
+/// Looks at something for a call.
+pub(super) fn look(engine: &mut Engine, call: Seq, terminal: &Terminal) -> anyhow::Result<()> {
+    if let Some(looking) = engine.look(call) {
+        let seen = terminal.busy(&looking.title(), || looking.take(&Cancel::new()));
+        engine.has_looked(call, seen)?;
+    }
     Ok(())
 }
 

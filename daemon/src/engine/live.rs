@@ -21,7 +21,7 @@ use scene_schemas::api::{
 };
 use scene_schemas::entry::{Entry, Record, Seq, StudioPlace};
 use scene_schemas::proposal::Mode;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use super::asked::Ask;
 use super::{Asked, Driver, Due, Engine, EngineError, Listener, RESTORE, Target, settled};
@@ -55,8 +55,8 @@ pub(super) enum Word {
     Chat(Chat, Mode, Option<String>, Reply<Started>),
     /// A model has answered in a workflow, or has not.
     Replied(Seq, Box<Ask>, Box<Result<Answer, HttpError>>),
-    /// What stands on a page that a call wanted to read, or why it cannot be read.
-    Page(Seq, Seq, Result<String, String>),
+    /// What was seen that a call wanted to look at, or why it could not be.
+    Looked(Seq, Seq, Result<Json, String>),
     /// A person decides.
     Decide(Seq, Decide, Reply<Decided>),
     /// A person does something to a workflow; where it is to go on, with this model.
@@ -222,12 +222,12 @@ impl Live {
                     self.went_wrong(workflow, &error);
                 }
             }
-            Word::Page(workflow, call, page) => {
+            Word::Looked(workflow, call, seen) => {
                 if let Some(job) = self.jobs.get_mut(&workflow) {
                     job.asking = None;
                 }
                 self.engine.turn_to(workflow);
-                if let Err(error) = self.engine.has_read(call, page) {
+                if let Err(error) = self.engine.has_looked(call, seen) {
                     self.went_wrong(workflow, &error);
                 }
             }
@@ -358,7 +358,7 @@ impl Live {
         self.engine.turn_to(workflow);
         match self.engine.run() {
             Ok(Due::Model) => self.asks(workflow),
-            Ok(Due::Page(call)) => Some(self.looks(workflow, call)),
+            Ok(Due::Look(call)) => Some(self.looks(workflow, call)),
             Ok(Due::Nothing) => {
                 self.engine.end(workflow);
                 self.jobs.remove(&workflow);
@@ -393,14 +393,14 @@ impl Live {
         }
     }
 
-    /// Has a page of the web read for a call, unless it is being read.
+    /// Has something looked at for a call, unless it is being looked at.
     fn looks(&mut self, workflow: Seq, call: Seq) -> Due {
         let job = self.jobs.entry(workflow).or_default();
         if job.asking.is_none() {
-            let address = self.engine.page(call).unwrap_or_default().to_owned();
-            job.asking = Some(Asking::look(address, (workflow, call), self.words.clone()));
+            let looking = self.engine.look(call);
+            job.asking = looking.map(|it| Asking::look(it, (workflow, call), self.words.clone()));
         }
-        Due::Page(call)
+        Due::Look(call)
     }
 
     /// Whom a name stands for. One who cannot be asked is missed when it is their turn.

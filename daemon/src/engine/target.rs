@@ -1,5 +1,7 @@
 //! Whom the engine works with: a place file, a Rojo project, or a place that is open in Studio.
 
+use std::path::PathBuf;
+
 use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Place, Seq};
 use scene_schemas::proposal::{Ack, Proposal};
@@ -78,6 +80,15 @@ impl Target {
             Self::File(file) => Place::File(file.place()),
             Self::Project(project) => Place::Project(project.place()),
             Self::Open(studio) => Place::Open(studio.place().clone()),
+        }
+    }
+
+    /// The folder whose settings count for the place; none where that is not known.
+    pub(super) fn folder(&self) -> Option<PathBuf> {
+        match self {
+            Self::File(file) => Some(file.folder().to_owned()),
+            Self::Project(project) => Some(project.folder().to_owned()),
+            Self::Open(_) => None,
         }
     }
 

@@ -46,7 +46,7 @@ impl Engine {
             seen: HashMap::new(),
             moves: 0,
             questions: open::Questions::default(),
-            page: None,
+            looking: None,
             system: None,
             spent: Spent::default(),
             last: Seq(0),

@@ -206,6 +206,11 @@ impl PlaceFile {
         Ok((Self { input, output, hash, replaces, by_path: false, memory }, scene))
     }
 
+    /// The folder of the place, whose settings count for it.
+    pub fn folder(&self) -> &Path {
+        self.input.parent().unwrap_or(Path::new("."))
+    }
+
     /// Finds the instances of commands by their paths: for commands of another epoch.
     #[must_use]
     pub fn addressed_by_path(self, by_path: bool) -> Self {

@@ -2,22 +2,29 @@
 //! members that Roblox does not have.
 //!
 //! The lints are selene's. What it ships of Roblox knows neither enums nor instances: enums come from
-//! the reflection database, and what is asked of an instance is not looked at.
+//! the reflection database, and what is asked of an instance is not looked at. Comments such as
+//! `-- selene: allow(unused_variable)` count as selene counts them.
 
 use std::cell::OnceCell;
 
-use selene_lib::lints::Severity;
+use regex::Regex;
+use selene_lib::lints::Severity as Counts;
 use selene_lib::standard_library::StandardLibrary;
-use selene_lib::{Checker, CheckerConfig};
+use selene_lib::{Checker, CheckerDiagnostic};
 use serde_json::{Map, Value as Json, json};
 
-use super::nesting::is_deep;
+use super::finding::{Finder, Finding, Lines, Severity, Span};
+use super::nesting::{Stack, is_too_deep};
+use super::settings::{self, LintSettings};
 use super::tokens::tokens;
 
-/// Scripts above this many bytes are not looked at: selene reads some four megabytes a second.
+/// Scripts above this many bytes are not linted for a card: selene reads some four megabytes a second.
 const MAX_SIZE: usize = 200_000;
 
-/// Lints about style, which is not for a warning.
+/// Scripts above this many bytes are not linted at all.
+const MAX_LINTED: usize = 4 << 20;
+
+/// Lints about style, which is not for a warning where a project does not ask for it.
 const PASSED_OVER: [&str; 9] = [
     "high_cyclomatic_complexity",
     "manual_table_clone",
@@ -30,58 +37,143 @@ const PASSED_OVER: [&str; 9] = [
     "unused_variable",
 ];
 
-/// Something suspicious.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lint {
-    /// The line, from 1.
-    pub line: usize,
-    /// selene's name of it, such as `undefined_variable`.
-    pub code: String,
-    /// What it is, in selene's words.
-    pub message: String,
+/// What TestEZ defines for specs (its API reference, 0.4).
+const TESTEZ: [&str; 19] = [
+    "FIXME",
+    "FOCUS",
+    "SKIP",
+    "afterAll",
+    "afterEach",
+    "beforeAll",
+    "beforeEach",
+    "describe",
+    "describeFOCUS",
+    "describeSKIP",
+    "expect",
+    "fdescribe",
+    "fit",
+    "it",
+    "itFIXME",
+    "itFOCUS",
+    "itSKIP",
+    "xdescribe",
+    "xit",
+];
+
+/// The lints, as a project wants them.
+pub struct Linter {
+    checker: Option<Checker<Json>>,
+    excluded: Vec<Regex>,
+}
+
+impl std::fmt::Debug for Linter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Linter").field("excluded", &self.excluded).finish_non_exhaustive()
+    }
+}
+
+impl Linter {
+    /// The lints where a project says nothing: those about style are left out.
+    pub fn plain() -> Self {
+        let checker = roblox().and_then(|library| settings::plain(&PASSED_OVER, library));
+        Self { checker, excluded: Vec::new() }
+    }
+
+    /// The same for specs, which find the words of TestEZ.
+    pub fn of_specs() -> Self {
+        let library = roblox().and_then(|library| {
+            let words = TESTEZ.iter().map(|word| ((*word).to_owned(), json!({ "any": true })));
+            let mut words = settings::globals(words.collect())?;
+            words.extend(library);
+            Some(words)
+        });
+        let checker = library.and_then(|library| settings::plain(&PASSED_OVER, library));
+        Self { checker, excluded: Vec::new() }
+    }
+
+    /// The lints by a project's `selene.toml`, and what is wrong in that.
+    pub fn of(settings: &LintSettings) -> (Self, Vec<Finding>) {
+        let read = settings::read(settings);
+        (Self { checker: read.checker, excluded: read.excluded }, read.findings)
+    }
+
+    /// Whether a project leaves a file out. `path` has `/` between its names.
+    pub fn excludes(&self, path: &str) -> bool {
+        self.excluded.iter().any(|glob| glob.is_match(path))
+    }
+
+    /// What is suspicious in a script that compiles, in order; a note where it cannot be told.
+    pub fn lint(&self, source: &str, stack: Stack) -> Vec<Finding> {
+        let not_linted = |at: Span, why: String| {
+            vec![Finding {
+                severity: Severity::Note,
+                finder: Finder::Selene,
+                code: "not_linted".to_owned(),
+                message: format!("lints were not looked for: {why}"),
+                notes: Vec::new(),
+                at,
+            }]
+        };
+        if source.len() > MAX_LINTED {
+            return not_linted(Span::START, format!("the script has {} bytes", source.len()));
+        }
+        if is_too_deep(&tokens(source), stack) {
+            return not_linted(Span::START, "the script is nested too deeply".to_owned());
+        }
+        let parsed = full_moon::parse_fallible(source, full_moon::LuaVersion::luau());
+        let ast = match parsed.into_result() {
+            Ok(ast) => ast,
+            Err(errors) => {
+                let lines = Lines::of(source);
+                let first = errors.first().map(full_moon::Error::range);
+                let at = first.map_or(Span::START, |it| lines.span((it.0.bytes(), it.1.bytes())));
+                return not_linted(at, "their parser does not know this syntax yet".to_owned());
+            }
+        };
+        let Some(checker) = &self.checker else {
+            return Vec::new();
+        };
+        let lines = Lines::of(source);
+        let found = checker.test_on(&ast).into_iter().filter_map(|it| finding(it, &lines));
+        let mut found: Vec<Finding> = found.collect();
+        found.sort_by(|a, b| (a.at, &a.code, &a.message).cmp(&(b.at, &b.code, &b.message)));
+        found
+    }
+}
+
+fn finding(found: CheckerDiagnostic, lines: &Lines<'_>) -> Option<Finding> {
+    let severity = match found.severity {
+        Counts::Allow => return None,
+        Counts::Warning => Severity::Warning,
+        Counts::Error => Severity::Error,
+    };
+    let it = found.diagnostic;
+    let (start, end) = it.primary_label.range;
+    let told = it.primary_label.message.filter(|message| *message != it.message);
+    Some(Finding {
+        severity,
+        finder: Finder::Selene,
+        code: it.code.to_owned(),
+        message: it.message,
+        notes: told.into_iter().chain(it.notes).collect(),
+        at: lines.span((start as usize, end as usize)),
+    })
 }
 
 thread_local! {
     /// Made when the first script is looked at: reading the library takes longer than a script.
-    static CHECKER: OnceCell<Option<Checker<Json>>> = const { OnceCell::new() };
+    static PLAIN: OnceCell<Linter> = const { OnceCell::new() };
 }
 
-/// What is suspicious in a script, in order; nothing where it does not parse, is very large, or is
-/// nested so deeply that the parser, which recurses, could leave the stack.
-pub fn lint(source: &str) -> Vec<Lint> {
-    if source.len() > MAX_SIZE || is_deep(&tokens(source)) {
+/// What is suspicious in a script, for its card; nothing where it does not parse, is very large, or is
+/// nested so deeply that the parser, which recurses, could leave a usual stack.
+pub fn lint(source: &str) -> Vec<Finding> {
+    if source.len() > MAX_SIZE {
         return Vec::new();
     }
-    let parsed = full_moon::parse_fallible(source, full_moon::LuaVersion::luau());
-    let Ok(ast) = parsed.into_result() else {
-        return Vec::new();
-    };
-    CHECKER.with(|checker| {
-        let Some(checker) = checker.get_or_init(|| Checker::new(config(), roblox()?).ok()) else {
-            return Vec::new();
-        };
-        let found = checker.test_on(&ast).into_iter();
-        let shown = found.filter(|it| it.severity != Severity::Allow);
-        let mut lints: Vec<Lint> = shown
-            .map(|it| Lint {
-                line: line_of(source, it.diagnostic.primary_label.range.0),
-                code: it.diagnostic.code.to_owned(),
-                message: it.diagnostic.message,
-            })
-            .collect();
-        lints.sort_by_key(|lint| lint.line);
-        lints
-    })
-}
-
-fn line_of(source: &str, at: u32) -> usize {
-    source.bytes().take(at as usize).filter(|byte| *byte == b'\n').count() + 1
-}
-
-fn config() -> CheckerConfig<Json> {
-    let passed_over: Map<String, Json> =
-        PASSED_OVER.iter().map(|code| ((*code).to_owned(), json!("allow"))).collect();
-    serde_json::from_value(json!({ "lints": passed_over })).unwrap_or_default()
+    let mut found = PLAIN.with(|it| it.get_or_init(Linter::plain).lint(source, Stack::Usual));
+    found.retain(|it| it.severity > Severity::Note);
+    found
 }
 
 /// What a script finds in Roblox.
@@ -99,8 +191,7 @@ pub fn roblox() -> Option<StandardLibrary> {
             globals.insert(format!("Enum.{name}.{method}"), field);
         }
     }
-    let mut library: StandardLibrary =
-        serde_json::from_value(json!({ "globals": globals })).ok()?;
+    let mut library = settings::globals(globals)?;
     library.extend(StandardLibrary::roblox_base());
     Some(library)
 }
@@ -110,9 +201,9 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(source: &str, expected: &[(usize, &str)]) {
+    fn check(source: &str, expected: &[(u32, &str)]) {
         let found = lint(source);
-        let codes: Vec<_> = found.iter().map(|it| (it.line, it.code.as_str())).collect();
+        let codes: Vec<_> = found.iter().map(|it| (it.at.line, it.code.as_str())).collect();
         assert_eq!(codes, expected, "{found:?}");
     }
 
@@ -129,6 +220,29 @@ mod tests {
             &[],
         );
         check("local = 1", &[]);
+    }
+
+    #[test]
+    fn a_project_says_which_and_a_script_what_it_allows() {
+        let (linter, said) =
+            Linter::of(&settings::of("[lints]\nunused_variable = \"deny\"\nempty_if = \"allow\""));
+        assert_eq!(said, []);
+        let found = linter.lint("local a, b = 'é', 1\nif a then end\n", Stack::Usual);
+        let said: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(said, ["1:10: error: b is assigned a value, but never used (unused_variable)"]);
+        let allowed = "-- selene: allow(unused_variable)\nlocal a = 1\nlocal b = 2\n";
+        assert_eq!(linter.lint(allowed, Stack::Usual).len(), 1);
+    }
+
+    #[test]
+    fn says_where_it_did_not_look() {
+        let found =
+            Linter::plain().lint("@[native, checked]\nlocal function a() end", Stack::Usual);
+        assert_eq!(found[0].severity, Severity::Note);
+        assert_eq!(found[0].at.line, 1);
+        let deep = format!("{}{}", "do ".repeat(10_000), "end ".repeat(10_000));
+        let found = Linter::plain().lint(&deep, Stack::Large);
+        assert!(found[0].message.contains("too deeply"), "{found:?}");
     }
 
     #[test]

@@ -4,14 +4,23 @@
 //! already known to compile. Nothing here ever runs code, and nothing knows scenes or edits.
 
 mod compile;
+mod finding;
+mod format;
 pub mod index;
+mod inspect;
 mod lint;
 mod nesting;
 mod outline;
 mod security;
+mod settings;
 mod tokens;
 
 pub use compile::{Diagnostic, check, new_errors};
-pub use lint::{Lint, lint, roblox};
+pub use finding::{Finder, Finding, Lines, Severity, Span, new_findings};
+pub use format::{FormatError, Style, format};
+pub use inspect::{inspect, syntax};
+pub use lint::{Linter, lint, roblox};
+pub use nesting::Stack;
 pub use outline::{Definition, DefinitionKind, OutlineError, outline};
 pub use security::security;
+pub use settings::{LintSettings, libraries};

@@ -7,9 +7,28 @@ const DEEP: usize = 48;
 /// Signs and words of one expression that a parser may recurse for.
 const LONG: usize = 96;
 
-/// Whether a parser that recurses could leave a stack of the usual size. What cannot be told from
-/// tokens alone counts as deeper than it is.
-pub(super) fn is_deep(tokens: &[Token<'_>]) -> bool {
+/// How large a stack is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stack {
+    /// That of any thread: 2 MB.
+    Usual,
+    /// At least 64 MB.
+    Large,
+}
+
+impl Stack {
+    /// How many times more it bears than the usual one: less than it is larger.
+    fn times(self) -> usize {
+        match self {
+            Self::Usual => 1,
+            Self::Large => 16,
+        }
+    }
+}
+
+/// Whether a parser that recurses could leave a stack. What cannot be told from tokens alone counts
+/// as deeper than it is.
+pub(super) fn is_too_deep(tokens: &[Token<'_>], stack: Stack) -> bool {
     let (mut depth, mut length) = (0_usize, 0_usize);
     let mut ends_value = true;
     for token in tokens {
@@ -35,7 +54,7 @@ pub(super) fn is_deep(tokens: &[Token<'_>]) -> bool {
                 "and" | "or" | "not" | "return" | "in" | "while" | "until" | "if" | "elseif"
             ),
         };
-        if depth > DEEP || length > LONG {
+        if depth > DEEP * stack.times() || length > LONG * stack.times() {
             return true;
         }
     }
@@ -49,7 +68,7 @@ mod tests {
 
     #[track_caller]
     fn check(source: &str, deep: bool) {
-        assert_eq!(is_deep(&tokens(source)), deep);
+        assert_eq!(is_too_deep(&tokens(source), Stack::Usual), deep);
     }
 
     #[test]
@@ -72,5 +91,7 @@ mod tests {
         check(&format!("return {}1", "not ".repeat(100)), true);
         check(&format!("return {}1", "if 1 then 1 else ".repeat(100)), true);
         check(&"x = function() ".repeat(60), true);
+        let blocks = "do ".repeat(60);
+        assert!(!is_too_deep(&tokens(&blocks), Stack::Large), "a large stack bears more");
     }
 }

@@ -6,7 +6,7 @@ use scene_schemas::proposal::{ScriptDiff, WarningKind};
 
 use super::{CONTEXT, Draft, Text};
 use crate::core::edit;
-use crate::core::luau::{self, Lint};
+use crate::core::luau::{self, Finding};
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::count;
 
@@ -67,15 +67,14 @@ impl Draft<'_> {
             return;
         }
         self.linted += after.len();
-        let sentence = |it: &Lint| format!("line {}: {} ({})", it.line, it.message, it.code);
-        let found: Vec<String> = luau::lint(after).iter().map(sentence).collect();
+        let found = luau::lint(after);
         if found.is_empty() {
             return;
         }
-        let old: Vec<String> = luau::lint(before).iter().map(sentence).collect();
-        let new = new_sentences(&old, found);
-        for sentence in new.iter().take(MAX_LINTS) {
-            self.warn(WarningKind::Lint, format!("{path}: {sentence}"));
+        let new = luau::new_findings(&luau::lint(before), found);
+        for Finding { at, message, code, .. } in new.iter().take(MAX_LINTS) {
+            let text = format!("{path}: line {}: {message} ({code})", at.line);
+            self.warn(WarningKind::Lint, text);
         }
         if new.len() > MAX_LINTS {
             let more = count(new.len() - MAX_LINTS, "more lint", "more lints");

@@ -31,7 +31,9 @@ mod read;
 pub mod reflection;
 pub mod selector;
 mod siblings;
+mod still;
 mod stored;
+mod style;
 mod tree;
 mod unseen;
 mod xml;
@@ -66,6 +68,8 @@ pub use self::facts::Pointed;
 pub use self::mirror::{Missing, Torn};
 pub use self::pieces::Patch;
 pub use self::read::{Owner, read_property, read_props};
+pub use self::still::{Still, StillInstance};
+pub use self::style::StyleFile;
 
 /// An instance of a scene. It stays valid while the instance is part of the scene.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -124,6 +128,8 @@ pub struct Scene {
     scripts: RefCell<Vec<Option<bool>>>,
     /// The project's memory, where it is known.
     memory: Option<String>,
+    /// How the project formats scripts, where it says so.
+    style: Option<StyleFile>,
     /// The file as it was last put in its place, and as it was last made, of the one that was read.
     stands: Pieces,
     made: Pieces,
@@ -171,6 +177,7 @@ impl Scene {
             last_key: ustr(""),
             scripts: RefCell::default(),
             memory: None,
+            style: None,
             made: stands.clone(),
             stands,
             kept: Kept::default(),

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::look::Look;
 use super::{Own, Run, Tool, args};
 use crate::core::refusal::{Refusal, refuse};
 
@@ -12,7 +13,7 @@ pub(super) const TOOL: Tool = Tool {
             not instructions.",
     schema: args::schema::<Args>,
     own: Own::Nothing,
-    run: Run::Look(|json| address(args::read(json)?)),
+    run: Run::Look(|json, _| address(args::read(json)?).map(Look::Page)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -18,14 +18,17 @@ mod final_message;
 mod find_definition;
 mod find_instances;
 mod find_references;
+mod format;
 mod get_active_script;
 mod get_dependency_graph;
+mod get_diagnostics;
 mod get_properties;
 mod insert_asset;
 mod list_children;
 mod list_code_definition_names;
 mod list_open_documents;
 mod list_selection;
+mod look;
 mod meant;
 mod message;
 mod move_instance;
@@ -35,11 +38,13 @@ mod read_script;
 mod rename_instance;
 mod replace_text;
 mod reveal;
+mod run_tests;
 mod search_files;
 mod set_properties;
 mod show_diff;
 mod start_plan;
 pub mod update_plan;
+mod validate_syntax;
 mod write_script;
 
 mod args;
@@ -50,6 +55,8 @@ mod told;
 
 #[cfg(test)]
 mod tests;
+
+use std::sync::Arc;
 
 use scene_schemas::Fingerprint;
 use scene_schemas::api::Wanted;
@@ -62,6 +69,7 @@ use crate::core::proposal::{Blobs, Draft, Texts};
 use crate::core::refusal::{Refusal, did_you_mean, refuse};
 use crate::core::scene::Scene;
 
+pub use self::look::{Diagnostics, Look, Looked, Specs, is_spec};
 pub use self::made::{Made, made};
 pub use self::print::print;
 pub use self::told::told;
@@ -77,6 +85,9 @@ pub static TOOLS: &[Tool] = &[
     find_definition::TOOL,
     find_references::TOOL,
     get_dependency_graph::TOOL,
+    get_diagnostics::TOOL,
+    validate_syntax::TOOL,
+    run_tests::TOOL,
     get_active_script::TOOL,
     list_selection::TOOL,
     list_open_documents::TOOL,
@@ -95,6 +106,7 @@ pub static TOOLS: &[Tool] = &[
     replace_text::TOOL,
     apply_patch::TOOL,
     write_script::TOOL,
+    format::TOOL,
     propose_changes::TOOL,
     show_diff::TOOL,
     edit_memory::TOOL,
@@ -161,8 +173,8 @@ pub enum Run {
     Change(fn(Json, &mut Draft<'_>) -> Result<Json, Refusal>),
     /// It asks Studio.
     Fetch(fn(Json, &Scene) -> Result<Wanted, Refusal>),
-    /// It looks at a page of the web, whose address it gives.
-    Look(fn(Json) -> Result<String, Refusal>),
+    /// It has the shell look at something that is not in the scene.
+    Look(fn(Json, &Scene) -> Result<Look, Refusal>),
     /// It says something to the person or about the work.
     Talk(fn(Json) -> Result<Talk, Refusal>),
 }
@@ -216,8 +228,8 @@ pub enum Plan {
     Propose(Box<Proposal>, Json),
     /// Something that only Studio can tell; nothing changes.
     Fetch(Wanted),
-    /// A page of the web, by its address; nothing changes.
-    Look(String),
+    /// Something that the shell looks at; nothing changes.
+    Look(Arc<Look>),
     /// Something that was said.
     Talk(Talk),
     /// Nothing: somebody else has changed the same lines since the call was made.
@@ -256,7 +268,7 @@ pub fn plan(
     match tool.run {
         Run::Read(read) => read(args, scene).map(Plan::Answer).map_err(named),
         Run::Talk(talk) => talk(args).map(Plan::Talk).map_err(named),
-        Run::Look(look) => look(args).map(Plan::Look).map_err(named),
+        Run::Look(look) => look(args, scene).map(Arc::new).map(Plan::Look).map_err(named),
         Run::Fetch(_) if !scene.is_open() => refuse!(
             "{name}: This place is a file, and not open in Studio. list_children and read_script \
              read it."

@@ -71,6 +71,8 @@ fn run(name: &str, args: Json, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
         Run::Change(change) => change(args, draft),
         Run::Talk(talk) => talk(args).map(|_| Json::Null),
         Run::Fetch(_) => refuse!("`{name}` asks Studio, and changes nothing; call it by itself."),
-        Run::Look(_) => refuse!("`{name}` reads a page, and changes nothing; call it by itself."),
+        Run::Look(_) => {
+            refuse!("`{name}` looks at something, and changes nothing; call it by itself.")
+        }
     }
 }

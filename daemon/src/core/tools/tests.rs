@@ -2,6 +2,7 @@
 
 mod code;
 mod open;
+mod scripts;
 
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Change, Class, Proposal, WarningKind};

@@ -22,7 +22,7 @@ use scene_schemas::Command;
 use scene_schemas::entry::{
     Attached, Context, Entry, Finish, Guards, Place, Record, Replay, Seq, Stance, Step,
 };
-use scene_schemas::proposal::{Ack, Meant, MeantBy, Mode, Proposal};
+use scene_schemas::proposal::{Ack, Meant, MeantBy, Mode, Proposal, WarningKind};
 use serde_json::{Value as Json, json};
 
 use crate::core::policy;
@@ -514,9 +514,27 @@ impl Workflow {
         })
     }
 
-    /// The answer to a call whose proposal was applied; where a person changed it, only what is there
-    /// now: the answer was about something else.
+    /// The answer to a call whose proposal was applied, with what is suspicious now and was not before.
     fn applied(pending: &Pending, answer: Json) -> Json {
+        let found = pending.proposal.warnings.iter().filter(|it| it.kind == WarningKind::Lint);
+        let found: Vec<&str> = found.map(|it| it.text.as_str()).collect();
+        let mut answer = Self::changed(pending, answer);
+        if found.is_empty() {
+            return answer;
+        }
+        match &mut answer {
+            Json::Object(_) => {
+                answer["newFindings"] = json!(found);
+                answer
+            }
+            Json::Null => json!({ "newFindings": found }),
+            _ => json!({ "answer": answer, "newFindings": found }),
+        }
+    }
+
+    /// The answer; where a person changed the proposal, only what is there now: the answer was about
+    /// something else.
+    fn changed(pending: &Pending, answer: Json) -> Json {
         if pending.proposal.from.is_some() {
             return json!({ "changedByPerson": {
                 "note": "The person changed this proposal before it was applied.",

@@ -6,7 +6,7 @@ use scene_schemas::Fingerprint;
 use scene_schemas::entry::{
     Approver, Attached, Entry, FilePlace, Finish, Guards, Place, Record, Seq, Stance,
 };
-use scene_schemas::proposal::{Class, Mode, Preview, Proposal, Warning, WarningKind};
+use scene_schemas::proposal::{Ack, Class, Mode, Preview, Proposal, Warning, WarningKind};
 use serde_json::{Value as Json, json};
 
 use super::{CALLS, Input, State, Status, Want, decide};
@@ -93,6 +93,18 @@ fn proposal(name: &str) -> Proposal {
     }
 }
 
+fn ack() -> Ack {
+    Ack {
+        file: None,
+        before: None,
+        after: None,
+        outcomes: Vec::new(),
+        inverse: Vec::new(),
+        witnesses: Vec::new(),
+        bytes: None,
+    }
+}
+
 fn with_warning(kind: WarningKind) -> Proposal {
     let warnings = vec![Warning { kind, text: String::new() }];
     Proposal { warnings, ..proposal("warned") }
@@ -160,6 +172,24 @@ fn a_message_is_taken_by_its_first_call() {
         matches!(turn, Turn::Called { outcome: Outcome::Done(answer), .. } if *answer == json!([1]))
     });
     assert!(answered, "{turns:?}");
+}
+
+#[test]
+fn what_an_applied_change_made_suspicious_is_told() {
+    let mut run = Run::new("model", Mode::Confirm);
+    let text = "game.A: line 2: `x` is not defined (undefined_variable)".to_owned();
+    let warnings = vec![Warning { kind: WarningKind::Lint, text: text.clone() }];
+    let seq = run.propose(Proposal { warnings, ..proposal("a") }, &[]);
+    run.approve(seq, Approver::Person, false).unwrap();
+    let (file, acks) = ("a.rbxl".to_owned(), vec![ack()]);
+    run.input(Input::Applying { proposals: vec![seq], file, before: None, acks }).unwrap();
+    run.input(Input::Applied(vec![seq])).unwrap();
+    let turns = run.state.prompt(WORKFLOW).unwrap().turns;
+    let told = turns.iter().find_map(|turn| match turn {
+        Turn::Called { outcome: Outcome::Done(answer), .. } => Some(answer.clone()),
+        _ => None,
+    });
+    assert_eq!(told, Some(json!({ "path": "game.A", "newFindings": [text] })));
 }
 
 #[test]

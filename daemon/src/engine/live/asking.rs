@@ -11,7 +11,7 @@ use scene_schemas::entry::Seq;
 
 use super::Word;
 use crate::engine::asked::Ask;
-use crate::engine::web;
+use crate::engine::look::Looking;
 use crate::providers::client::Heard;
 use crate::providers::http::{Cancel, HttpError, Notice};
 use crate::server::Board;
@@ -86,15 +86,19 @@ impl Watchers {
 }
 
 impl Asking {
-    /// Reads a page of the web. What stands there is a word to the session.
-    pub(super) fn look(address: String, (workflow, call): (Seq, Seq), words: Sender<Word>) -> Self {
+    /// Looks at something. What is seen is a word to the session.
+    pub(super) fn look(
+        looking: Looking,
+        (workflow, call): (Seq, Seq),
+        words: Sender<Word>,
+    ) -> Self {
         let cancel = Cancel::new();
         let own = cancel.clone();
-        let lost = Word::Page(workflow, call, Err(format!("{address}: {LOST}.")));
+        let lost = Word::Looked(workflow, call, Err(format!("{}: {LOST}.", looking.title())));
         let tell = Tell { words, word: Some(lost) };
         thread::spawn(move || {
-            let page = web::look(&address, &own);
-            tell.with(Word::Page(workflow, call, page));
+            let seen = looking.take(&own);
+            tell.with(Word::Looked(workflow, call, seen));
         });
         Self { cancel }
     }

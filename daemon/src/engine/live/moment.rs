@@ -42,7 +42,7 @@ impl Live {
         match due {
             Due::Decision(_) | Due::Answer(_) => ThinkingPhase::Decision,
             Due::Model => ThinkingPhase::Model,
-            Due::Page(_) => ThinkingPhase::Reading,
+            Due::Look(_) => ThinkingPhase::Reading,
             _ if work.any(|it| matches!(it, Work::Apply { apply } if its(apply.proposal))) => {
                 ThinkingPhase::Applying
             }

@@ -108,6 +108,11 @@ impl Project {
         self.tree.project.display().to_string()
     }
 
+    /// The project's folder.
+    pub fn folder(&self) -> &Path {
+        &self.tree.folder
+    }
+
     /// What has to be followed to hear of changes: its project files, and what they mount.
     pub fn roots(&self) -> Vec<PathBuf> {
         let mut roots = BTreeSet::from([self.tree.project.clone()]);

@@ -1,0 +1,123 @@
+//! Findings as SARIF 2.1.0 (OASIS, 2020): what code hosts and editors read.
+//!
+//! A script that has no file of its own stands in the place's file under its path, as a logical
+//! location; its lines are those of the script.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::{Value as Json, json};
+
+use super::Report;
+use crate::core::luau::{Finding, Severity};
+use crate::engine::check::Script;
+
+/// The whole log.
+pub(super) fn print(report: &Report<'_>) -> Json {
+    let rules: BTreeSet<&str> = report.findings().map(|it| it.code.as_str()).collect();
+    let rules: Vec<&str> = rules.into_iter().collect();
+    let index = |code: &str| rules.binary_search(&code).ok();
+    let mut results = Vec::new();
+    if let Some((file, _, found)) = &report.settings {
+        results.extend(found.iter().map(|it| result(it, index(&it.code), &address(file), None)));
+    }
+    for (script, finding) in report.all() {
+        let file = script.file.as_deref().map_or(report.place, Path::new);
+        results.push(result(finding, index(&finding.code), &address(file), Some(script)));
+    }
+    let rules: Vec<Json> = rules.iter().map(|code| json!({ "id": code })).collect();
+    let untyped =
+        report.untyped.iter().map(|why| json!({ "level": "note", "message": { "text": why } }));
+    let notes: Vec<Json> = untyped.collect();
+    json!({
+        "$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": {
+                "name": "vector",
+                "version": env!("CARGO_PKG_VERSION"),
+                "rules": rules,
+            } },
+            "columnKind": "unicodeCodePoints",
+            "invocations": [{ "executionSuccessful": true, "toolExecutionNotifications": notes }],
+            "results": results,
+        }],
+    })
+}
+
+fn result(finding: &Finding, rule: Option<usize>, file: &str, script: Option<&Script>) -> Json {
+    let at = finding.at;
+    let mut text = finding.message.clone();
+    for note in &finding.notes {
+        text.push('\n');
+        text.push_str(note);
+    }
+    let mut location = json!({
+        "physicalLocation": {
+            "artifactLocation": { "uri": file },
+            "region": {
+                "startLine": at.line,
+                "startColumn": at.column,
+                "endLine": at.end_line,
+                "endColumn": at.end_column,
+            },
+        },
+    });
+    if let Some(script) = script {
+        location["logicalLocations"] = json!([{
+            "name": script.path.name(),
+            "fullyQualifiedName": script.path,
+            "kind": "module",
+        }]);
+    }
+    let level = match finding.severity {
+        Severity::Note => "note",
+        Severity::Warning => "warning",
+        Severity::Error => "error",
+    };
+    let mut result = json!({
+        "ruleId": finding.code,
+        "level": level,
+        "message": { "text": text },
+        "locations": [location],
+    });
+    if let Some(rule) = rule {
+        result["ruleIndex"] = rule.into();
+    }
+    result
+}
+
+/// A file as a relative reference, or as an address where it is absolute (RFC 3986 and RFC 8089).
+fn address(file: &Path) -> String {
+    let text = file.to_string_lossy().replace('\\', "/");
+    let text = text.strip_prefix("./").unwrap_or(&text);
+    let mut address = String::new();
+    if text.starts_with('/') {
+        address.push_str("file://");
+    } else if file.is_absolute() {
+        address.push_str("file:///");
+    }
+    let drive = if file.is_absolute() { ':' } else { '/' };
+    for byte in text.bytes() {
+        let c = char::from(byte);
+        if c.is_ascii_alphanumeric() || "-._~/".contains(c) || c == drive {
+            address.push(c);
+        } else {
+            address.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    address
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_addresses() {
+        assert_eq!(address(Path::new("./a b/ä.rbxl")), "a%20b/%C3%A4.rbxl");
+        assert_eq!(address(Path::new("a:b%.rbxl")), "a%3Ab%25.rbxl");
+        #[cfg(unix)]
+        assert_eq!(address(Path::new("/x/a#.rbxl")), "file:///x/a%23.rbxl");
+    }
+}

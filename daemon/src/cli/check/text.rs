@@ -1,0 +1,118 @@
+//! Findings as rustc shows its own: what, where, and the line with carets below.
+
+use std::fmt::Write as _;
+
+use console::measure_text_width;
+
+use super::Report;
+use crate::cli::style::{Paint, Style, safe};
+use crate::core::luau::{Finding, Lines, Severity};
+
+/// Columns of a line of code that are shown; a longer one is shown around what is meant.
+const SHOWN: usize = 160;
+
+/// All of them.
+pub(super) fn render(report: &Report<'_>, style: Style) -> String {
+    let mut text = String::new();
+    if let Some((file, source, found)) = &report.settings {
+        let lines = Lines::of(source);
+        for it in found {
+            one(&mut text, &file.display().to_string(), it, &lines, style);
+        }
+    }
+    for (script, found) in report.scripts.iter().zip(&report.found) {
+        if found.is_empty() {
+            continue;
+        }
+        let lines = Lines::of(script.text.as_deref().unwrap_or_default());
+        let place = script.file.clone().unwrap_or_else(|| script.path.to_string());
+        for it in found {
+            one(&mut text, &place, it, &lines, style);
+        }
+    }
+    text
+}
+
+fn one(text: &mut String, place: &str, finding: &Finding, lines: &Lines<'_>, style: Style) {
+    let paint = match finding.severity {
+        Severity::Error => Paint::Removed,
+        Severity::Warning => Paint::Changed,
+        Severity::Note => Paint::Moved,
+    };
+    let (at, number) = (finding.at, finding.at.line.to_string());
+    let gutter = " ".repeat(number.len());
+    let head = style.paint(paint, format!("{}[{}]", finding.severity, safe(&finding.code)));
+    let message = style.paint(Paint::Bold, safe(&finding.message));
+    let bar = |sign: &str| style.paint(Paint::Dim, sign);
+    let _ = writeln!(text, "{head}: {message}");
+    let _ = writeln!(text, "{gutter}{} {}:{}:{}", bar("-->"), safe(place), at.line, at.column);
+    let line = lines.line(at.line);
+    if !line.is_empty() {
+        let end = if at.end_line == at.line { at.end_column } else { u32::MAX };
+        let (code, indent, length) = part(line, at.column as usize, end as usize);
+        let _ = writeln!(text, "{gutter} {}", bar("|"));
+        let _ = writeln!(text, "{number} {} {code}", bar("|"));
+        let carets = style.paint(paint, "^".repeat(length));
+        let _ = writeln!(text, "{gutter} {} {}{carets}", bar("|"), " ".repeat(indent));
+    }
+    for note in &finding.notes {
+        let _ = writeln!(text, "{gutter} {} note: {}", bar("="), safe(note));
+    }
+    text.push('\n');
+}
+
+/// What is shown of a line, how many columns stand before what is meant, and how many it has.
+fn part(line: &str, column: usize, end: usize) -> (String, usize, usize) {
+    let chars: Vec<char> = line.chars().collect();
+    let column = column.clamp(1, chars.len() + 1);
+    let end = end.clamp(column, chars.len() + 1);
+    let from = if chars.len() <= SHOWN { 0 } else { column.saturating_sub(SHOWN / 4) };
+    let to = (from + SHOWN).min(chars.len());
+    let of = |from: usize, to: usize| {
+        let piece: String = chars.get(from..to.max(from)).unwrap_or_default().iter().collect();
+        safe(&piece).into_owned()
+    };
+    let from = from.min(column - 1);
+    let before = measure_text_width(&of(from, column - 1));
+    let meant = measure_text_width(&of(column - 1, (end - 1).min(to)));
+    let mark = if from > 0 { "…" } else { "" };
+    let rest = if to < chars.len() { "…" } else { "" };
+    (format!("{mark}{}{rest}", of(from, to)), before + mark.chars().count(), meant.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::luau::{Linter, Stack, inspect};
+
+    #[track_caller]
+    fn check(source: &str, expected: &str) {
+        let found = inspect(source, &Linter::plain(), Stack::Usual);
+        let (mut text, lines) = (String::new(), Lines::of(source));
+        for it in &found {
+            one(&mut text, "game.A", it, &lines, Style::plain());
+        }
+        assert_eq!(text, expected, "\n{text}");
+    }
+
+    #[test]
+    fn a_caret_stands_below_what_is_meant() {
+        check(
+            "\tlocal a = 1\n\tprint('部品', gone)\n",
+            "error[undefined_variable]: `gone` is not defined\n --> game.A:2:14\n  |\n2 |     \
+             print('部品', gone)\n  |                   ^^^^\n\n",
+        );
+    }
+
+    #[test]
+    fn long_lines_are_shown_around_it() {
+        let line = format!("{}meant{}", "a".repeat(500), "b".repeat(500));
+        let (code, indent, length) = part(&line, 501, 506);
+        let chars: Vec<char> = code.chars().collect();
+        let shown: String = chars[indent..indent + length].iter().collect();
+        assert_eq!((shown.as_str(), chars.len()), ("meant", SHOWN + 2));
+        assert_eq!(part("", 5, 9), (String::new(), 0, 1));
+        assert_eq!(part("\tx", 2, 3), ("    x".to_owned(), 4, 1));
+        assert_eq!(part("ab", u32::MAX as usize, 1), ("ab".to_owned(), 2, 1));
+    }
+}

@@ -1,0 +1,180 @@
+//! A script as StyLua would write it, by the project's `stylua.toml`.
+//!
+//! Two things differ from StyLua's command line: the syntax is Luau's where the settings name none, and
+//! a script keeps its line ends where they name none. `.editorconfig` is not read.
+
+use std::ops::Range;
+
+use stylua_lib::{Config, LineEndings, LuaVersion, OutputVerification};
+
+use super::compile;
+use super::nesting::{Stack, is_too_deep};
+use super::tokens::tokens;
+
+/// Scripts above this many bytes are not formatted: StyLua writes half a megabyte a second.
+const MAX_SIZE: usize = 1 << 20;
+
+/// Why a script is not formatted, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FormatError {
+    /// The settings cannot be read.
+    #[error("{file} cannot be read: {why}. Mend it, and format again.")]
+    Settings {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// The compiler refuses the script.
+    #[error("The script does not compile: {0}. Mend it first.")]
+    DoesNotCompile(compile::Diagnostic),
+    /// StyLua does not know its syntax.
+    #[error(
+        "StyLua does not know something in the script, which compiles: {0}. Leave it as it is, or give \
+         a range of lines without it."
+    )]
+    NotParsed(String),
+    /// It cannot be looked at.
+    #[error("The script {0}. Leave it as it is.")]
+    TooMuch(String),
+    /// StyLua would have changed what it means.
+    #[error("StyLua would change what the script means, so it was left as it is.")]
+    Wrong,
+}
+
+/// The settings of a project: the name of their file, and what it says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Style {
+    /// The file.
+    pub file: String,
+    /// Its text, or why it cannot be read.
+    pub text: Result<String, String>,
+}
+
+/// A script's text as StyLua writes it; with a range of bytes, only the statements within it. The
+/// parser recurses: `stack` says what there is for it.
+///
+/// # Errors
+/// Why it stays as it is.
+pub fn format(
+    source: &str,
+    style: Option<&Style>,
+    range: Option<Range<usize>>,
+    stack: Stack,
+) -> Result<String, FormatError> {
+    let config = config(source, style)?;
+    if let Some(error) = compile::check(source).into_iter().next() {
+        return Err(FormatError::DoesNotCompile(error));
+    }
+    if source.len() > MAX_SIZE {
+        return Err(FormatError::TooMuch(format!(
+            "has {} bytes; at most {MAX_SIZE}",
+            source.len()
+        )));
+    }
+    if is_too_deep(&tokens(source), stack) {
+        return Err(FormatError::TooMuch("is nested too deeply for StyLua".to_owned()));
+    }
+    let range = range.map(|it| stylua_lib::Range::from_values(Some(it.start), Some(it.end)));
+    let formatted = stylua_lib::format_code(source, config, range, OutputVerification::Full);
+    let formatted = formatted.map_err(|error| match error {
+        stylua_lib::Error::ParseError(errors) => {
+            let first = errors.first().map(ToString::to_string).unwrap_or_default();
+            FormatError::NotParsed(first.lines().next().unwrap_or_default().to_owned())
+        }
+        _ => FormatError::Wrong,
+    })?;
+    if compile::check(&formatted).is_empty() { Ok(formatted) } else { Err(FormatError::Wrong) }
+}
+
+fn config(source: &str, style: Option<&Style>) -> Result<Config, FormatError> {
+    let (mut config, text) = match style {
+        None => (Config::default(), ""),
+        Some(Style { file, text }) => {
+            let wrong = |why: &str| FormatError::Settings {
+                file: file.clone(),
+                why: why.trim().trim_end_matches('.').to_owned(),
+            };
+            let text = text.as_ref().map_err(|why| wrong(why))?;
+            let config = toml::from_str(text).map_err(|error| wrong(error.message()))?;
+            (config, text.as_str())
+        }
+    };
+    if config.syntax == LuaVersion::All {
+        config.syntax = LuaVersion::Luau;
+    }
+    if !text.contains("line_endings") && source.contains("\r\n") {
+        config.line_endings = LineEndings::Windows;
+    }
+    Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn style(text: &str) -> Style {
+        Style { file: "stylua.toml".to_owned(), text: Ok(text.to_owned()) }
+    }
+
+    #[track_caller]
+    fn check(source: &str, settings: &str, expected: &str) {
+        let formatted = format(source, Some(&style(settings)), None, Stack::Usual);
+        assert_eq!(formatted.as_deref(), Ok(expected));
+    }
+
+    #[test]
+    fn a_project_says_how() {
+        check(
+            "local a=1\nif a then print('x') end\n",
+            "",
+            "local a = 1\nif a then\n\tprint(\"x\")\nend\n",
+        );
+        check(
+            "do local a='x' end",
+            "indent_type = \"Spaces\"\nindent_width = 2\nquote_style = \"AutoPreferSingle\"",
+            "do\n  local a = 'x'\nend\n",
+        );
+    }
+
+    #[test]
+    fn line_ends_stay() {
+        check("local  a = 1\r\nlocal  b = 2\r\n", "", "local a = 1\r\nlocal b = 2\r\n");
+        check("local  a = 1\r\n", "line_endings = \"Unix\"", "local a = 1\n");
+    }
+
+    #[test]
+    fn a_range_leaves_the_rest() {
+        let source = "local  a = 1\nlocal  b = 2\nlocal  c = 3\n";
+        let formatted = format(source, None, Some(13..25), Stack::Usual).unwrap();
+        assert_eq!(formatted, "local  a = 1\nlocal b = 2\nlocal  c = 3\n");
+    }
+
+    #[test]
+    fn what_cannot_be_formatted_says_why() {
+        let why = |source: &str| format(source, None, None, Stack::Usual).unwrap_err().to_string();
+        assert!(why("local = 1").contains("does not compile: line 1"));
+        let blocks = format!("{}{}", "do ".repeat(100), "end ".repeat(100));
+        assert!(why(&blocks).contains("nested too deeply"));
+        assert!(why("@[native, checked]\nlocal function a() end").contains("StyLua does not know"));
+        let broken = Some(style("column_width = \"x\""));
+        let why = format("", broken.as_ref(), None, Stack::Usual).unwrap_err().to_string();
+        assert!(why.starts_with("stylua.toml cannot be read: "), "{why}");
+        let unread = Style { file: "stylua.toml".to_owned(), text: Err("denied".to_owned()) };
+        let why = format("", Some(&unread), None, Stack::Usual).unwrap_err().to_string();
+        assert_eq!(why, "stylua.toml cannot be read: denied. Mend it, and format again.");
+    }
+
+    #[test]
+    fn depth_costs_no_stack() {
+        let thread = std::thread::Builder::new().stack_size(64 << 20);
+        let work = || {
+            let blocks = |n: usize| format!("{}{}", "do ".repeat(n), "end ".repeat(n));
+            assert!(format(&blocks(190), None, None, Stack::Large).is_ok());
+            let sum = format!("return 1{}", " + 1".repeat(900));
+            assert!(format(&sum, None, None, Stack::Large).is_ok());
+            assert!(format(&blocks(100_000), None, None, Stack::Large).is_err());
+        };
+        thread.spawn(work).unwrap().join().unwrap();
+    }
+}

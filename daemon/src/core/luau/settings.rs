@@ -1,0 +1,340 @@
+//! A project's `selene.toml`, read tolerantly: what is wrong in it is told, and the rest counts.
+//!
+//! Keys, names and defaults are selene's (its book, "Configuration"). Two things differ. A file that
+//! names no standard library means Roblox's, because every script here is of Roblox. And what selene
+//! asks of Roblox's site for `std = "roblox"` is made of the reflection database instead.
+
+use std::collections::HashMap;
+
+use regex::Regex;
+use selene_lib::standard_library::StandardLibrary;
+use selene_lib::{Checker, CheckerConfig, CheckerErrorProblem, LintVariation, lint_exists};
+use serde_json::{Map, Value as Json};
+
+use super::finding::{Finder, Finding, Lines, Severity, Span};
+use super::lint::roblox;
+
+/// The text of a `selene.toml`, and of the standard libraries beside it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LintSettings {
+    /// The text.
+    pub text: String,
+    /// The files beside it, by the names of [`libraries`]; those that are not there are left out.
+    pub libraries: HashMap<String, String>,
+}
+
+/// The keys that selene knows.
+const KEYS: [&str; 6] = ["config", "lints", "rules", "std", "exclude", "roblox-std-source"];
+
+/// The standard libraries that a `selene.toml` names and that are files beside it: `NAME.yml`.
+pub fn libraries(text: &str) -> Vec<String> {
+    let table = toml::from_str::<toml::Table>(text).unwrap_or_default();
+    let names = table.get("std").and_then(toml::Value::as_str).unwrap_or_default();
+    let named = names.split('+').map(str::trim);
+    named.filter(|name| !name.is_empty() && !is_known(name)).map(str::to_owned).collect()
+}
+
+/// The libraries that need no file.
+fn is_known(name: &str) -> bool {
+    matches!(name, "roblox" | "luau" | "lua51" | "lua52" | "lua53")
+}
+
+/// What a `selene.toml` says, as far as it can be read.
+pub(super) struct Read {
+    pub(super) checker: Option<Checker<Json>>,
+    pub(super) excluded: Vec<Regex>,
+    pub(super) findings: Vec<Finding>,
+}
+
+/// Reads a project's settings.
+pub(super) fn read(settings: &LintSettings) -> Read {
+    let mut reader = Reader { lines: Lines::of(&settings.text), findings: Vec::new() };
+    let table = match toml::from_str::<toml::Table>(&settings.text) {
+        Ok(table) => table,
+        Err(error) => {
+            let at = error.span().map_or(Span::START, |it| reader.lines.span((it.start, it.end)));
+            let message = error.message().trim_end_matches('.').to_owned();
+            reader.say(
+                Severity::Error,
+                at,
+                format!("selene.toml is no TOML: {message}; nothing of it counts until it is"),
+            );
+            toml::Table::new()
+        }
+    };
+    for key in table.keys().filter(|key| !KEYS.contains(&key.as_str())) {
+        let text = format!("selene.toml has the key `{key}`, which selene does not know");
+        reader.say(Severity::Warning, reader.find(key), text);
+    }
+    let mut config =
+        CheckerConfig::<Json> { lints: reader.lints(&table), ..CheckerConfig::default() };
+    config.config = Reader::configs(&table);
+    let excluded = reader.excluded(&table);
+    let std = table.get("std").and_then(toml::Value::as_str).unwrap_or("roblox");
+    config.std = Some(std.to_owned());
+    let library = reader.library(std, &settings.libraries);
+    let checker = reader.checker(config, &library);
+    Read { checker, excluded, findings: reader.findings }
+}
+
+struct Reader<'a> {
+    lines: Lines<'a>,
+    findings: Vec<Finding>,
+}
+
+impl Reader<'_> {
+    fn say(&mut self, severity: Severity, at: Span, message: String) {
+        let (finder, code) = (Finder::Settings, "settings".to_owned());
+        self.findings.push(Finding { severity, finder, code, message, notes: Vec::new(), at });
+    }
+
+    /// The first line that holds a word: TOML does not tell where a key stands.
+    fn find(&self, word: &str) -> Span {
+        let count = self.lines.count() as u32;
+        let line = (1..=count).find(|line| self.lines.line(*line).contains(word));
+        line.map_or(Span::START, |line| self.lines.whole(line))
+    }
+
+    /// How lints count.
+    fn lints(&mut self, table: &toml::Table) -> HashMap<String, LintVariation> {
+        let mut lints = HashMap::new();
+        for (name, value) in
+            ["rules", "lints"].iter().filter_map(|it| table.get(*it)?.as_table()).flatten()
+        {
+            let variation = match value.as_str() {
+                Some("allow") => LintVariation::Allow,
+                Some("warn") => LintVariation::Warn,
+                Some("deny") => LintVariation::Deny,
+                _ => {
+                    let text = format!(
+                        "selene.toml says {value} for the lint `{name}`; write \"allow\", \"warn\" or \"deny\""
+                    );
+                    self.say(Severity::Warning, self.find(name), text);
+                    continue;
+                }
+            };
+            if !lint_exists(name) {
+                let text = format!("selene.toml names the lint `{name}`, which does not exist");
+                self.say(Severity::Warning, self.find(name), text);
+                continue;
+            }
+            lints.insert(name.clone(), variation);
+        }
+        lints
+    }
+
+    /// What lints are told besides.
+    fn configs(table: &toml::Table) -> HashMap<String, Json> {
+        let given = table.get("config").and_then(toml::Value::as_table);
+        let all = given.into_iter().flatten();
+        all.filter_map(|(name, value)| Some((name.clone(), serde_json::to_value(value).ok()?)))
+            .collect()
+    }
+
+    /// Which files are left out.
+    fn excluded(&mut self, table: &toml::Table) -> Vec<Regex> {
+        let given = table.get("exclude").and_then(toml::Value::as_array);
+        let mut globs = Vec::new();
+        for value in given.into_iter().flatten() {
+            if let Some(glob) = value.as_str().and_then(glob) {
+                globs.push(glob);
+            } else {
+                let text = format!("selene.toml excludes {value}, which is no pattern");
+                self.say(Severity::Warning, self.find("exclude"), text);
+            }
+        }
+        globs
+    }
+
+    /// The standard library: its parts laid over each other, the first over the next.
+    fn library(&mut self, names: &str, files: &HashMap<String, String>) -> StandardLibrary {
+        let mut library: Option<StandardLibrary> = None;
+        for name in names.split('+').map(str::trim).filter(|name| !name.is_empty()) {
+            if let Some(mut part) = self.part(name, files) {
+                if let Some(rest) = library.take() {
+                    part.extend(rest);
+                }
+                library = Some(part);
+            }
+        }
+        library.or_else(roblox).unwrap_or_default()
+    }
+
+    fn part(&mut self, name: &str, files: &HashMap<String, String>) -> Option<StandardLibrary> {
+        if name == "roblox" {
+            return roblox();
+        }
+        if is_known(name) {
+            return StandardLibrary::from_name(name);
+        }
+        let at = self.find(name);
+        let Some(text) = files.get(name) else {
+            let text = format!(
+                "the standard library `{name}` is not known: put {name}.yml beside selene.toml, or take \
+                 it out of `std`. What it defines counts as undefined until then"
+            );
+            self.say(Severity::Warning, at, text);
+            return None;
+        };
+        match serde_yaml::from_str::<StandardLibrary>(text) {
+            Ok(mut library) => {
+                let base = library.base.clone().filter(|base| *base != name);
+                match base.as_deref() {
+                    Some("roblox") => library.extend(roblox()?),
+                    Some(base) if is_known(base) => {
+                        library.extend(StandardLibrary::from_name(base)?);
+                    }
+                    // A base that is no library of selene's adds nothing.
+                    Some(_) | None => {}
+                }
+                Some(library)
+            }
+            Err(error) => {
+                let text = format!(
+                    "{name}.yml is no standard library: {error}. Make it as selene's book says; it is \
+                     passed over until then"
+                );
+                self.say(Severity::Warning, at, text);
+                None
+            }
+        }
+    }
+
+    /// A checker of all that its lints accept: what one does not is told, and left out.
+    fn checker(
+        &mut self,
+        config: CheckerConfig<Json>,
+        library: &StandardLibrary,
+    ) -> Option<Checker<Json>> {
+        let (lints, mut configs, std) = (config.lints, config.config, config.std);
+        loop {
+            let attempt = CheckerConfig {
+                lints: lints.clone(),
+                config: configs.clone(),
+                std: std.clone(),
+                ..CheckerConfig::default()
+            };
+            let error = match Checker::new(attempt, library.clone()) {
+                Ok(checker) => return Some(checker),
+                Err(error) => error,
+            };
+            let why = match &error.problem {
+                CheckerErrorProblem::ConfigDeserializeError(why)
+                | CheckerErrorProblem::LintNewError(why) => why.to_string(),
+            };
+            let name = error.name;
+            let text = format!("selene.toml configures `{name}` wrongly: {why}; it is passed over");
+            self.say(Severity::Warning, self.find(name), text);
+            configs.remove(name)?;
+        }
+    }
+}
+
+/// Lints as they count where a project says nothing, with what scripts find around them.
+pub(super) fn plain(passed_over: &[&str], library: StandardLibrary) -> Option<Checker<Json>> {
+    let allowed = |code: &&str| ((*code).to_owned(), LintVariation::Allow);
+    let lints = passed_over.iter().map(allowed).collect();
+    let config = CheckerConfig { lints, ..CheckerConfig::default() };
+    Checker::new(config, library).ok()
+}
+
+/// A pattern of paths: `*` within a name, `**` across them, `?` for one character, `{a,b}`. It fits a
+/// folder with all below it.
+fn glob(pattern: &str) -> Option<Regex> {
+    let pattern = pattern.trim_start_matches("./").trim_end_matches('/');
+    let mut regex = String::from("^");
+    let mut chars = pattern.chars().peekable();
+    let mut open = 0_usize;
+    while let Some(c) = chars.next() {
+        match c {
+            '*' if chars.next_if_eq(&'*').is_some() => {
+                let across = chars.next_if_eq(&'/').is_some();
+                regex.push_str(if across { "(?:.*/)?" } else { ".*" });
+            }
+            '*' => regex.push_str("[^/]*"),
+            '?' => regex.push_str("[^/]"),
+            '{' => {
+                open += 1;
+                regex.push_str("(?:");
+            }
+            '}' if open > 0 => {
+                open -= 1;
+                regex.push(')');
+            }
+            ',' if open > 0 => regex.push('|'),
+            c => regex.push_str(&regex::escape(c.encode_utf8(&mut [0; 4]))),
+        }
+    }
+    regex.push_str("(?:/.*)?$");
+    Regex::new(&regex).ok()
+}
+
+/// The object that a file's keys and values make: what a test writes by hand.
+#[cfg(test)]
+pub(super) fn of(text: &str) -> LintSettings {
+    LintSettings { text: text.to_owned(), libraries: HashMap::new() }
+}
+
+/// A library of globals alone.
+pub(super) fn globals(globals: Map<String, Json>) -> Option<StandardLibrary> {
+    serde_json::from_value(serde_json::json!({ "globals": globals })).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        let read = read(&of(text));
+        assert!(read.checker.is_some());
+        let said: Vec<String> =
+            read.findings.iter().map(|it| format!("{}: {}", it.at.line, it.message)).collect();
+        assert_eq!(said.len(), expected.len(), "{said:#?}");
+        for (said, expected) in said.iter().zip(expected) {
+            assert!(said.contains(expected), "{said}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_and_the_rest_counts() {
+        check("std = \"roblox\"\n[lints]\nunused_variable = \"deny\"\n", &[]);
+        check("std = \"roblox\"\nfoo = 1\n", &["2: selene.toml has the key `foo`"]);
+        check("std = \"roblox", &["1: selene.toml is no TOML"]);
+        check("\nstd = \"roblox+testez\"", &["2: the standard library `testez` is not known"]);
+        check("[lints]\nnope = \"deny\"", &["2: selene.toml names the lint `nope`"]);
+        check("[rules]\nshadowing = 7", &["2: selene.toml says 7 for the lint `shadowing`"]);
+        check(
+            "[config]\nunused_variable = { ignore_pattern = \"(\" }",
+            &["2: selene.toml configures `unused_variable` wrongly"],
+        );
+        check("[config]\nshadowing = 3", &["2: selene.toml configures `shadowing` wrongly"]);
+        check("exclude = [\"{\", 3]", &["excludes \"{\"", "excludes 3"]);
+    }
+
+    #[test]
+    fn libraries_beside_it_are_read() {
+        let text = "std = \"roblox+testez\"";
+        assert_eq!(libraries(text), ["testez"]);
+        assert!(libraries("std = [").is_empty());
+        let yml = "---\nglobals:\n  describe:\n    args: []\n";
+        let with = |yml: &str| LintSettings {
+            text: text.to_owned(),
+            libraries: HashMap::from([("testez".to_owned(), yml.to_owned())]),
+        };
+        assert!(read(&with(yml)).findings.is_empty());
+        let said = read(&with("- 1")).findings;
+        assert!(said[0].message.starts_with("testez.yml is no standard library"), "{said:?}");
+    }
+
+    #[test]
+    fn patterns_fit_paths() {
+        let fits = |pattern: &str, path: &str| glob(pattern).unwrap().is_match(path);
+        assert!(fits("Packages/*", "Packages/a.lua"));
+        assert!(fits("Packages/*", "Packages/a/b.lua"), "below a folder that fits");
+        assert!(fits("**/*.spec.lua", "a/b/c.spec.lua") && fits("**/*.spec.lua", "c.spec.lua"));
+        assert!(!fits("*.lua", "a/b.lua"));
+        assert!(fits("{a,b}/?.lua", "b/c.lua") && !fits("{a,b}/?.lua", "c/c.lua"));
+        assert!(fits("./src/", "src/x.luau"));
+    }
+}

@@ -1,0 +1,65 @@
+//! `get_diagnostics`: what is wrong with scripts.
+
+use scene_schemas::{Bounded, InstancePath};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::look::{self, Diagnostics, Look, Looked};
+use super::{Own, Run, Tool, args};
+use crate::core::luau;
+use crate::core::refusal::{Refusal, refuse};
+use crate::core::scene::Scene;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "get_diagnostics",
+    about: "Checks scripts: syntax, lints (the project's selene.toml), and types where a checker is \
+            installed. Only `paths`, or all scripts below `root`.",
+    schema: args::schema::<Args>,
+    own: Own::Nothing,
+    run: Run::Look(|json, scene| wanted(&args::read(json)?, scene)),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    /// Some scripts.
+    paths: Option<Vec<InstancePath>>,
+    /// All scripts below it; game where both are absent.
+    root: Option<InstancePath>,
+    /// What is below this is left out; warning where absent.
+    severity: Option<Least>,
+    /// How many a page has; 100 where absent.
+    limit: Option<Bounded<1, 500>>,
+    /// From the page before.
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Least {
+    Note,
+    Warning,
+    Error,
+}
+
+fn wanted(args: &Args, scene: &Scene) -> Result<Look, Refusal> {
+    let nodes = look::scripts(scene, args.paths.as_deref(), args.root.as_ref())?;
+    if nodes.is_empty() {
+        return refuse!("There are no scripts below it; list_children shows the tree.");
+    }
+    let looked = |node: &_| Looked {
+        path: scene.path(*node),
+        class: scene.class(*node).to_owned(),
+        text: scene.source(*node).map(std::borrow::Cow::into_owned),
+    };
+    Ok(Look::Diagnostics(Box::new(Diagnostics {
+        scripts: nodes.iter().map(looked).collect(),
+        least: match args.severity.unwrap_or(Least::Warning) {
+            Least::Note => luau::Severity::Note,
+            Least::Warning => luau::Severity::Warning,
+            Least::Error => luau::Severity::Error,
+        },
+        limit: args.limit.map_or(100, |limit| limit.get() as usize),
+        skip: args::offset(args.cursor.as_deref())?,
+    })))
+}

@@ -1,0 +1,76 @@
+//! The tools that look at scripts as code: their checks, their form, their specs.
+
+use serde_json::json;
+
+use super::*;
+use crate::core::scene::StyleFile;
+use crate::core::tools::Look;
+
+const MAIN_PATH: &str = "game.ServerScriptService.Main";
+
+#[test]
+fn syntax_is_the_compilers() {
+    let good = answer("validate_syntax", json!({ "path": MAIN_PATH }));
+    assert_eq!(good, json!({ "compiles": true, "errors": [] }));
+    let bad = answer("validate_syntax", json!({ "text": "local a = 1\nlocal =" }));
+    assert_eq!((&bad["compiles"], &bad["errors"][0]["line"]), (&json!(false), &json!(2)));
+    refuse("validate_syntax", json!({}), "Exactly one of");
+    refuse("validate_syntax", json!({ "path": "game.Workspace.House" }), "House");
+}
+
+#[test]
+fn a_script_is_formatted_by_the_projects_settings() {
+    let mut scene = place();
+    let text = Ok("indent_type = \"Spaces\"\nindent_width = 2".to_owned());
+    scene.know_style(Some(StyleFile { file: "stylua.toml".to_owned(), text }));
+    let args = json!({ "path": MAIN_PATH });
+    let Ok(Plan::Propose(proposal, answer)) = call(&mut scene, "format", args.clone()) else {
+        panic!("it is a change");
+    };
+    assert_eq!(
+        (proposal.title.as_str(), &answer["changed"]),
+        ("Format game.ServerScriptService.Main", &json!(true))
+    );
+    let main = at(&scene, MAIN_PATH);
+    assert_eq!(scene.source(main).unwrap(), MAIN.replace('\t', "  "));
+    let again = call(&mut scene, "format", args);
+    assert!(matches!(again, Ok(Plan::Answer(_))), "{again:?}");
+}
+
+#[test]
+fn only_the_lines_that_are_meant_are_formatted() {
+    let mut scene = place();
+    let main = at(&scene, MAIN_PATH);
+    scene.set_source(main, "local  a = 1\nlocal  b = 2\nlocal  c = 3\n".to_owned());
+    let args = json!({ "path": MAIN_PATH, "startLine": 2, "endLine": 2 });
+    assert!(matches!(call(&mut scene, "format", args), Ok(Plan::Propose(..))));
+    assert_eq!(scene.source(main).unwrap(), "local  a = 1\nlocal b = 2\nlocal  c = 3\n");
+    let behind = json!({ "path": MAIN_PATH, "startLine": 90 });
+    let refusal = call(&mut scene, "format", behind).unwrap_err();
+    assert!(refusal.contains("line 90 to 4 is not in it"), "{refusal}");
+    scene.set_source(main, "local =".to_owned());
+    let refusal = call(&mut scene, "format", json!({ "path": MAIN_PATH })).unwrap_err();
+    assert!(refusal.contains("does not compile: line 1"), "{refusal}");
+    let text = Ok("nonsense = 1".to_owned());
+    scene.know_style(Some(StyleFile { file: "x/stylua.toml".to_owned(), text }));
+    let refusal = call(&mut scene, "format", json!({ "path": MAIN_PATH })).unwrap_err();
+    assert!(refusal.contains("x/stylua.toml cannot be read"), "{refusal}");
+}
+
+#[test]
+fn what_is_to_be_checked_is_told_to_the_shell() {
+    let wanted = |args: Json| match call(&mut place(), "get_diagnostics", args) {
+        Ok(Plan::Look(look)) => match &*look {
+            Look::Diagnostics(wanted) => wanted.scripts.len(),
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(wanted(json!({})), 2);
+    assert_eq!(wanted(json!({ "paths": [MAIN_PATH] })), 1);
+    assert_eq!(wanted(json!({ "root": "game.ServerScriptService" })), 2);
+    refuse("get_diagnostics", json!({ "root": "game.Workspace" }), "no scripts below it");
+    refuse("get_diagnostics", json!({ "paths": ["game.Workspace.House"] }), "House");
+    refuse("get_diagnostics", json!({ "paths": [], "root": "game" }), "Either");
+    refuse("run_tests", json!({}), "There are no specs");
+}
