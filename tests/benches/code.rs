@@ -13,6 +13,7 @@
     reason = "a measurement that fails has nothing to return"
 )]
 
+#[allow(dead_code, reason = "other measurements need the rest")]
 mod measure;
 
 use std::env;
@@ -115,7 +116,7 @@ fn program(runs: usize, name: &str, args: &[&str], folder: &Path) -> Option<f64>
         println!("{name} is missing: its lines are left out");
         return None;
     }
-    Some(median(runs, |_| drop(run())))
+    Some(median(runs, |_| _ = run()))
 }
 
 fn line(what: &str, figure: f64, other: Option<(&str, f64)>) {

@@ -25,11 +25,6 @@ impl Scene {
         result
     }
 
-    /// Takes over what is kept beside another scene of the same place, which is given up.
-    pub fn keep_of(&mut self, other: &mut Self) {
-        self.kept = std::mem::take(&mut other.kept);
-    }
-
     /// A number that is another one after each change of the tree: whoever came, went, moved or got
     /// another name. It tells nothing of properties.
     pub fn turns(&self) -> u64 {
