@@ -255,12 +255,16 @@ impl<'d> Plugin<'d> {
 
     /// Polls until something is there that is looked for.
     pub fn until<T>(&mut self, mut found: impl FnMut(&Json) -> Option<T>) -> T {
-        let mut last = Json::Null;
+        let (mut last, mut at_hand) = (Json::Null, Vec::new());
         for _ in 0..60 {
-            last = self.poll_for(5, &[]);
+            last = self.poll_for(5, &at_hand);
             if let Some(found) = found(&last) {
                 return found;
             }
+            // What was offered and is not what is looked for does not answer the next poll.
+            let offered = last["work"].as_array().into_iter().flatten();
+            let number = |work: &Json| work["number"].as_u64().or(work["apply"]["number"].as_u64());
+            at_hand.extend(offered.filter_map(number));
         }
         panic!("it never came; the last answer was {last}");
     }
