@@ -197,19 +197,25 @@ fn specs_run_headlessly() {
     let lines = home.run(&["test", &file, "--json"], "").stdout;
     let first: Json = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
     assert_eq!((&first["case"], &first["outcome"]), (&"adds".into(), &"passed".into()));
+    ended(&home.run(&["test", &file, "--timeout", "99999999999"], ""), 2);
     let none = place(&home, &[("Add", module)]);
     ended(&home.run(&["test", &none], ""), 2);
     assert!(Path::new(&none).is_file());
 }
 
-/// The answers of calls, in order.
+/// The answers of calls, in order; whatever is installed, nobody checks types.
 fn answers(home: &Home, file: &str, calls: &[&str]) -> Vec<Json> {
-    let output = home
-        .run(&["edit", file, "--ops", "-", "--keep-going", "--yes", "--json"], &calls.join("\n"));
-    let lines = output.stdout.lines().map(|line| serde_json::from_str::<Json>(line).unwrap());
+    let ops = home.path().join("ops.jsonl");
+    fs::write(&ops, calls.join("\n")).unwrap();
+    let ops = ops.display().to_string();
+    let mut command =
+        home.command(&["edit", file, "--ops", &ops, "--keep-going", "--yes", "--json"]);
+    let output = command.env("PATH", "").output().unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    let lines = stdout.lines().map(|line| serde_json::from_str::<Json>(line).unwrap());
     let told = lines.filter_map(|line| line.get("answer").or_else(|| line.get("reason")).cloned());
     let told: Vec<Json> = told.collect();
-    assert!(!told.is_empty(), "{}\n{}", output.stdout, output.stderr);
+    assert!(!told.is_empty(), "{stdout}");
     told
 }
 
@@ -217,12 +223,20 @@ fn answers(home: &Home, file: &str, calls: &[&str]) -> Vec<Json> {
 fn calls_look_at_what_is_wrong() {
     let home = Home::new();
     let spec = "return function() it('a', function() error('x') end) end";
-    let file = place(&home, &[SCRIPTS[0], SCRIPTS[2], ("A.spec", spec)]);
+    let suspicious = ("Suspicious", "local a = 1\nif a == 1 then print(\"x\") end\nprint(gone)\n");
+    let file = place(&home, &[SCRIPTS[0], suspicious, ("A.spec", spec)]);
     let told = answers(&home, &file, &[r#"{"tool":"get_diagnostics","args":{"limit":1}}"#]);
     assert_eq!(told[0]["findings"][0]["code"], "syntax", "{told:?}");
     assert_eq!((&told[0]["counts"]["errors"], &told[0]["cursor"]), (&2.into(), &"1".into()));
+    assert!(told[0]["types"].as_str().unwrap().starts_with("Types are not checked"), "{told:?}");
     let told = answers(&home, &file, &[r#"{"tool":"run_tests","args":{}}"#]);
     assert_eq!(told[0]["failed"], 1, "{told:?}");
     let failure = told[0]["specs"][0]["failures"][0]["failure"].as_str().unwrap();
     assert!(failure.ends_with(":1: x"), "{failure}");
+    fs::write(home.path().join("stylua.toml"), "quote_style = \"ForceSingle\"").unwrap();
+    let path = r#"{"tool":"format","args":{"path":"game.ReplicatedStorage.Suspicious"}}"#;
+    let told = answers(&home, &file, &[path]);
+    assert_eq!(told[0]["changed"], true, "{told:?}");
+    let text = home.run(&["source", &file, "game.ReplicatedStorage.Suspicious"], "").stdout;
+    assert_eq!(text, "local a = 1\nif a == 1 then\n\tprint('x')\nend\nprint(gone)\n");
 }

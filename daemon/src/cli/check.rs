@@ -3,6 +3,7 @@
 mod sarif;
 mod text;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -13,20 +14,23 @@ use super::style::count;
 use super::terminal::{Terminal, one_line, print, say, stdout_style};
 use super::{Exit, resolve, sentence};
 use crate::core::luau::{Finding, Severity};
+use crate::core::scene::{Node, Scene};
 use crate::engine::check::{self, Linters, Script, settings};
 use crate::targets::place;
+use crate::targets::rojo::Project;
 
-/// Check all scripts of a place or model: syntax, lints, and types where a checker is installed.
+/// Check all scripts of a place, a model or a Rojo project: syntax, lints, and types where a checker is installed.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   vector check game.rbxl
   vector check game.rbxl game.ServerScriptService --severity error
   vector check game.rbxl --format sarif > check.sarif
+  vector check .                                    # the Rojo project in this folder
 
 Exit codes: 0 no errors, 1 errors, 2 trouble.")]
 pub(super) struct Check {
-    /// The place or model
+    /// The place or model, or a Rojo project: its file, or its folder
     place: PathBuf,
     /// Only the scripts at and below these paths
     paths: Vec<InstancePath>,
@@ -133,20 +137,35 @@ fn all(args: &Check) -> anyhow::Result<Exit> {
 }
 
 fn report(args: &Check) -> anyhow::Result<Report<'_>> {
-    let scene = place::load(&args.place)?;
+    let (scene, folder, files) = opened(&args.place)?;
     let roots = if args.paths.is_empty() {
         vec![scene.root()]
     } else {
         args.paths.iter().map(|path| resolve(&scene, path)).collect::<anyhow::Result<_>>()?
     };
-    let scripts = check::scripts(&scene, &roots);
-    let folder = place::real(&args.place)?;
-    let found = settings::selene(folder.parent().unwrap_or(Path::new(".")))?;
+    let scripts = check::scripts(&scene, &roots, |node| files.get(&node).cloned());
+    let found = settings::selene(&folder)?;
     let (linters, wrong) = Linters::of(found.as_ref().map(|found| &found.settings));
     let settings = found.map(|found| (found.file, found.settings.text, wrong));
     let mut found = check::check(&scripts, &linters);
     let untyped = if args.no_types { None } else { check::add_types(&scripts, &mut found).err() };
     Ok(Report { place: &args.place, settings, scripts, found, untyped })
+}
+
+/// A place, or a Rojo project, with the folder whose settings count and the files of its scripts.
+fn opened(path: &Path) -> anyhow::Result<(Scene, PathBuf, HashMap<Node, String>)> {
+    let is_project = |path: &Path| {
+        let end = path.extension().and_then(|end| end.to_str());
+        path.is_dir() || matches!(end, Some("json" | "jsonc"))
+    };
+    if is_project(path) {
+        let (project, scene) = Project::open(path, true)?;
+        project.diagnostics().for_each(|fault| say(&format!("warning: {fault}")));
+        return Ok((scene, project.folder().to_owned(), project.script_files()));
+    }
+    let scene = place::load(path)?;
+    let folder = place::real(path)?.parent().unwrap_or(Path::new(".")).to_owned();
+    Ok((scene, folder, HashMap::new()))
 }
 
 /// One JSON object for each finding.

@@ -31,6 +31,7 @@ pub(super) struct Test {
     root: InstancePath,
     /// Seconds that all specs may take together
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
     /// Print one JSON object for each case, a line each
     #[arg(long)]

@@ -44,15 +44,20 @@ impl Script {
     }
 }
 
-/// The scripts below some instances of a place, in the order of the tree, each once.
-pub fn scripts(scene: &Scene, roots: &[Node]) -> Vec<Script> {
+/// The scripts below some instances of a place, in the order of the tree, each once, with the file that
+/// each has of its own.
+pub fn scripts(
+    scene: &Scene,
+    roots: &[Node],
+    file: impl Fn(Node) -> Option<String>,
+) -> Vec<Script> {
     let mut seen = std::collections::HashSet::new();
     let below = roots.iter().flat_map(|root| scene.subtree(*root));
     let all = below.filter(|node| scene.is_script(*node) && seen.insert(*node));
     all.map(|node| Script {
         path: scene.path(node),
         class: scene.class(node).to_owned(),
-        file: None,
+        file: file(node),
         text: scene.source(node).map(std::borrow::Cow::into_owned),
     })
     .collect()

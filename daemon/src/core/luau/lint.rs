@@ -182,12 +182,25 @@ pub fn roblox() -> Option<StandardLibrary> {
     for instance in ["game", "plugin", "script", "workspace"] {
         globals.insert(instance.to_owned(), json!({ "any": true }));
     }
+    // What selene's library says otherwise than Luau does: a message and a third number may be left out,
+    // and type functions have a library of their own.
+    globals.insert("types".to_owned(), json!({ "any": true }));
+    let may_be_left_out = |kind: &str| json!({ "type": kind, "required": false });
+    let assert = json!({ "args": [{ "type": "any" }, may_be_left_out("any")] });
+    globals.insert("assert".to_owned(), assert);
+    let number = json!({ "type": "number" });
+    let create = json!({ "args": [number, number, may_be_left_out("number")], "must_use": true });
+    globals.insert("vector.create".to_owned(), create);
     for (name, items) in &rbx_reflection_database::get_bundled().enums {
         for item in items.items.keys() {
             globals.insert(format!("Enum.{name}.{item}"), json!({ "struct": "EnumItem" }));
         }
-        for method in ["FromName", "FromValue", "GetEnumItems"] {
-            let field = json!({ "args": [{ "type": "..." }], "method": true });
+        for (method, args) in [
+            ("FromName", json!([{ "type": "string" }])),
+            ("FromValue", json!([{ "type": "number" }])),
+            ("GetEnumItems", json!([])),
+        ] {
+            let field = json!({ "args": args, "method": true });
             globals.insert(format!("Enum.{name}.{method}"), field);
         }
     }
@@ -220,6 +233,16 @@ mod tests {
             &[],
         );
         check("local = 1", &[]);
+    }
+
+    #[test]
+    fn knows_what_luau_knows() {
+        check("assert(game) assert(game, 'gone') print(vector.create(1, 2))", &[]);
+        check(
+            "print(Enum.Font:GetEnumItems(), Enum.Font:FromName('Arial'), Enum.Font:FromValue(1))",
+            &[],
+        );
+        check("type function f() return types.string end\nlocal a: f<> = ''\nreturn a", &[]);
     }
 
     #[test]

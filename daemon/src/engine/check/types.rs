@@ -52,8 +52,9 @@ impl Checker {
     pub fn installed() -> Result<Self, String> {
         let definitions = env::var_os(DEFINITIONS).map(PathBuf::from);
         let named = env::var_os(PROGRAM).map(PathBuf::from);
-        let folders: Vec<PathBuf> =
-            env::var_os("PATH").map(|it| env::split_paths(&it).collect()).unwrap_or_default();
+        let folders: Vec<PathBuf> = env::var_os("PATH")
+            .map(|it| env::split_paths(&it).filter(|it| it.is_absolute()).collect())
+            .unwrap_or_default();
         let program = named.or_else(|| found(&folders)).ok_or_else(|| {
             format!(
                 "Types are not checked: no luau-lsp or luau-analyze was found. Install luau-lsp, or name \

@@ -5,7 +5,7 @@
 //! ledger before the first file is touched. Afterwards the project is read again, and where that gives
 //! anything else than what was approved, all files are put back.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use scene_schemas::Fingerprint;
@@ -111,6 +111,23 @@ impl Project {
     /// The project's folder.
     pub fn folder(&self) -> &Path {
         &self.tree.folder
+    }
+
+    /// The files of the scripts that have one of their own, from the folder and with `/`, by their
+    /// instances in the scene that the project was opened with.
+    pub fn script_files(&self) -> HashMap<Node, String> {
+        let pairs = self.nodes.iter().zip(&self.tree.instances);
+        let own = pairs.filter_map(|(node, instance)| {
+            let file = match &instance.origin {
+                Origin::File { file, .. } => file,
+                Origin::Folder { init: Some(init), .. } => init,
+                _ => return None,
+            };
+            let inside = file.strip_prefix(&self.tree.folder).unwrap_or(file);
+            let names: Vec<_> = inside.iter().map(|name| name.to_string_lossy()).collect();
+            Some((*node, names.join("/")))
+        });
+        own.collect()
     }
 
     /// What has to be followed to hear of changes: its project files, and what they mount.
