@@ -104,13 +104,15 @@ pub(super) struct Project {
     pub(super) chance: Chance,
     /// Whether files may be wrong.
     wrong: bool,
+    /// Whether there was a link: one is enough, as Rojo itself knows no end of two that cross.
+    links: bool,
 }
 
 impl Project {
     pub(super) fn new(seed: u64, wrong: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = std::fs::canonicalize(folder.path()).unwrap();
-        let mut project = Self { folder, root, chance: Chance(seed), wrong };
+        let mut project = Self { folder, root, chance: Chance(seed), wrong, links: false };
         std::fs::create_dir(project.root.join("src")).unwrap();
         let text = project.chance.pick(&ROOTS);
         std::fs::write(project.root.join("default.project.json"), text).unwrap();
@@ -163,7 +165,7 @@ impl Project {
         fn list(folder: &Path, all: &mut Vec<PathBuf>) {
             let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
             for entry in entries {
-                if entry.is_dir() {
+                if entry.is_dir() && !entry.is_symlink() {
                     list(&entry, all);
                 }
                 all.push(entry);
@@ -198,6 +200,17 @@ impl Project {
                 }
                 std::fs::rename(&entry, &to).unwrap();
                 vec![entry, to]
+            }
+            #[cfg(unix)]
+            4 if entry.is_dir() => {
+                let to = entries[self.chance.below(entries.len())].clone();
+                let link = entry.join(self.chance.pick(&["b", "l.luau", "a.meta.json", "k"]));
+                if link.symlink_metadata().is_ok() || link.starts_with(&to) || self.links {
+                    return Vec::new();
+                }
+                self.links = true;
+                std::os::unix::fs::symlink(&to, &link).unwrap();
+                vec![link]
             }
             3 => {
                 let file = self.root.join("default.project.json");

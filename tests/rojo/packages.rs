@@ -39,9 +39,18 @@ fn real_trees_are_read_as_rojo_reads_them() {
     let mut files = Vec::new();
     projects(&folder, &mut files);
     assert!(!files.is_empty(), "{} has no project", folder.display());
-    // All of them at once: each package is a folder of one project.
+    // All of them at once: each package is a node of one project.
     let whole = folder.join("whole.project.json");
-    std::fs::write(&whole, r#"{ "name": "Whole", "tree": { "$path": "." } }"#).unwrap();
+    let mut tree = serde_json::Map::new();
+    tree.insert("$className".to_owned(), "Folder".into());
+    for entry in std::fs::read_dir(&folder).unwrap().map(Result::unwrap) {
+        if entry.path().is_dir() {
+            let name = entry.file_name().into_string().unwrap();
+            tree.insert(name.clone(), serde_json::json!({ "$path": name }));
+        }
+    }
+    let project = serde_json::json!({ "name": "Whole", "tree": tree });
+    std::fs::write(&whole, project.to_string()).unwrap();
     files.retain(|file| *file != whole);
     files.push(whole);
     let mut wrong = Vec::new();
@@ -49,6 +58,8 @@ fn real_trees_are_read_as_rojo_reads_them() {
     for file in files {
         let tree = match Tree::read(&file) {
             Ok(tree) => tree,
+            // All that such a project has is optional, and is not in the package.
+            Err(error) if error.to_string().ends_with("it has no instances") => continue,
             Err(error) => {
                 wrong.push(error.to_string());
                 continue;

@@ -49,6 +49,8 @@ impl<'a> Before<'a> {
             for (link, real) in &tree.links {
                 if let Ok(rest) = path.strip_prefix(real) {
                     before.change(&link.join(rest));
+                } else if real.starts_with(path) {
+                    before.change(link);
                 }
             }
         }

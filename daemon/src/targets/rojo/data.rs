@@ -5,13 +5,19 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
+use yaml_rust2::parser::{Event, Parser};
 use yaml_rust2::{Yaml, YamlLoader};
 
 use super::jsonc;
 
 /// How deep YAML may be nested.
 const MAX_DEPTH: usize = 128;
+
+/// How many values YAML may have once each alias stands for what it means: a short file can mean
+/// billions.
+const MAX_VALUES: usize = 1_000_000;
 
 /// The text of a script or a text file.
 pub(super) fn text(bytes: Vec<u8>) -> Result<String, String> {
@@ -36,6 +42,7 @@ pub(super) fn toml(bytes: &[u8]) -> Result<String, String> {
 /// The text of a module that gives what a YAML file has.
 pub(super) fn yaml(bytes: &[u8]) -> Result<String, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
+    check_yaml(text)?;
     let mut documents =
         YamlLoader::load_from_str(text).map_err(|error| format!("it is not YAML: {error}"))?;
     let document = documents.pop().ok_or("it has no document")?;
@@ -45,6 +52,40 @@ pub(super) fn yaml(bytes: &[u8]) -> Result<String, String> {
     let mut result = Ok(());
     let text = module(|text| result = write_yaml(&document, 0, text));
     result.map(|()| text)
+}
+
+/// Refuses what the loader, which calls itself and writes aliases out, would not survive.
+fn check_yaml(text: &str) -> Result<(), String> {
+    let mut parser = Parser::new_from_str(text);
+    // The values of each anchor, and of what is open: with its anchor.
+    let mut anchored: FxHashMap<usize, usize> = FxHashMap::default();
+    let mut open: Vec<(usize, usize)> = vec![(0, 0)];
+    loop {
+        let event = parser.next_token().map_err(|error| format!("it is not YAML: {error}"))?;
+        let (values, anchor) = match event.0 {
+            Event::StreamEnd => return Ok(()),
+            Event::SequenceStart(anchor, _) | Event::MappingStart(anchor, _) => {
+                open.push((1, anchor));
+                if open.len() > MAX_DEPTH {
+                    return Err(format!("its values are nested more than {MAX_DEPTH} deep"));
+                }
+                continue;
+            }
+            Event::SequenceEnd | Event::MappingEnd => open.pop().unwrap_or_default(),
+            Event::Scalar(_, _, anchor, _) => (1, anchor),
+            Event::Alias(anchor) => (anchored.get(&anchor).copied().unwrap_or(1), 0),
+            _ => continue,
+        };
+        if anchor > 0 {
+            anchored.insert(anchor, values);
+        }
+        if let Some((sum, _)) = open.last_mut() {
+            *sum = sum.saturating_add(values);
+            if *sum > MAX_VALUES {
+                return Err(format!("it means more than {MAX_VALUES} values"));
+            }
+        }
+    }
 }
 
 fn module(write: impl FnOnce(&mut String)) -> String {

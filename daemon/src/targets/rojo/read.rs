@@ -169,8 +169,13 @@ impl<'a> Reader<'a> {
 
     /// Where a link leads.
     pub(super) fn follow(&mut self, place: &Place) -> Option<(Place, Kind)> {
-        // A link to nothing is nothing, to Rojo too.
-        let real = std::fs::canonicalize(&place.real).ok()?;
+        let Ok(real) = std::fs::canonicalize(&place.real) else {
+            // A link to nothing is nothing, to Rojo too; but something may come.
+            let to = std::fs::read_link(&place.real).ok()?;
+            let to = normal(&place.real.with_file_name("").join(to));
+            self.links.push((place.path.clone(), to));
+            return None;
+        };
         if !real.starts_with(self.boundary) {
             self.tell(
                 &place.path,
@@ -235,7 +240,8 @@ impl<'a> Reader<'a> {
         if let Some(project) = DEFAULT_NAMES.iter().find(|project| listing.has(project)) {
             // What else is in it is no part of the tree, whatever it was before.
             self.known.remove(&place.path);
-            return self.project(&place.join(project), &name, rules);
+            let project = self.inside(&place.join(project))?;
+            return self.project(&project, &name, rules);
         }
         let init = INITS.iter().find(|(init, _)| listing.has(init));
         let mut snapshot = Snapshot::new(
@@ -250,8 +256,9 @@ impl<'a> Reader<'a> {
             },
         );
         if let Some((init, middleware)) = init {
-            let init = place.join(init);
-            if self.text_of(&init, *middleware, rules, &mut snapshot) {
+            if let Some(init) = self.inside(&place.join(init))
+                && self.text_of(&init, *middleware, rules, &mut snapshot)
+            {
                 self.inner_metas(place, &name, beside, &mut snapshot);
                 if let Origin::Folder { init: found, .. } = &mut snapshot.origin {
                     *found = Some(init.real);
@@ -404,6 +411,19 @@ impl<'a> Reader<'a> {
         true
     }
 
+    /// A file that is read together with others; none where it is not there, or is none.
+    fn inside(&mut self, place: &Place) -> Option<Place> {
+        let (inside, kind) = match Kind::at(&place.real)? {
+            Kind::Link => self.follow(place)?,
+            kind => (place.clone(), kind),
+        };
+        if kind != Kind::File {
+            self.tell(&place.path, "a file is read here, and it is none; move it away", true);
+            return None;
+        }
+        Some(inside)
+    }
+
     pub(super) fn bytes(&mut self, file: &Place) -> Option<Vec<u8>> {
         match std::fs::read(&file.real) {
             Ok(bytes) => Some(bytes),
@@ -479,14 +499,8 @@ impl<'a> Reader<'a> {
                 continue;
             }
             let file = folder.join(file_name);
-            let bytes = match std::fs::read(&file) {
-                Ok(bytes) => bytes,
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-                Err(error) => {
-                    self.tell(&file, format!("it cannot be read: {error}"), true);
-                    continue;
-                }
-            };
+            let Some(inside) = self.inside(&Place::of(file.clone())) else { continue };
+            let Some(bytes) = self.bytes(&inside) else { continue };
             let mut faults = Vec::new();
             meta::apply(&bytes, is_folder, snapshot, &mut faults);
             self.tell_all(&file, faults);

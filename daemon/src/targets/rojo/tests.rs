@@ -96,3 +96,78 @@ fn the_scene_has_what_the_files_have() {
     let read = crate::core::scene::Scene::decode(&written).unwrap();
     assert_eq!(read.len(), tree.instances.len() - 1);
 }
+
+/// A project that mounts `src`.
+const SRC: (&str, &str) =
+    ("default.project.json", r#"{ "name": "Game", "tree": { "$path": "src" } }"#);
+
+fn messages(tree: &Tree) -> String {
+    tree.diagnostics.iter().map(|it| format!("{}\n", it.message)).collect()
+}
+
+#[test]
+fn deep_things_are_told_and_the_rest_is_read() {
+    let deep_json = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+    let deep_yaml = "- ".repeat(100_000);
+    let items = 20_000;
+    let deep_model = format!(
+        "<roblox version=\"4\">{}{}</roblox>",
+        "<Item class=\"Folder\" referent=\"A\"><Properties></Properties>".repeat(items),
+        "</Item>".repeat(items)
+    );
+    let children = r#"{ "className": "Folder", "children": ["#;
+    let deep_json_model = format!("{}{}", children.repeat(5000), "]}".repeat(5000));
+    let folder = project(&[
+        SRC,
+        ("src/a.json", &deep_json),
+        ("src/b.yaml", &deep_yaml),
+        ("src/c.rbxmx", &deep_model),
+        ("src/d.model.json", &deep_json_model),
+        ("src/e.toml", &format!("a = {}", "[".repeat(100_000))),
+        ("src/f.meta.json", &deep_json),
+        ("src/f.luau", "return 1"),
+    ]);
+    let mut deep = folder.path().join("src");
+    for _ in 0..600 {
+        deep.push("d");
+    }
+    std::fs::create_dir_all(&deep).unwrap();
+    let tree = Tree::read(folder.path()).unwrap();
+    let told = messages(&tree);
+    for what in ["128 deep", "500 folders deep", "500 deep in it", "it is not TOML"] {
+        assert!(told.contains(what), "{what}: {told}");
+    }
+    assert!(tree.instances.iter().any(|it| it.key == "src/f.luau"));
+}
+
+#[test]
+fn a_short_file_that_means_billions_is_refused() {
+    let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for n in 1..12 {
+        let before = format!("*a{}, ", n - 1).repeat(9);
+        bomb.push_str(&format!("a{n}: &a{n} [{before}]\n"));
+    }
+    let folder = project(&[SRC, ("src/bomb.yaml", &bomb), ("src/ok.yaml", "a: &x [1]\nb: *x")]);
+    let tree = Tree::read(folder.path()).unwrap();
+    assert!(messages(&tree).contains("1000000 values"), "{}", messages(&tree));
+    assert_eq!(tree.instances.len(), 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_not_waited_for() {
+    use std::os::unix::fs::symlink;
+    let outside = project(&[("secret.luau", "return 1"), ("secret.json", "{}")]);
+    let folder = project(&[SRC, ("src/a.luau", ""), ("src/in/b.luau", ""), ("src/p/c.luau", "")]);
+    let src = folder.path().join("src");
+    for name in ["pipe.luau", "a.meta.json", "in/init.luau"] {
+        let made = std::process::Command::new("mkfifo").arg(src.join(name)).status();
+        assert!(made.unwrap().success());
+    }
+    symlink(outside.path().join("secret.json"), src.join("in/b.meta.json")).unwrap();
+    symlink(outside.path().join("secret.luau"), src.join("p/init.luau")).unwrap();
+    let tree = Tree::read(folder.path()).unwrap();
+    assert_eq!(tree.diagnostics.len(), 7, "{}", messages(&tree));
+    assert!(tree.instances.iter().all(|it| it.class == "Folder" || it.key.ends_with(".luau")));
+    assert_eq!(tree.instances.len(), 6);
+}
