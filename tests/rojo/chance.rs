@@ -9,7 +9,7 @@ use vector_daemon::targets::rojo::{Changed, Instance, Tree};
 use super::oracle::{differences, rojo};
 
 /// Chance that is the same in every run.
-struct Chance(u64);
+pub(super) struct Chance(u64);
 
 impl Chance {
     fn next(&mut self) -> u64 {
@@ -19,11 +19,11 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    fn below(&mut self, end: usize) -> usize {
+    pub(super) fn below(&mut self, end: usize) -> usize {
         (self.next() % end.max(1) as u64) as usize
     }
 
-    fn pick<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
+    pub(super) fn pick<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
         all[self.below(all.len())]
     }
 }
@@ -98,10 +98,10 @@ const ROOTS: [&str; 4] = [
     r#"{ "name": "Game", "syncRules": [{ "pattern": "**/a.*", "use": "text", "exclude": "**/*.luau" }], "tree": { "$className": "Folder", "S": { "$path": "src", "A": { "$className": "Part" } } } }"#,
 ];
 
-struct Project {
+pub(super) struct Project {
     folder: TempDir,
-    root: PathBuf,
-    chance: Chance,
+    pub(super) root: PathBuf,
+    pub(super) chance: Chance,
     /// Whether files may be wrong.
     wrong: bool,
     /// Whether there was a link: one is enough, as Rojo itself knows no end of two that cross.
@@ -109,7 +109,7 @@ struct Project {
 }
 
 impl Project {
-    fn new(seed: u64, wrong: bool) -> Self {
+    pub(super) fn new(seed: u64, wrong: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = std::fs::canonicalize(folder.path()).unwrap();
         let mut project = Self { folder, root, chance: Chance(seed), wrong, links: false };

@@ -105,3 +105,15 @@ fn a_dry_run_writes_nothing() {
     assert!(run.stderr.contains("dry run"), "{}", run.stderr);
     assert_eq!(snapshot(&folder), before);
 }
+
+#[test]
+fn a_project_can_be_talked_about() {
+    let home = Home::new();
+    let folder = project(&home);
+    let shown = folder.display().to_string();
+    let said = "rename game.ServerStorage.a to c\n";
+    let run = home.run(&["chat", "--project", &shown, "--model", "offline", "--yes"], said);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(!folder.join("src/a.luau").exists(), "{}", run.stderr);
+    assert_eq!(fs::read_to_string(folder.join("src/c.luau")).unwrap(), "return 1\n");
+}

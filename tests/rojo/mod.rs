@@ -6,6 +6,7 @@
 mod cases;
 mod chance;
 mod crash;
+mod edited;
 mod edits;
 mod moved;
 mod oracle;

@@ -72,7 +72,7 @@ fn written(place: &scene_schemas::entry::FilePlace) -> &str {
 mod tests {
     use scene_schemas::Fingerprint;
     use scene_schemas::api::{OpenPlace, SessionId};
-    use scene_schemas::entry::{FilePlace, Guards, Stance, StudioPlace};
+    use scene_schemas::entry::{FilePlace, Guards, ProjectPlace, Stance, StudioPlace};
     use scene_schemas::proposal::Mode;
 
     use super::*;
@@ -116,6 +116,13 @@ mod tests {
         assert_eq!(last(&file("b.rbxl"), at), None);
         assert_eq!(last(&file("a.rbxl"), at + EXPIRY), Some(own));
         assert_eq!(last(&file("a.rbxl"), at + EXPIRY + 1), None, "30 days later");
+        let project = |project: &str, hash: &str| {
+            let (project, hash) = (project.to_owned(), Fingerprint::of(hash.as_bytes()));
+            Place::Project(ProjectPlace { project, hash })
+        };
+        let (in_project, _) = talk(&ledger, project("a.project.json", "before"), guards());
+        assert_eq!(last(&project("a.project.json", "after"), at), Some(in_project));
+        assert_eq!(last(&project("b.project.json", "before"), at), None);
         let (published, _) = talk(&ledger, open("window-1", 7), guards());
         assert_eq!(last(&open("window-2", 7), at), Some(published));
         let (unpublished, _) = talk(&ledger, open("window-1", 0), guards());

@@ -26,7 +26,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 pub(super) use self::files::Changes;
 use self::files::Files;
-use super::project;
+use super::glob::is_ignored;
+use super::middleware::Middleware;
+use super::read::Rules;
 use super::tree::{Instance, Origin, Tree};
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::{Node, Scene};
@@ -77,8 +79,6 @@ struct Writer<'a> {
     metas: Vec<MovedMeta>,
     /// Where the meta files of moved scripts will be.
     meta_of: FxHashMap<Node, PathBuf>,
-    /// `emitLegacyScripts` by project file.
-    legacy: FxHashMap<PathBuf, bool>,
     /// What the texts of new scripts are called: `luau` or `lua`.
     extension: &'static str,
 }
@@ -128,7 +128,6 @@ impl<'a> Writer<'a> {
             models: BTreeSet::new(),
             metas: Vec::new(),
             meta_of: FxHashMap::default(),
-            legacy: FxHashMap::default(),
             extension: if lua > luau { "lua" } else { "luau" },
         }
     }
@@ -191,24 +190,52 @@ impl<'a> Writer<'a> {
         root
     }
 
-    /// Whether scripts below an instance are of the old classes, by the project that it is part of.
-    fn emits_legacy(&mut self, node: Node) -> bool {
+    /// What holds for files below an instance: the rules by which the nearest folder was read.
+    fn rules(&self, node: Node) -> Rules {
         let mut at = Some(node);
-        let project = std::iter::from_fn(|| {
+        let above = std::iter::from_fn(|| {
             let node = at?;
             at = self.scene.parent(node);
             Some(node)
-        })
-        .find_map(|node| project_of(&self.instance(*self.known.get(&node)?).origin));
-        let project = project.unwrap_or(&self.tree.project);
-        if let Some(known) = self.legacy.get(project) {
-            return *known;
+        });
+        let mut folders = above
+            .filter_map(|node| self.known.get(&node))
+            .filter(|number| matches!(self.instance(**number).origin, Origin::Folder { .. }));
+        let rules = folders.find_map(|number| {
+            let rules = self.tree.notes.get(*number as usize)?.rules;
+            self.tree.rules.get(rules as usize)
+        });
+        rules.cloned().unwrap_or_default()
+    }
+
+    /// Whether a file that is to be is read as what is meant, and a folder, or a meta file, as nothing
+    /// else.
+    fn check_read(
+        &self,
+        below: Option<Node>,
+        path: &Path,
+        wanted: Option<(Middleware, &str)>,
+    ) -> Result<(), Refusal> {
+        let rules = self.rules(below.unwrap_or_else(|| self.scene.root()));
+        if is_ignored(&rules.ignores, path) {
+            return refuse!(
+                "A glob of `globIgnorePaths` leaves out {}; choose another name or place.",
+                self.show(path)
+            );
         }
-        let read = std::fs::read(project).ok();
-        let parsed = read.and_then(|bytes| project::parse(&bytes, project).ok());
-        let legacy = parsed.and_then(|it| it.emit_legacy_scripts).unwrap_or(true);
-        self.legacy.insert(project.to_owned(), legacy);
-        legacy
+        let file_name = path.file_name().and_then(|it| it.to_str()).unwrap_or_default();
+        let is_other = match (rules.syncs.iter().find(|rule| rule.matches(path)), wanted) {
+            (Some(rule), wanted) => Some((rule.middleware, rule.name(file_name))) != wanted,
+            (None, Some(wanted)) => Middleware::of(file_name) != Some(wanted),
+            (None, None) => false,
+        };
+        if is_other {
+            return refuse!(
+                "Rojo would read {} as something else; choose another name.",
+                self.show(path)
+            );
+        }
+        Ok(())
     }
 }
 
@@ -241,10 +268,6 @@ fn mount_of(origin: &Origin) -> Option<(&Path, &[String])> {
             mounted.as_ref().map(|(project, names)| (project.as_path(), names.as_slice()))
         }
     }
-}
-
-fn project_of(origin: &Origin) -> Option<&Path> {
-    mount_of(origin).map(|(project, _)| project)
 }
 
 #[cfg(test)]

@@ -249,6 +249,11 @@ impl Writer<'_> {
         for (number, _) in parts.iter().filter(|(number, _)| self.stays(*number)) {
             let node = self.node(*number);
             let Some(copy) = copies.get(&node).copied() else { continue };
+            for (name, value) in self.scene.stored_variants(node) {
+                if self.pointing(value, &copies).is_none() {
+                    return Err(self.outside(node, &name));
+                }
+            }
             for name in self.touched_names(*number) {
                 match self.stored(node, name) {
                     Some(value) => {

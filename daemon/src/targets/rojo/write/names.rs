@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use crate::core::refusal::{Refusal, refuse};
-use crate::targets::rojo::middleware::{INITS, Middleware, Script, is_meta};
+use crate::targets::rojo::middleware::{INITS, Middleware, Script};
 
 /// Names that Windows keeps for devices.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
@@ -74,11 +74,6 @@ pub(super) fn is_read_as(file_name: &str, script: Script, name: &str) -> bool {
         && Middleware::of(file_name) == Some((Middleware::Script(script), name))
 }
 
-/// Whether Rojo reads a file of this name as a JSON model of a name.
-pub(super) fn is_model_of(file_name: &str, name: &str) -> bool {
-    Middleware::of(file_name) == Some((Middleware::JsonModel, name)) && !is_meta(file_name)
-}
-
 /// What a file's name has behind the name of its instance.
 pub(super) fn suffix<'a>(file: &'a Path, name: &str) -> Option<&'a str> {
     file.file_name()?.to_str()?.strip_prefix(name)
@@ -120,7 +115,5 @@ mod tests {
         assert!(is_read_as("a.luau", Script::Module, "a"));
         assert!(!is_read_as("a.server.luau", Script::Module, "a.server"));
         assert!(!is_read_as("init.luau", Script::Module, "init"));
-        assert!(is_model_of("a.server.model.json", "a.server"));
-        assert!(!is_model_of("a.model.model.json", "a"));
     }
 }

@@ -162,6 +162,11 @@ impl Writer<'_> {
             return refuse!("No file can hold the properties of {}.", self.path(node));
         };
         self.check_meta_alone(number, node, &file)?;
+        if !file.is_file() {
+            let is_folder = matches!(self.instance(number).origin, Origin::Folder { .. });
+            let folder = if is_folder { Some(node) } else { self.scene.parent(node) };
+            self.check_read(folder, &file, None)?;
+        }
         let settings = self.settings(number, node, &rest)?;
         let shown = self.show(&file);
         self.in_json(&file, &to, |object| apply(object, META, &settings))
@@ -196,7 +201,7 @@ impl Writer<'_> {
     }
 
     /// A node of a project is one instance, unless the project is mounted twice.
-    fn check_node_alone(&self, number: u32) -> Result<(), Refusal> {
+    pub(super) fn check_node_alone(&self, number: u32) -> Result<(), Refusal> {
         let own = mount_of(&self.instance(number).origin);
         let others = (0..self.nodes.len() as u32)
             .filter(|other| mount_of(&self.instance(*other).origin) == own && own.is_some());
@@ -235,7 +240,12 @@ impl Writer<'_> {
         let shares = |other: &u32| {
             *other != number
                 && self.scene.is_live(self.node(*other))
-                && matches!(&self.instance(*other).origin, Origin::File { meta: Some(its), .. } if its == meta)
+                && match &self.instance(*other).origin {
+                    Origin::File { meta: Some(its), .. } | Origin::Folder { meta: its, .. } => {
+                        its == meta
+                    }
+                    _ => false,
+                }
         };
         let others: Vec<u32> = (0..self.nodes.len() as u32).filter(shares).collect();
         if others.is_empty() {

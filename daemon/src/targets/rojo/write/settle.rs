@@ -149,12 +149,13 @@ impl Writer<'_> {
         match &instance.origin {
             Origin::Folder { folder: from, .. } => {
                 let to = folder.join(&name);
+                self.check_read(self.scene.parent(node), &to, None)?;
                 self.files.move_folder(from, to.clone());
                 self.folders.insert(node, to);
             }
             Origin::Model { file, .. } => {
-                let to = self.renamed(file, &instance.name, &name)?;
-                self.files.move_file(file, folder.join(to));
+                let to = self.renamed(number, node, file, &folder)?;
+                self.files.move_file(file, to);
             }
             Origin::File { .. } | Origin::Node { .. } => {}
         }
@@ -187,38 +188,53 @@ impl Writer<'_> {
                     self.show(file)
                 );
             };
-            let own = folder.join(&name);
-            self.files.make_folder(own.clone());
-            self.folders.insert(node, own.clone());
+            let own = self.make_folder(node, &folder)?;
             self.move_meta(node, file, was, Some(own.join("init.meta")));
             own.join(init)
         } else {
             self.check_no_meta(&folder, &name, file, was)?;
+            for end in META_ENDS {
+                if file.with_file_name(format!("{was}.meta.{end}")).is_file() {
+                    let meta = folder.join(format!("{name}.meta.{end}"));
+                    self.check_read(self.scene.parent(node), &meta, None)?;
+                }
+            }
             self.move_meta(node, file, was, Some(folder.join(format!("{name}.meta"))));
-            folder.join(self.renamed(file, was, &name)?)
+            self.renamed(number, node, file, &folder)?
         };
         self.files.move_file(file, to);
         Ok(())
     }
 
-    /// A file's name with another name of its instance.
-    fn renamed(&self, file: &Path, was: &str, name: &str) -> Result<String, Refusal> {
-        let Some(suffix) = names::suffix(file, was) else {
+    /// Where a file comes to with another name of its instance, in a folder.
+    fn renamed(
+        &self,
+        number: u32,
+        node: Node,
+        file: &Path,
+        folder: &Path,
+    ) -> Result<PathBuf, Refusal> {
+        let (instance, name) = (self.instance(number), self.scene.name(node));
+        let Some(suffix) = names::suffix(file, &instance.name) else {
             return refuse!(
-                "The name of {} does not begin with {was:?}, so it is not known how to call it when \
-                 its instance is {name:?}; rename it by hand.",
-                self.show(file)
+                "The name of {} does not begin with {:?}, so it is not known how to call it when its \
+                 instance is {name:?}; rename it by hand.",
+                self.show(file),
+                instance.name
             );
         };
-        let to = format!("{name}{suffix}");
-        let old = file.file_name().and_then(|it| it.to_str()).and_then(Middleware::of);
-        // Where a rule of the project has read it, that rule is asked when the project is read again.
-        let is_usual = old.is_some_and(|(_, read)| read == was);
-        let kind = old.map(|(middleware, _)| middleware);
-        let now = Middleware::of(&to).filter(|_| !INITS.iter().any(|(init, _)| *init == to));
-        if is_usual && now != kind.map(|kind| (kind, name)) {
+        let to = folder.join(format!("{name}{suffix}"));
+        let was = instance.parent.map_or_else(|| self.scene.root(), |parent| self.node(parent));
+        let rules = self.rules(was);
+        let rule = rules.syncs.iter().find(|rule| rule.matches(file));
+        let of_name = || Some(Middleware::of(file.file_name()?.to_str()?)?.0);
+        let kind = rule.map(|rule| rule.middleware).or_else(of_name);
+        self.check_read(self.scene.parent(node), &to, kind.map(|kind| (kind, name)))?;
+        // Such a file is what its folder is, or has the folder's meta file.
+        if name == "init" && !matches!(instance.origin, Origin::Model { .. }) {
             return refuse!(
-                "Rojo would read a file {to} as something else; choose another name than {name:?}."
+                "Rojo would read {} as part of its folder; choose another name.",
+                self.show(&to)
             );
         }
         Ok(to)
@@ -329,11 +345,18 @@ impl Writer<'_> {
         if class != "Folder" && !has_scripts {
             return self.make_model(node, folder, &name);
         }
-        let own = folder.join(&name);
-        self.files.make_folder(own.clone());
-        self.folders.insert(node, own.clone());
+        let own = self.make_folder(node, folder)?;
         let class = (class != "Folder").then_some(class);
         self.make_meta(node, own.join("init.meta.json"), class, None)
+    }
+
+    /// Makes the folder of an instance.
+    fn make_folder(&mut self, node: Node, folder: &Path) -> Result<PathBuf, Refusal> {
+        let own = folder.join(self.scene.name(node));
+        self.check_read(self.scene.parent(node), &own, None)?;
+        self.files.make_folder(own.clone());
+        self.folders.insert(node, own.clone());
+        Ok(own)
     }
 
     fn make_script(
@@ -347,7 +370,7 @@ impl Writer<'_> {
             Some(Variant::Enum(item)) => item.to_u32(),
             _ => 0,
         };
-        let legacy = self.emits_legacy(node);
+        let legacy = self.rules(node).emit_legacy_scripts;
         let has_children = self.scene.children(node).next().is_some();
         let Some(kind) = names::kind(class, run_context, legacy) else {
             if has_children {
@@ -364,14 +387,14 @@ impl Writer<'_> {
         let is_set = class != "Script" || kind.class(legacy).1 == Some(run_context);
         let run_context = (!is_set).then_some(run_context);
         if has_children || !names::is_read_as(&file, kind, name) {
-            let own = folder.join(name);
-            self.files.make_folder(own.clone());
-            self.folders.insert(node, own.clone());
+            let own = self.make_folder(node, folder)?;
             self.files.make(own.join(format!("init{suffix}.{end}")), text)?;
             return self.make_meta(node, own.join("init.meta.json"), None, run_context);
         }
         self.check_no_meta(folder, name, Path::new(""), "")?;
-        self.files.make(folder.join(file), text)?;
+        let file = folder.join(file);
+        self.check_read(self.scene.parent(node), &file, Some((Middleware::Script(kind), name)))?;
+        self.files.make(file, text)?;
         let meta = folder.join(format!("{name}.meta.json"));
         let before = self.files.read(&meta)?;
         self.make_meta(node, meta.clone(), None, run_context)?;
@@ -416,23 +439,23 @@ impl Writer<'_> {
         if fields.is_empty() {
             return Ok(());
         }
+        self.check_read(Some(node), &file, None)?;
         self.files.make(file, json::pretty(CstInputValue::Object(fields)))
     }
 
     fn make_model(&mut self, node: Node, folder: &Path, name: &str) -> Result<(), Refusal> {
-        let file = format!("{name}.model.json");
-        if !names::is_model_of(&file, name) {
-            return refuse!(
-                "Rojo would read a file {file} as something else; choose another name than {name:?}."
-            );
-        }
-        let (file, bytes) = match self.json_model(node) {
-            Ok(fields) => (file, json::pretty(CstInputValue::Object(fields))),
+        let (end, kind, bytes) = match self.json_model(node) {
+            Ok(fields) => {
+                let bytes = json::pretty(CstInputValue::Object(fields));
+                ("model.json", Middleware::JsonModel, bytes)
+            }
             // What JSON cannot hold, Roblox's own format can.
-            Err(_) => (format!("{name}.rbxm"), self.roblox_model(node)?),
+            Err(_) => ("rbxm", Middleware::Binary, self.roblox_model(node)?),
         };
+        let file = folder.join(format!("{name}.{end}"));
+        self.check_read(self.scene.parent(node), &file, Some((kind, name)))?;
         self.take_as_parts(node)?;
-        self.files.make(folder.join(file), bytes)
+        self.files.make(file, bytes)
     }
 
     /// Takes the files away of instances that are gone, or are written anew elsewhere.
@@ -482,6 +505,7 @@ impl Writer<'_> {
 
     /// Gives a node of a project file another name.
     fn rename_mounted(&mut self, number: u32, node: Node) -> Result<(), Refusal> {
+        self.check_node_alone(number)?;
         let (project, names) = self.mounted(number, node)?;
         let Some((last, above)) = names.split_last() else {
             return refuse!(
@@ -514,6 +538,7 @@ impl Writer<'_> {
 
     /// Takes a node out of a project file. What it mounts stays on the disk.
     fn delete_mounted(&mut self, number: u32) -> Result<(), Refusal> {
+        self.check_node_alone(number)?;
         let (project, names) = self.mounted(number, self.node(number))?;
         let Some((last, above)) = names.split_last() else {
             return refuse!("{} is a project of its own; delete it by hand.", self.show(&project));

@@ -1,0 +1,169 @@
+//! Calls by chance on projects by chance: what is applied is what the files are read as, whatever is
+//! refused leaves every file as it is, and all of it is taken back byte for byte.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use scene_schemas::entry::{Approver, Seq};
+use scene_schemas::proposal::Mode;
+use serde_json::{Value as Json, json};
+use vector_daemon::core::prompt::Call;
+use vector_daemon::core::scene::Node;
+use vector_daemon::core::workflow::Status;
+use vector_daemon::engine::{Driver, Due, Engine, REVERT};
+use vector_daemon::ledger::Ledger;
+use vector_daemon::targets::rojo::Project as Target;
+
+use super::chance::{Chance, Project};
+use super::edits::snapshot;
+
+const NAMES: [&str; 9] = ["n", "a", "A", "b", "a.server", "init", "x y", "deep", "m.meta"];
+const CLASSES: [&str; 8] = [
+    "ModuleScript",
+    "Script",
+    "LocalScript",
+    "Folder",
+    "Part",
+    "Model",
+    "StringValue",
+    "ModuleScript",
+];
+
+fn call(chance: &mut Chance, engine: &Engine) -> Call {
+    let scene = engine.scene();
+    let all: Vec<Node> = scene.subtree(scene.root()).skip(1).collect();
+    let one = all[chance.below(all.len())];
+    let path = scene.path(one).to_string();
+    let other = scene.path(all[chance.below(all.len())]).to_string();
+    let name = chance.pick(&NAMES);
+    let (tool, args): (&str, Json) = match chance.below(9) {
+        0..=2 => {
+            let props = match chance.below(3) {
+                0 => json!({ "Name": name, "@N": 5 }),
+                _ => json!({ "Name": name }),
+            };
+            let class = chance.pick(&CLASSES);
+            ("create_instance", json!({ "className": class, "parentPath": path, "props": props }))
+        }
+        3 => ("rename_instance", json!({ "path": path, "newName": name })),
+        4 => ("move_instance", json!({ "path": path, "parentPath": other })),
+        5 => ("delete_instance", json!({ "path": path })),
+        6 => ("set_properties", json!({ "path": path, "props": { "@M": (chance.below(2)) } })),
+        7 => ("set_properties", json!({ "path": path, "props": { "Archivable": false } })),
+        _ => match all.iter().find(|node| scene.is_script(**node) && chance.below(3) == 0) {
+            Some(script) => {
+                let path = scene.path(*script).to_string();
+                let text = ["return 7\n", "return 8\nlocal", "-- new\n"][chance.below(3)];
+                ("write_script", json!({ "path": path, "source": text }))
+            }
+            None => ("clone_instance", json!({ "path": path, "name": name })),
+        },
+    };
+    Call::new(tool, args)
+}
+
+struct Run {
+    engine: Engine,
+    refused: usize,
+    wrong: Vec<String>,
+    applied: Vec<Seq>,
+}
+
+impl Run {
+    fn new(project: &Project, ledger: &Arc<Ledger>) -> Self {
+        let opened = Target::open(&project.root, false).unwrap();
+        let (driver, listener) = (Driver::Calls, Box::new(|_: &_| {}));
+        let engine =
+            Engine::start(ledger, opened, "a goal", driver, Mode::Confirm, listener).unwrap();
+        Self { engine, refused: 0, wrong: Vec::new(), applied: Vec::new() }
+    }
+
+    /// Does a call; true where files were written.
+    fn go(&mut self, call: Call) -> bool {
+        let said = format!("{call:?}");
+        self.engine.call(vec![call]).unwrap();
+        let Due::Decision(seq) = self.engine.run().unwrap() else {
+            self.refused += 1;
+            return false;
+        };
+        self.engine.approve(seq, Approver::Person, true).unwrap();
+        if let Err(error) = self.engine.run() {
+            self.wrong.push(format!("{said}: {error}"));
+            return false;
+        }
+        match &self.engine.proposal(seq).unwrap().1.status {
+            Status::Applied(_) => self.applied.push(seq),
+            other => self.wrong.push(format!("{said}: {other:?}")),
+        }
+        true
+    }
+}
+
+fn difference(a: &BTreeMap<String, Vec<u8>>, b: &BTreeMap<String, Vec<u8>>) -> Vec<String> {
+    let names = a.keys().chain(b.keys()).filter(|name| a.get(*name) != b.get(*name));
+    names.cloned().collect()
+}
+
+fn check(seed: u64) -> (Vec<String>, usize, usize) {
+    let mut project = Project::new(seed, false);
+    let home = tempfile::tempdir().unwrap();
+    let ledger = Arc::new(Ledger::open(home.path()).unwrap());
+    let first = snapshot(&project.root);
+    let mut wrong = Vec::new();
+    let (mut applied, mut refused) = (Vec::new(), 0);
+    for _ in 0..6 {
+        let Ok((_, scene)) = Target::open(&project.root, true) else { return (wrong, 0, 0) };
+        if scene.len() < 2 {
+            return (wrong, 0, 0);
+        }
+        let before = snapshot(&project.root);
+        let mut run = Run::new(&project, &ledger);
+        let call = call(&mut project.chance, &run.engine);
+        let said = format!("{call:?}");
+        let is_written = run.go(call);
+        let after = snapshot(&project.root);
+        if !is_written && before != after {
+            wrong
+                .push(format!("{said} was refused, and changed {:?}", difference(&before, &after)));
+        }
+        wrong.append(&mut run.wrong);
+        refused += run.refused;
+        applied.append(&mut run.applied);
+    }
+    for seq in applied.iter().rev() {
+        let mut run = Run::new(&project, &ledger);
+        let call = Call::new(REVERT, json!({ "proposal": seq.0 }));
+        if !run.go(call) {
+            let why: Vec<_> = run.engine.workflow().unwrap().refusals().map(|it| it.1).collect();
+            // Which of several siblings of one name it was cannot be told once Rojo orders them anew.
+            if !why.iter().any(|why| why.contains("[1]") || why.contains("[2]")) {
+                wrong.push(format!("proposal {seq} is not taken back: {why:?}"));
+            }
+            wrong.append(&mut run.wrong);
+            return (told(seed, wrong), applied.len(), refused);
+        }
+        wrong.append(&mut run.wrong);
+    }
+    let last = snapshot(&project.root);
+    if wrong.is_empty() && last != first {
+        wrong.push(format!("taken back, {:?} differ", difference(&first, &last)));
+    }
+    (told(seed, wrong), applied.len(), refused)
+}
+
+fn told(seed: u64, wrong: Vec<String>) -> Vec<String> {
+    wrong.into_iter().map(|why| format!("seed {seed}: {why}")).collect()
+}
+
+#[test]
+fn calls_by_chance_are_done_or_refused() {
+    let (mut wrong, mut applied, mut refused) = (Vec::new(), 0, 0);
+    for seed in 0..30 {
+        let (more, done, not) = check(seed);
+        wrong.extend(more);
+        applied += done;
+        refused += not;
+    }
+    assert!(wrong.is_empty(), "{applied} applied, {refused} refused\n{}", wrong.join("\n"));
+    assert!(applied > 50 && refused > 20, "{applied} applied, {refused} refused");
+}
