@@ -52,11 +52,11 @@ impl Person {
         let vector = self.home.path().join("game");
         self.daemon = Some(Daemon::of_project(binary::vector(), self.home.path(), &vector));
         let kept = fs::read_to_string(self.home.path().join("token")).unwrap();
-        self.token = kept.split_whitespace().nth(1).unwrap().to_owned();
+        kept.split_whitespace().nth(1).unwrap().clone_into(&mut self.token);
         let sessions = self.call("GET", "/api/sessions", &Json::Null).ok();
         let session = &sessions["sessions"][0];
         assert_eq!(session["connected"], true, "{sessions}");
-        self.session = session["session"].as_str().unwrap().to_owned();
+        session["session"].as_str().unwrap().clone_into(&mut self.session);
         self.epoch = session["epoch"].as_u64().unwrap();
         self.cursor = 0;
     }

@@ -309,7 +309,9 @@ impl Normal {
                 }
                 for (name, member) in members.iter_mut() {
                     // How long a request is changes with each word of the rules.
-                    if matches!(name.as_str(), "bytes" | "budget" | "estimate") && member.is_number() {
+                    if matches!(name.as_str(), "bytes" | "budget" | "estimate")
+                        && member.is_number()
+                    {
                         *member = Json::from(0);
                     }
                     self.normalise(member);

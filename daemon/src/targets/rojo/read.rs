@@ -255,14 +255,13 @@ impl<'a> Reader<'a> {
                 mounted: None,
             },
         );
-        if let Some((init, middleware)) = init {
-            if let Some(init) = self.inside(&place.join(init))
-                && self.text_of(&init, *middleware, rules, &mut snapshot)
-            {
-                self.inner_metas(place, &name, beside, &mut snapshot);
-                if let Origin::Folder { init: found, .. } = &mut snapshot.origin {
-                    *found = Some(init.real);
-                }
+        if let Some((init, middleware)) = init
+            && let Some(init) = self.inside(&place.join(init))
+            && self.text_of(&init, *middleware, rules, &mut snapshot)
+        {
+            self.inner_metas(place, &name, beside, &mut snapshot);
+            if let Origin::Folder { init: found, .. } = &mut snapshot.origin {
+                *found = Some(init.real);
             }
         }
         let inits = LISTED_INITS.iter().filter(|init| listing.has(init));
