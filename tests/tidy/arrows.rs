@@ -23,7 +23,7 @@ const ARROWS: [(&str, &[&str]); 25] = [
     ("core::scene", &["core::refusal"]),
     // Scripts that know each other: the tools ask it, and the working set is chosen by it.
     ("core::code", &["core::scene", "core::luau", "core::refusal"]),
-    ("core::proposal", &["core::scene", "core::edit", "core::luau", "core::refusal"]),
+    ("core::proposal", &["core::scene", "core::edit", "core::luau", "core::code", "core::refusal"]),
     (
         "core::tools",
         &[

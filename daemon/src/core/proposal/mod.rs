@@ -11,6 +11,7 @@ mod judge;
 mod memory;
 mod part;
 mod perform;
+mod relied;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,6 +58,8 @@ pub struct Draft<'a> {
     texts: Vec<Text>,
     /// The memory before, and the last command that changes it.
     memory: Option<(String, u32)>,
+    /// Each script with each module that it required, before something that holds scripts was moved.
+    requires: Option<Vec<(Node, Node)>>,
     /// The scripts that assets bring.
     brought: Vec<ScriptDiff>,
     warnings: Vec<Warning>,
@@ -92,6 +95,7 @@ impl<'a> Draft<'a> {
             made: BTreeSet::new(),
             texts: Vec::new(),
             memory: None,
+            requires: None,
             brought: Vec::new(),
             warnings: Vec::new(),
             title: None,
@@ -303,6 +307,7 @@ impl<'a> Draft<'a> {
             _ => None,
         };
         self.note_memory(&command, at);
+        self.note_requires(&command);
         let node = attempt(self.scene, &command, self.blobs)?;
         self.note_class(&command, own);
         match &command {
@@ -500,6 +505,7 @@ impl<'a> Draft<'a> {
             }
         }
         scripts.extend(self.judge_memory());
+        self.judge_requires();
         let title = self.title.take().unwrap_or_else(|| self.default_title());
         let preview = Preview { rows: self.rows, more_rows: self.more_rows, scripts };
         Ok(Proposal {
