@@ -147,7 +147,7 @@ mod tests {
         let changes = json!({ "title": "Both", "changes": [
             { "tool": "rename_instance", "args": { "path": "game.ReplicatedStorage.Lib", "newName": "Kit" } },
             { "tool": "replace_text", "args": {
-                "path": "game.ReplicatedStorage.Main", "find": "Lib", "replace": "Kit" } },
+                "path": "game.ReplicatedStorage.Main", "search": "Lib", "replace": "Kit" } },
         ] });
         assert_eq!(warnings("propose_changes", changes), Vec::<String>::new());
     }
