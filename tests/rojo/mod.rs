@@ -8,6 +8,7 @@ mod chance;
 mod crash;
 mod edited;
 mod edits;
+mod looked;
 mod moved;
 mod oracle;
 mod packages;

@@ -3,21 +3,18 @@
 mod sarif;
 mod text;
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use scene_schemas::InstancePath;
 use serde_json::{Value as Json, json};
 
+use super::opened::{Looked, look};
 use super::style::count;
 use super::terminal::{Terminal, one_line, print, say, stdout_style};
 use super::{Exit, resolve, sentence};
 use crate::core::luau::{Finding, Severity};
-use crate::core::scene::{Node, Scene};
 use crate::engine::check::{self, Linters, Script, settings};
-use crate::targets::place;
-use crate::targets::rojo::Project;
 
 /// Check all scripts of a place, a model or a Rojo project: syntax, lints, and types where a checker is installed.
 #[derive(Debug, Args)]
@@ -137,7 +134,7 @@ fn all(args: &Check) -> anyhow::Result<Exit> {
 }
 
 fn report(args: &Check) -> anyhow::Result<Report<'_>> {
-    let (scene, folder, files) = opened(&args.place)?;
+    let Looked { scene, folder, files } = look(&args.place)?;
     let roots = if args.paths.is_empty() {
         vec![scene.root()]
     } else {
@@ -150,22 +147,6 @@ fn report(args: &Check) -> anyhow::Result<Report<'_>> {
     let mut found = check::check(&scripts, &linters);
     let untyped = if args.no_types { None } else { check::add_types(&scripts, &mut found).err() };
     Ok(Report { place: &args.place, settings, scripts, found, untyped })
-}
-
-/// A place, or a Rojo project, with the folder whose settings count and the files of its scripts.
-fn opened(path: &Path) -> anyhow::Result<(Scene, PathBuf, HashMap<Node, String>)> {
-    let is_project = |path: &Path| {
-        let end = path.extension().and_then(|end| end.to_str());
-        path.is_dir() || matches!(end, Some("json" | "jsonc"))
-    };
-    if is_project(path) {
-        let (project, scene) = Project::open(path, true)?;
-        project.diagnostics().for_each(|fault| say(&format!("warning: {fault}")));
-        return Ok((scene, project.folder().to_owned(), project.script_files()));
-    }
-    let scene = place::load(path)?;
-    let folder = place::real(path)?.parent().unwrap_or(Path::new(".")).to_owned();
-    Ok((scene, folder, HashMap::new()))
 }
 
 /// One JSON object for each finding.

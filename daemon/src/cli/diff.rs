@@ -10,6 +10,7 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use super::card::{change_text, script_head};
+use super::opened::look;
 use super::style::{Paint, Style, count, safe};
 use super::terminal::{Terminal, print, say, stdout_style};
 use super::tree::{Item, Mark, picture};
@@ -17,7 +18,6 @@ use super::{Exit, hunks, sentence};
 use crate::core::edit;
 use crate::core::proposal::CONTEXT;
 use crate::core::scene::diff::{Difference, diff};
-use crate::targets::place;
 use scene_schemas::proposal::ScriptDiff;
 
 /// Compare two places: instances, properties and the text of scripts.
@@ -30,9 +30,9 @@ Examples:
 
 Exit codes: 0 the same, 1 different, 2 trouble.")]
 pub(super) struct Diff {
-    /// The earlier place
+    /// The earlier place, or a Rojo project
     a: PathBuf,
-    /// The later place
+    /// The later place, or a Rojo project
     b: PathBuf,
     /// Print one JSON object for each difference, a line each
     #[arg(long)]
@@ -53,7 +53,7 @@ pub(super) fn run(args: &Diff) -> Exit {
 fn compare(args: &Diff) -> anyhow::Result<Exit> {
     let terminal = Terminal::of(args.json);
     let found = terminal.busy("Comparing", || {
-        let (a, b) = (place::load(&args.a)?, place::load(&args.b)?);
+        let (a, b) = (look(&args.a)?.scene, look(&args.b)?.scene);
         anyhow::Ok(diff(&a, &b))
     })?;
     if found.is_empty() {

@@ -1,13 +1,14 @@
 //! What a command works on: a place file, or a Rojo project.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 
 use super::terminal::{Terminal, say};
-use crate::core::scene::Scene;
+use crate::core::scene::{Node, Scene};
 use crate::engine::Target;
-use crate::targets::place::PlaceFile;
+use crate::targets::place::{self, PlaceFile};
 use crate::targets::rojo::{Project, ProjectError};
 
 /// How many faults of a project's files are shown.
@@ -68,16 +69,45 @@ impl<'a> Where<'a> {
             }
             Self::Project(path) => {
                 let opened = terminal.busy("Reading the project", || Project::open(path, dry))?;
-                let faults: Vec<String> = opened.0.diagnostics().collect();
-                for fault in faults.iter().take(MAX_FAULTS) {
-                    say(&format!("warning: {fault}"));
-                }
-                if faults.len() > MAX_FAULTS {
-                    let more = faults.len() - MAX_FAULTS;
-                    say(&format!("warning: {more} more; `vector sourcemap` lists all"));
-                }
+                say_faults(&opened.0);
                 Ok((opened.0.into(), opened.1))
             }
         }
+    }
+}
+
+/// What a command looks at and leaves as it is.
+#[derive(Debug)]
+pub(super) struct Looked {
+    pub(super) scene: Scene,
+    /// The folder whose settings count.
+    pub(super) folder: PathBuf,
+    /// Of a project: the files of the scripts that have one of their own, from its folder.
+    pub(super) files: HashMap<Node, String>,
+}
+
+/// Reads a place or model, or a Rojo project by its file or its folder.
+pub(super) fn look(path: &Path) -> anyhow::Result<Looked> {
+    let end = path.extension().and_then(|end| end.to_str());
+    if path.is_dir() || matches!(end, Some("json" | "jsonc")) {
+        let (project, scene) = Project::open(path, true)?;
+        say_faults(&project);
+        let (folder, files) = (project.folder().to_owned(), project.script_files());
+        return Ok(Looked { scene, folder, files });
+    }
+    let scene = place::load(path)?;
+    let folder = place::real(path)?.parent().unwrap_or(Path::new(".")).to_owned();
+    Ok(Looked { scene, folder, files: HashMap::new() })
+}
+
+/// Says what is wrong with single files, which are left out.
+fn say_faults(project: &Project) {
+    let faults: Vec<String> = project.diagnostics().collect();
+    for fault in faults.iter().take(MAX_FAULTS) {
+        say(&format!("warning: {fault}"));
+    }
+    if faults.len() > MAX_FAULTS {
+        let more = faults.len() - MAX_FAULTS;
+        say(&format!("warning: {more} more; `vector sourcemap` lists all"));
     }
 }

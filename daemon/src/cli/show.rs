@@ -7,11 +7,11 @@ use clap::Args;
 use scene_schemas::InstancePath;
 use serde_json::{Map, Value as Json, json};
 
+use super::opened::look;
 use super::style::{Paint, Style, count, name, safe};
 use super::terminal::{Terminal, print, stdout_style};
 use super::{Exit, resolve};
 use crate::core::scene::{Node, Scene};
-use crate::targets::place;
 
 /// Show the tree of a place, or what is below one instance.
 #[derive(Debug, Args)]
@@ -21,7 +21,7 @@ Examples:
   vector show game.rbxl game.Workspace --depth 4
   vector show game.rbxl 'game.Workspace[\"My.Part\"]' --depth 0 --props")]
 pub(super) struct Show {
-    /// The place or model
+    /// The place or model, or a Rojo project: its file, or its folder
     place: PathBuf,
     /// Where to begin
     #[arg(default_value = "game")]
@@ -39,7 +39,7 @@ pub(super) struct Show {
 
 pub(super) fn run(args: &Show) -> anyhow::Result<Exit> {
     let terminal = Terminal::of(args.json);
-    let scene = terminal.busy("Reading the place", || place::load(&args.place))?;
+    let scene = terminal.busy("Reading the place", || look(&args.place))?.scene;
     let node = resolve(&scene, &args.path)?;
     if args.json {
         let object = object(&scene, node, args.depth, args.props);

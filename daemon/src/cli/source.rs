@@ -6,10 +6,10 @@ use anyhow::bail;
 use clap::Args;
 use scene_schemas::InstancePath;
 
+use super::opened::look;
 use super::terminal::{Terminal, print};
 use super::{Exit, resolve};
 use crate::core::scene::reflection;
-use crate::targets::place;
 
 /// Print a script's text, exactly as it is in the file.
 #[derive(Debug, Args)]
@@ -18,7 +18,7 @@ Examples:
   vector source game.rbxl game.ServerScriptService.Main
   vector source game.rbxl 'game.Workspace[\"My.Part\"].Script' > script.luau")]
 pub(super) struct Source {
-    /// The place or model
+    /// The place or model, or a Rojo project: its file, or its folder
     place: PathBuf,
     /// The script's path
     path: InstancePath,
@@ -26,7 +26,7 @@ pub(super) struct Source {
 
 pub(super) fn run(args: &Source) -> anyhow::Result<Exit> {
     let terminal = Terminal::of(false);
-    let scene = terminal.busy("Reading the place", || place::load(&args.place))?;
+    let scene = terminal.busy("Reading the place", || look(&args.place))?.scene;
     let node = resolve(&scene, &args.path)?;
     let Some(text) = scene.source(node) else {
         let (path, class) = (&args.path, scene.class(node));

@@ -8,12 +8,12 @@ use clap::Args;
 use scene_schemas::InstancePath;
 use serde_json::json;
 
+use super::opened::look;
 use super::style::{Paint, Style, count, safe, safe_lines};
 use super::terminal::{Terminal, one_line, print, say, stdout_style};
 use super::{Exit, resolve, sentence};
 use crate::core::tools::is_spec;
 use crate::engine::spec::{self, Case, Limits, Outcome, Spec};
-use crate::targets::place;
 
 /// Run the specs of a place or model: ModuleScripts named *.spec, in the style of TestEZ.
 #[derive(Debug, Args)]
@@ -24,7 +24,7 @@ Examples:
 
 Exit codes: 0 all passed, 1 some failed, 2 trouble, or no specs.")]
 pub(super) struct Test {
-    /// The place or model
+    /// The place or model, or a Rojo project: its file, or its folder
     place: PathBuf,
     /// Only the specs at and below this instance
     #[arg(long, value_name = "PATH", default_value = "game")]
@@ -51,7 +51,7 @@ pub(super) fn run(args: &Test) -> Exit {
 
 fn all(args: &Test) -> anyhow::Result<Exit> {
     let terminal = Terminal::of(args.json);
-    let scene = terminal.busy("Reading the place", || place::load(&args.place))?;
+    let scene = terminal.busy("Reading the place", || look(&args.place))?.scene;
     let root = resolve(&scene, &args.root)?;
     let specs: Vec<_> = scene.subtree(root).filter(|node| is_spec(&scene, *node)).collect();
     if specs.is_empty() {
