@@ -495,12 +495,15 @@ impl Engine {
         let Target::Project(project) = &mut self.target else {
             return Ok(());
         };
-        if let Some(scene) = project.follow(heard)? {
-            self.drop_trial();
-            self.scene = scene;
-            self.retry_waiting();
-        }
-        Ok(())
+        let Some(scene) = project.follow(heard)? else {
+            return Ok(());
+        };
+        self.drop_trial();
+        let waiting: Vec<Seq> = self.proposals().into_iter().map(|(seq, _)| seq).collect();
+        let taken = self.taken(&waiting);
+        self.scene = scene;
+        self.retry_waiting();
+        self.withdraw_changed(&taken)
     }
 
     /// Goes on with the file as somebody else left it: what is pending is planned again on it.
@@ -513,6 +516,7 @@ impl Engine {
                 return self.failed(proposals.to_vec(), PlaceError::Changed { file });
             }
         };
+        let taken = self.taken(proposals);
         for seq in proposals {
             self.remember(*seq);
             // What a later one saw, it saw with this one done. One that cannot be done was refused.
@@ -523,7 +527,7 @@ impl Engine {
         (self.target, self.scene) = (target, scene);
         if matches!(self.target, Target::Project(_)) {
             self.retry_waiting();
-            if self.still_fit(proposals) {
+            if self.taken(proposals) == taken && self.still_fit(proposals) {
                 return Ok(());
             }
         }
@@ -543,6 +547,7 @@ impl Engine {
     }
 
     fn failed(&mut self, proposals: Vec<Seq>, error: PlaceError) -> Result<(), EngineError> {
+        self.moves = 0;
         self.input(Input::Failed { proposals, reason: error.to_string() })?;
         Err(error.into())
     }

@@ -131,6 +131,31 @@ fn what_somebody_changed_since_is_left_out() {
 }
 
 #[test]
+fn what_git_ignores_and_what_is_remembered_stays_out() {
+    let Some(bench) = Bench::new() else { return };
+    fs::write(bench.folder.join(".gitignore"), "*.gen.luau\n").unwrap();
+    let calls = bench.folder.with_file_name("calls.jsonl");
+    fs::write(
+        &calls,
+        r#"{"tool":"create_instance","args":{"className":"ModuleScript","parentPath":"game.ServerStorage","props":{"Name":"Made.gen","Source":"return 1\n"}}}
+{"tool":"edit_memory","args":{"changes":[{"action":"add","section":"decisions","text":"Two modules"}]}}
+{"tool":"rename_instance","args":{"path":"game.ServerStorage.One","newName":"a[1]"}}
+"#,
+    )
+    .unwrap();
+    // One that a pattern of the renamed file's name would fit.
+    fs::write(bench.file("a1.luau"), "return 5\n").unwrap();
+    bench.git(&["add", "src/a1.luau"]);
+    let calls = calls.display().to_string();
+    let done = bench.run(&["edit", "--project", "GAME", "--ops", &calls, "--yes"]);
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    bench.deploy(&["--branch", "main"]);
+    let names = bench.git(&["show", "--name-status", "--no-renames", "--format=", "main"]);
+    assert_eq!(names.replace('\t', " "), "D src/One.luau\nA src/a[1].luau");
+    assert_eq!(bench.git(&["diff", "--cached", "--name-only"]), "src/a1.luau");
+}
+
+#[test]
 fn what_was_taken_back_is_no_change() {
     let Some(bench) = Bench::new() else { return };
     bench.edit("replace \"return 1\" with \"return 10\" in game.ServerStorage.One");

@@ -99,6 +99,23 @@ impl Person {
         self.until("proposal_mapped")["proposal"].as_u64().unwrap()
     }
 
+    /// The next card; none where the task ends without one.
+    fn card_or_end(&mut self) -> Option<u64> {
+        for _ in 0..60 {
+            let path = format!("/api/stream?cursor={}&hold=5", self.cursor);
+            let page = self.call("GET", &path, &Json::Null).ok();
+            self.cursor = page["cursor"].as_u64().unwrap();
+            for event in page["events"].as_array().unwrap() {
+                match event["event"]["event"].as_str() {
+                    Some("proposal_mapped") => return event["event"]["proposal"].as_u64(),
+                    Some("done") => return None,
+                    _ => {}
+                }
+            }
+        }
+        panic!("nothing came of it");
+    }
+
     fn shown(&self, proposal: u64) -> Json {
         self.call("GET", &format!("/api/proposals/{proposal}"), &Json::Null).ok()
     }
@@ -240,6 +257,53 @@ fn a_file_that_is_deleted_under_a_card_is_not_made_again() {
     person.until("done");
     assert_eq!(person.shown(seq)["status"], "withdrawn");
     assert!(!person.file("Main.server.luau").exists());
+}
+
+#[test]
+fn a_text_that_changes_under_a_deletion_is_not_deleted_unseen() {
+    let mut person = Person::new();
+    person.ask("delete game.ServerScriptService.Game.Other");
+    let first = person.card();
+    write(&person.file("Other.luau"), "return \"an hour of work\"\n");
+    let again = person.card();
+    assert_ne!(first, again);
+    assert_ne!(person.approve(first).status, 200);
+    assert!(person.file("Other.luau").exists());
+    person.approve(again).ok();
+    person.until_status(again, "applied");
+    assert!(!person.file("Other.luau").exists());
+}
+
+#[test]
+fn a_file_that_comes_under_a_card_is_neither_lost_nor_in_the_way() {
+    let mut person = Person::new();
+    person.ask(&replace("speed = 1", "speed = 2"));
+    let seq = person.card();
+    write(&person.file("New.luau"), "return \"new\"\n");
+    person.approve(seq).ok();
+    person.until_status(seq, "applied");
+    assert_eq!(person.text("New.luau"), "return \"new\"\n");
+}
+
+#[test]
+fn a_project_that_is_broken_for_a_moment_is_read_whole_when_it_is_mended() {
+    let mut person = Person::new();
+    let project = person.home.path().join("game/default.project.json");
+    let good = fs::read_to_string(&project).unwrap();
+    // A merge that stops half-way: the project file and a script at once.
+    write(&project, "<<<<<<< HEAD\n");
+    write(&person.file("Other.luau"), "return { 1 }\n");
+    write(&project, &good);
+    person.ask("replace \"{ 1 }\" with \"{ 2 }\" in game.ServerScriptService.Game.Other");
+    let seq = loop {
+        if let Some(seq) = person.card_or_end() {
+            break seq;
+        }
+        person.ask("replace \"{ 1 }\" with \"{ 2 }\" in game.ServerScriptService.Game.Other");
+    };
+    person.approve(seq).ok();
+    person.until_status(seq, "applied");
+    assert_eq!(person.text("Other.luau"), "return { 2 }\n");
 }
 
 #[test]

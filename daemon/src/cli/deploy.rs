@@ -133,8 +133,10 @@ fn written(ledger: &Ledger, project: &Path) -> anyhow::Result<Written> {
             steps.insert(proposal, (accepted, journal));
         }
     }
+    let memory = project.parent().unwrap_or(project).join(".vector");
     for (accepted, journal) in steps.into_values() {
-        for file in journal.files {
+        // What is remembered is the person's own business.
+        for file in journal.files.into_iter().filter(|file| !file.path.starts_with(&memory)) {
             let (hash, by) = written.files.entry(file.path).or_default();
             *hash = file.after.map(|kept| kept.hash);
             by.insert(accepted.clone());
@@ -220,6 +222,11 @@ fn list(staged: &Files<'_>) -> String {
     staged.keys().map(|name| format!("  {}", safe(name))).collect::<Vec<_>>().join("\n")
 }
 
+/// Names as Git reads them.
+fn names<'f>(files: impl Iterator<Item = &'f String>) -> Vec<u8> {
+    files.flat_map(|name| name.bytes().chain([0])).collect()
+}
+
 /// A repository, and an index of our own.
 struct Git {
     root: PathBuf,
@@ -243,13 +250,18 @@ impl Git {
         Ok(Self { root, scratch: tempfile::tempdir().context("no folder for an index")? })
     }
 
-    /// Runs git, and gives it something to read.
+    /// Runs git with our own index, and gives it something to read.
     fn run(&self, args: &[&str], input: &[u8]) -> anyhow::Result<String> {
+        self.run_on(Some(&self.scratch.path().join("index")), args, input)
+    }
+
+    /// Runs git with an index, or the person's own.
+    fn run_on(&self, index: Option<&Path>, args: &[&str], input: &[u8]) -> anyhow::Result<String> {
         let mut child = Command::new("git")
             .arg("-C")
             .arg(&self.root)
             .args(args)
-            .env("GIT_INDEX_FILE", self.scratch.path().join("index"))
+            .envs(index.map(|index| ("GIT_INDEX_FILE", index)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -291,18 +303,25 @@ impl Git {
     /// Puts the files into the index; those that differ from the base.
     fn staged<'a>(&self, base: Option<&str>, files: &Files<'a>) -> anyhow::Result<Files<'a>> {
         self.run(&["read-tree", base.unwrap_or("--empty")], b"")?;
-        let mut names = Vec::new();
-        for name in files.keys() {
-            names.extend_from_slice(name.as_bytes());
-            names.push(0);
-        }
-        self.run(&["update-index", "--add", "--remove", "-z", "--stdin"], &names)?;
+        let ignored = self.ignored(files.keys());
+        let known = self.run(&["ls-files", "-z"], b"")?;
+        let known: BTreeSet<&str> = known.split('\0').collect();
+        let wanted =
+            files.keys().filter(|it| known.contains(it.as_str()) || !ignored.contains(*it));
+        self.run(&["update-index", "--add", "--remove", "-z", "--stdin"], &names(wanted))?;
         let changed = match base {
             Some(base) => self.run(&["diff-index", "--cached", "--name-only", "-z", base], b"")?,
             None => self.run(&["ls-files", "-z"], b"")?,
         };
         let changed = changed.split('\0').filter_map(|name| files.get_key_value(name));
         Ok(changed.map(|(name, by)| (name.clone(), *by)).collect())
+    }
+
+    /// What Git is told to leave alone, of these.
+    fn ignored<'f>(&self, files: impl Iterator<Item = &'f String>) -> BTreeSet<String> {
+        // It ends with 1 where nothing is ignored.
+        let found = self.run(&["check-ignore", "-z", "--stdin"], &names(files));
+        found.unwrap_or_default().split('\0').map(str::to_owned).collect()
     }
 
     /// The proposals that are committed already.
@@ -338,11 +357,10 @@ impl Git {
         self.run(&["update-ref", "-m", "vector deploy", reference, commit, before], b"")?;
         let head = self.run(&["symbolic-ref", "--quiet", "HEAD"], b"").unwrap_or_default();
         if head.trim() == reference {
-            let mut reset = Command::new("git");
-            reset.arg("-C").arg(&self.root).args(["reset", "--quiet", "--"]).args(staged.keys());
-            let done = reset.status().context("git cannot be started")?;
-            if !done.success() {
-                say("note: the commit is made; `git reset -- FILES` brings your index up to it.");
+            let args = ["--literal-pathspecs", "reset", "--quiet", "--pathspec-from-file=-"];
+            let args = [&args[..], &["--pathspec-file-nul"]].concat();
+            if let Err(why) = self.run_on(None, &args, &names(staged.keys())) {
+                say(&format!("note: the commit is made, and your index is behind it: {why:#}"));
             }
         }
         Ok(())

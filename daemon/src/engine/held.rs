@@ -1,14 +1,18 @@
-//! Whether the files of a project can hold what is proposed. A person is not asked about what they
-//! cannot.
+//! Whether the files of a project can hold what is proposed, and whether it still is what was shown. A
+//! person is not asked about what they cannot.
+
+use std::collections::BTreeMap;
 
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Proposal;
+use scene_schemas::{Command, Fingerprint, Hashing};
 
 use super::revert::back;
 use super::target::Back;
 use super::{Engine, EngineError, Target};
 use crate::core::Refusal;
 use crate::core::tools::Plan;
+use crate::core::workflow::{Input, Status};
 use crate::targets::rojo::Project;
 
 impl Engine {
@@ -35,6 +39,54 @@ impl Engine {
             Target::Project(project) => project.check(&self.scene),
             Target::File(_) | Target::Open(_) => Ok(()),
         }
+    }
+
+    /// The texts that proposals would take away with what they delete: a deletion itself expects no
+    /// more than a class, a name and a number.
+    pub(super) fn taken(&self, proposals: &[Seq]) -> BTreeMap<Seq, Fingerprint> {
+        let mut taken = BTreeMap::new();
+        for seq in proposals {
+            let Some((_, pending)) = self.proposal(*seq) else {
+                continue;
+            };
+            let mut hashing = Hashing::default();
+            for command in &pending.proposal.commands {
+                let Command::Delete { target, .. } = command else {
+                    continue;
+                };
+                let Ok(root) = self.scene.resolve(&target.path) else {
+                    continue;
+                };
+                for node in self.scene.subtree(root).filter(|node| self.scene.is_script(*node)) {
+                    hashing.add(self.scene.path(node).to_string().as_bytes());
+                    hashing.add(&[0]);
+                    hashing.add(self.scene.source(node).unwrap_or_default().as_bytes());
+                    hashing.add(&[0]);
+                }
+            }
+            taken.insert(*seq, hashing.finish());
+        }
+        taken
+    }
+
+    /// Has those planned again that would take away something else than before.
+    pub(super) fn withdraw_changed(
+        &mut self,
+        before: &BTreeMap<Seq, Fingerprint>,
+    ) -> Result<(), EngineError> {
+        let proposals: Vec<Seq> = before.keys().copied().collect();
+        let now = self.taken(&proposals);
+        let reason = "A script that this deletes was changed, and it is planned again.";
+        for seq in proposals.into_iter().filter(|seq| before.get(seq) != now.get(seq)) {
+            let Some((workflow, pending)) = self.proposal(seq) else {
+                continue;
+            };
+            if pending.status == Status::Waiting {
+                let moved = Input::Moved { reason: reason.to_owned(), not_done: Vec::new() };
+                self.in_turn_of(workflow, |engine| engine.input(moved))?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether a proposal, with all that is pending, takes back steps whose files are as they left

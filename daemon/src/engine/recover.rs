@@ -23,6 +23,7 @@ pub fn recover(ledger: &Arc<Ledger>, file: &Path) -> Result<Vec<String>, EngineE
         return Ok(notices);
     };
     let name = file.display().to_string();
+    let project = Project::locate(&file).ok().map(|file| file.display().to_string());
     for record in ledger.unfinished()? {
         let Entry::Started { place, .. } = &record.entry else {
             continue;
@@ -31,7 +32,7 @@ pub fn recover(ledger: &Arc<Ledger>, file: &Path) -> Result<Vec<String>, EngineE
             Place::File(place) => {
                 *place.out.as_ref().unwrap_or(&place.file) == name || place.file == name
             }
-            Place::Project(place) => place.project == name,
+            Place::Project(place) => project.as_ref() == Some(&place.project),
             Place::Open(_) => false,
         };
         if !is_here {

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::{House, Word, random};
 use crate::engine::{EngineError, Target, recover};
 use crate::server::Secret;
-use crate::targets::rojo::{Project, Watch};
+use crate::targets::rojo::{Heard, Project, Watch};
 
 /// Why a project is not served.
 #[derive(Debug, thiserror::Error)]
@@ -53,9 +53,12 @@ impl House {
         let seat = self.board.sit(&session, self.epoch, Secret::of(&token));
         seat.stays();
         let words = self.begin(&seat, opened).map_err(|why| failed(why.to_string()))?;
+        let later = words.clone();
         // A session that has ended needs to hear nothing.
-        let hear = move |heard| drop(words.send(Word::Files(heard)));
+        let hear = move |heard| drop(later.send(Word::Files(heard)));
         let watch = Watch::start(&roots, hear).map_err(|why| failed(why.to_string()))?;
+        // What changed between the reading and this was told to nobody.
+        let _ = words.send(Word::Files(Heard::All));
         self.watches.push(watch);
         (self.say)(&format!("{name} is open: `vector chat --session` talks about it."));
         Ok(())

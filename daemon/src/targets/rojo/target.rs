@@ -6,6 +6,7 @@
 //! anything else than what was approved, all files are put back.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use scene_schemas::Fingerprint;
@@ -15,10 +16,11 @@ use scene_schemas::proposal::{Ack, Bytes, Proposal};
 use super::open::{Changed, ProjectError, locate};
 use super::tree::{Origin, Tree};
 use super::watch::Heard;
-use super::write::journal::{Journal, Ready, current};
+use super::write::journal::{Journal, Ready};
 use super::write::{self, Changes};
 use crate::core::Refusal;
 use crate::core::proposal::{Blobs, Inverse, inverse};
+use crate::core::refusal::refuse;
 use crate::core::scene::diff::{Difference, diff};
 use crate::core::scene::{CodecError, Mark, Node, Scene};
 use crate::targets::disk;
@@ -43,6 +45,8 @@ pub struct Project {
     /// Whether commands were planned in another epoch, so that only their paths count.
     by_path: bool,
     memory: Option<MemoryFile>,
+    /// Whether a reading was given up half-way, so that nobody knows what the files say.
+    is_torn: bool,
 }
 
 /// What is ready to be put in its place.
@@ -80,7 +84,8 @@ impl Project {
             scene.know_memory(memory.text().to_owned());
         }
         let (start, hash) = (scene.mark(), hash_of(&tree, &files));
-        let project = Self { tree, nodes, start, files, hash, is_dry, by_path: false, memory };
+        let (by_path, is_torn) = (false, false);
+        let project = Self { tree, nodes, start, files, hash, is_dry, by_path, memory, is_torn };
         Ok((project, scene))
     }
 
@@ -165,21 +170,34 @@ impl Project {
     /// The project cannot be read now; it is as it was.
     pub fn follow(&mut self, heard: &Heard) -> Result<Option<Scene>, PlaceError> {
         let paths: Vec<PathBuf> = match heard {
-            Heard::Paths(paths) => paths.iter().cloned().collect(),
-            Heard::All => {
+            Heard::Paths(paths) if !self.is_torn => paths.iter().cloned().collect(),
+            Heard::Paths(_) | Heard::All => {
                 let (read, scene) = self.reopen()?;
-                let is_same = read.hash == self.hash && read.tree.instances == self.tree.instances;
+                let is_same = !self.is_torn && self.is_read_alike(&read);
                 *self = read.addressed_by_path(true);
                 return Ok((!is_same).then_some(scene));
             }
         };
-        let changed = self.tree.update(&paths)?;
-        let is_same = changed == Changed::default();
+        match self.update(&paths) {
+            Ok(scene) => Ok(scene),
+            // What was told is forgotten with this: the next time all is read.
+            Err(error) => {
+                self.is_torn = true;
+                Err(error)
+            }
+        }
+    }
+
+    fn update(&mut self, paths: &[PathBuf]) -> Result<Option<Scene>, PlaceError> {
+        let is_same = self.tree.update(paths)? == Changed::default();
         let stays = |file: &PathBuf| !paths.iter().any(|path| file.starts_with(path));
-        self.files.retain(|file, _| stays(file));
-        self.files = files_of(&self.tree, &self.files)?;
-        let hash = hash_of(&self.tree, &self.files);
-        if is_same && hash == self.hash {
+        let known = self.files.iter().filter(|(file, _)| stays(file));
+        let known = known.map(|(file, hash)| (file.clone(), hash.clone())).collect();
+        let files = files_of(&self.tree, &known)?;
+        let hash = hash_of(&self.tree, &files);
+        let is_same = is_same && hash == self.hash;
+        self.files = files;
+        if is_same {
             return Ok(None);
         }
         let (mut scene, nodes) = self.tree.scene();
@@ -203,6 +221,13 @@ impl Project {
     /// # Errors
     /// What they cannot hold, and what to do instead.
     pub fn check(&self, scene: &Scene) -> Result<(), Refusal> {
+        if self.is_torn {
+            return refuse!(
+                "The project {} cannot be read as it is now. Look what is wrong with it (`vector \
+                 sourcemap` says), and ask again.",
+                self.name()
+            );
+        }
         self.plan(scene).map(drop)
     }
 
@@ -330,13 +355,27 @@ impl Project {
         PlaceError::Write { file: self.name(), hint: disk::hint(why.kind()), why }
     }
 
-    /// Whether the files still are what was read.
+    /// Whether the files still are what was read. They are read once more: a file may have come, or been
+    /// written while the others were read.
     fn check_unchanged(&self) -> Result<(), PlaceError> {
-        let changed = self.files.iter().find(|(file, hash)| current(file).as_ref() != Some(hash));
-        match changed {
-            Some((file, _)) => Err(PlaceError::Changed { file: file.display().to_string() }),
-            None => Ok(()),
+        let (now, _) = self.reopen()?;
+        if !self.is_torn && self.is_read_alike(&now) {
+            return Ok(());
         }
+        let is_other =
+            |(file, hash): &(&PathBuf, &Fingerprint)| self.files.get(*file) != Some(*hash);
+        let file = now.files.iter().find(is_other).map(|(file, _)| file);
+        let gone = self.files.keys().find(|file| !now.files.contains_key(*file));
+        let file = file.or(gone).unwrap_or(&self.tree.project).display().to_string();
+        Err(PlaceError::Changed { file })
+    }
+
+    /// Whether another reading says the same.
+    fn is_read_alike(&self, other: &Self) -> bool {
+        let memory = |it: &Self| it.memory.as_ref().map(|memory| memory.text().to_owned());
+        self.hash == other.hash
+            && self.tree.instances == other.tree.instances
+            && memory(self) == memory(other)
     }
 
     fn hash_after(&self, changes: &Changes) -> Fingerprint {
@@ -375,9 +414,11 @@ fn files_of(
         if !file.is_file() {
             continue;
         }
-        let hash = disk::hash(&file)
-            .map_err(|why| PlaceError::Read { file: file.display().to_string(), why })?;
-        files.insert(file, hash);
+        match disk::hash(&file) {
+            Ok(hash) => drop(files.insert(file, hash)),
+            Err(why) if why.kind() == io::ErrorKind::NotFound => {}
+            Err(why) => return Err(PlaceError::Read { file: file.display().to_string(), why }),
+        }
     }
     Ok(files)
 }
