@@ -327,6 +327,31 @@ fn a_killed_daemon_opens_it_again() {
 }
 
 #[test]
+fn what_a_person_writes_into_the_memory_is_kept() {
+    let mut person = Person::new();
+    let memory = person.home.path().join("game/.vector/memory.md");
+    fs::create_dir_all(memory.parent().unwrap()).unwrap();
+    let own = "# Memory\n\n## Decisions\n\n- My own\n";
+    fs::write(&memory, own).unwrap();
+    let calls = person.home.path().join("calls.jsonl");
+    let call = json!({ "tool": "edit_memory", "args": { "changes": [
+        { "action": "add", "section": "decisions", "text": "Two speeds" },
+    ] } });
+    fs::write(&calls, call.to_string()).unwrap();
+    let [folder, calls] =
+        [person.home.path().join("game"), calls].map(|it| it.display().to_string());
+    let done = person.home.run(&["edit", "--project", &folder, "--ops", &calls, "--yes"], "");
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    assert_eq!(fs::read_to_string(&memory).unwrap(), format!("{own}- Two speeds\n"));
+    // The daemon, which was there before, works on as if nothing were.
+    person.ask(&replace("speed = 1", "speed = 2"));
+    let seq = person.card();
+    person.approve(seq).ok();
+    person.until_status(seq, "applied");
+    assert_eq!(fs::read_to_string(&memory).unwrap(), format!("{own}- Two speeds\n"));
+}
+
+#[test]
 fn a_checkpoint_is_of_a_place_in_studio() {
     let person = Person::new();
     let make = json!({ "session": person.session });

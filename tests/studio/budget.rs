@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use serde_json::Value as Json;
 use studio_sim::{Options, SharedSettings, Signals, Studio};
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::Daemon;
@@ -92,8 +93,11 @@ fn lives_with_100_000_instances(signals: Signals) {
     it.holds("and comes back", 6.0);
     assert!(studio.undo());
     it.holds("it is undone", 3.0);
+    let left = |studio: &Studio| shows(studio, "Connected") && mirrored(&daemon, &home) < 10_000;
+    until(studio, "the daemon is told that all left", left);
     assert!(studio.redo());
     it.holds("and redone", 6.0);
+    until(studio, "the daemon is told that all is back", |_| mirrored(&daemon, &home) > 100_000);
     ask(studio, "delete #Region1 > Model");
     until_shown(studio, "Waiting for your decision");
     it.holds("a card of many rows", 1.0);
@@ -111,6 +115,14 @@ fn lives_with_100_000_instances(signals: Signals) {
     eval(studio, "workspace.All:Destroy()");
     it.holds("nearly everything is destroyed", 3.0);
     assert_eq!(studio.errors(), Vec::<String>::new());
+}
+
+/// How many instances the daemon knows of.
+fn mirrored(daemon: &Daemon, home: &Home) -> u64 {
+    let kept = std::fs::read_to_string(home.path().join("token")).unwrap();
+    let token = kept.split_whitespace().nth(1);
+    let sessions = daemon.call("GET", "/api/sessions", token, &Json::Null).ok();
+    sessions["sessions"][0]["instances"].as_u64().unwrap()
 }
 
 #[test]

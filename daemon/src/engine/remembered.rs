@@ -9,7 +9,7 @@ use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Ack;
 use scene_schemas::{Command, Fingerprint};
 
-use super::{Engine, EngineError};
+use super::{Engine, EngineError, Target};
 use crate::core::workflow::{Input, Status};
 use crate::targets::studio::{self, Studio};
 
@@ -20,15 +20,17 @@ impl Engine {
         commands.iter().any(Command::is_memory)
     }
 
-    /// Reads the memory of the open place, into which a person may have written. What waits is tried
-    /// again on what it says.
+    /// Reads the memory of the open place or project, into which a person may have written. What waits
+    /// is tried again on what it says.
     pub fn read_memory(&mut self) {
-        let Some(file) = self.memory_file() else {
-            return;
-        };
-        self.retry_waiting();
         // A file that is no text is not edited, and whoever tries is told.
-        if let Ok(text) = studio::read_memory(file) {
+        let text = match &mut self.target {
+            Target::File(_) => None,
+            Target::Project(project) => project.read_memory(),
+            Target::Open(studio) => studio::read_memory(studio.memory_file()).ok(),
+        };
+        if let Some(text) = text {
+            self.retry_waiting();
             self.scene.know_memory(text);
         }
     }

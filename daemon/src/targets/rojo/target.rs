@@ -208,6 +208,12 @@ impl Project {
         Ok(Some(scene))
     }
 
+    /// Reads the memory once more; what it says, where it can be read.
+    pub fn read_memory(&mut self) -> Option<String> {
+        self.memory = MemoryFile::beside(&self.tree.project).ok();
+        self.memory.as_ref().map(|memory| memory.text().to_owned())
+    }
+
     /// Opens the project once more.
     ///
     /// # Errors
