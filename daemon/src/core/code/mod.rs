@@ -9,6 +9,7 @@
 mod context;
 mod find;
 mod graph;
+mod marks;
 mod position;
 mod resolve;
 mod update;

@@ -1,6 +1,7 @@
 //! What is found in a small place of scripts that require each other.
 
 use super::*;
+use crate::core::luau::index;
 use crate::core::scene::Format;
 
 /// Scripts by path below `game`, with their classes and texts. Folders are made where they are missing.
