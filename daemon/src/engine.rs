@@ -13,6 +13,7 @@ mod kept;
 mod live;
 pub mod look;
 mod open;
+pub mod reading;
 mod recover;
 mod remembered;
 mod revert;
@@ -34,6 +35,7 @@ use scene_schemas::{Command, Fingerprint};
 use serde_json::Value as Json;
 
 use crate::core::Refusal;
+use crate::core::code;
 use crate::core::prompt::Call;
 use crate::core::proposal::{Blobs, Draft, Texts};
 use crate::core::refusal::refuse;
@@ -366,6 +368,7 @@ impl Engine {
         let mark = self.scene.mark();
         let is_own = matches!(self.driver(), Some(Driver::Calls));
         self.scene.begin(call);
+        code::read_by(&self.scene, reading::on_all_cores);
         self.know_style(tool);
         let result = if is_own && tool == REVERT {
             self.plan_revert(call, args, &base)?
@@ -501,6 +504,7 @@ impl Engine {
         self.drop_trial();
         let waiting: Vec<Seq> = self.proposals().into_iter().map(|(seq, _)| seq).collect();
         let taken = self.taken(&waiting);
+        code::hand_over(&self.scene, &scene);
         self.scene = scene;
         self.retry_waiting();
         self.withdraw_changed(&taken)
@@ -524,6 +528,7 @@ impl Engine {
         }
         self.moves += 1;
         self.trial.clear();
+        code::hand_over(&self.scene, &scene);
         (self.target, self.scene) = (target, scene);
         if matches!(self.target, Target::Project(_)) {
             self.retry_waiting();

@@ -31,6 +31,7 @@ use vector_daemon::core::code::{self, Asked, Index};
 use vector_daemon::core::proposal::Blobs;
 use vector_daemon::core::scene::{Format, Node, Scene};
 use vector_daemon::core::tools::{self, Plan};
+use vector_daemon::engine::reading::on_all_cores;
 
 use self::measure::{machine, option};
 
@@ -133,7 +134,8 @@ fn indexed(scripts: usize, runs: usize) {
     println!("{scripts} scripts, {:.1} MB\n", bytes as f64 / 1e6);
     let rojo = program(runs, "rojo", &["sourcemap", "--include-non-scripts"], home.path());
     let rojo = rojo.map(|time| ("rojo sourcemap", time));
-    line("cold index", median(runs, |_| drop(Index::new(&scene))), rojo);
+    line("cold index", median(runs, |_| drop(Index::new_by(&scene, on_all_cores))), rojo);
+    line("cold index on one core", median(runs, |_| drop(Index::new(&scene))), rojo);
     let mut index = Index::new(&scene);
     let nodes: Vec<Node> = index.scripts().to_vec();
     let mut times = Vec::new();

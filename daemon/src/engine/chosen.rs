@@ -5,7 +5,7 @@ use scene_schemas::InstancePath;
 use scene_schemas::command::{Command, Target};
 use scene_schemas::entry::{Attached, Context, ContextLeft, ContextScript, Entry};
 
-use super::{Asked, Driver, Engine, asked};
+use super::{Asked, Driver, Engine, asked, reading};
 use crate::core::code::{self, Chosen, Index, Positions, Selection};
 use crate::core::scene::{Node, Scene};
 use crate::core::workflow::{Status, Workflow};
@@ -34,6 +34,7 @@ impl Engine {
             budget: budget as usize,
             most: MOST,
         };
+        code::read_by(scene, reading::on_all_cores);
         let context = code::with_known(scene, |index| {
             let selection = code::choose(index, scene, &question);
             entry(index, scene, &selection, budget)

@@ -6,6 +6,7 @@ use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Place, Seq};
 use scene_schemas::proposal::{Ack, Proposal};
 
+use crate::core::code;
 use crate::core::proposal::Blobs;
 use crate::core::scene::Scene;
 use crate::targets::place::{self, PlaceError, PlaceFile, WayBack};
@@ -163,6 +164,7 @@ impl Target {
             }
             (Self::Project(project), Ready::Project(stored)) => {
                 if let Some(read) = project.commit(stored, scene)? {
+                    code::hand_over(scene, &read);
                     *scene = read;
                 }
             }

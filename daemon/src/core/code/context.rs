@@ -8,7 +8,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use scene_schemas::InstancePath;
 
 use super::Index;
-use crate::core::luau::index::{Definition, word_hash, words};
+use super::marks::{Marks, Words};
+use crate::core::luau::index::Definition;
 use crate::core::scene::{Node, Scene};
 
 /// What is asked for, and with how much room.
@@ -99,20 +100,9 @@ impl Reason {
     }
 }
 
-/// Words that say nothing of what is meant.
-const EMPTY: [&str; 60] = [
-    "a", "add", "all", "an", "and", "are", "as", "at", "be", "by", "can", "change", "code",
-    "create", "do", "each", "every", "file", "fix", "for", "from", "function", "get", "has",
-    "have", "how", "i", "if", "in", "into", "is", "it", "its", "local", "make", "me", "module",
-    "my", "new", "not", "of", "on", "or", "please", "script", "set", "should", "so", "that", "the",
-    "their", "them", "then", "there", "this", "to", "when", "where", "with", "you",
-];
-
 /// What has less than a part of the best one's points fits too little to be told of.
 const WORTH: f64 = 10.0;
 
-/// Of a request, so many different words count.
-const WORDS: usize = 48;
 /// Of a script, so many definitions are told.
 const DEFINITIONS: usize = 24;
 /// Of what was left out, so many are named.
@@ -120,111 +110,86 @@ const LEFT: usize = 12;
 /// A text that is told is this long at most, in bytes.
 const TEXT: usize = 12_000;
 
-/// A word of the request.
-struct Word {
-    text: String,
-    hash: u32,
-    /// The more, the fewer scripts have it.
-    weight: f64,
-}
+/// What a script got besides the points for words, and for what.
+type Extra = FxHashMap<Node, Vec<(f64, Reason)>>;
 
-/// What a script got, and for what.
-#[derive(Default)]
-struct Points {
-    sum: f64,
-    reasons: Vec<(f64, Reason)>,
-}
-
-impl Points {
-    fn add(&mut self, points: f64, reason: Reason) {
-        self.sum += points;
-        self.reasons.push((points, reason));
-    }
+/// A script with its points.
+struct Ranked {
+    node: Node,
+    /// Whether it is there for its points.
+    fits: bool,
+    /// Who brought it.
+    brought_by: Option<Node>,
 }
 
 /// Chooses the scripts that matter.
 pub fn choose(index: &Index, scene: &Scene, asked: &Asked<'_>) -> Selection {
-    let words = asked_words(index, asked.words);
-    let mut points: FxHashMap<Node, Points> = FxHashMap::default();
-    for node in index.scripts() {
-        let mut got = Points::default();
-        by_words(index, scene, *node, &words, &mut got);
-        if got.sum > 0.0 {
-            points.insert(*node, got);
-        }
-    }
-    pointed(index, scene, asked, &mut points);
-    let mut ranked = rank(index, points);
+    let mut words = Words::new(asked.words);
+    let all = words.marks(index, scene);
+    let extra = pointed(index, scene, asked);
+    let mut ranked = rank(index, &words, &all, &extra);
     let fitting = ranked.len();
     bring_required(index, &mut ranked, asked.most);
-    let mut selection = fill(index, scene, asked, &words, ranked);
+    let reasons = |it: &Ranked| reasons(scene, index, &words, &extra, it);
+    let mut selection = fill(index, scene, asked, (&words, &reasons), ranked);
     (selection.scripts, selection.fitting) = (index.scripts().len(), fitting);
     selection
 }
 
-/// The words of a request that say something, and how much each of them tells.
-fn asked_words(index: &Index, text: &str) -> Vec<Word> {
-    let mut seen = FxHashSet::default();
-    let is_empty = |word: &str| {
-        EMPTY.contains(&word) || word.strip_suffix('s').is_some_and(|one| EMPTY.contains(&one))
-    };
-    let meant = |word: &String| word.len() > 1 && !is_empty(word);
-    let mut words: Vec<Word> = words(text)
-        .filter(meant)
-        .filter(|word| seen.insert(word.clone()))
-        .take(WORDS)
-        .map(|text| Word { hash: word_hash(&text), text, weight: 0.0 })
-        .collect();
-    // A plural stands for one, and one for many.
-    let other: Vec<Word> = words
-        .iter()
-        .filter_map(|word| {
-            let text = match word.text.strip_suffix('s') {
-                Some(one) if one.len() > 2 => one.to_owned(),
-                _ => format!("{}s", word.text),
-            };
-            seen.insert(text.clone()).then(|| Word { hash: word_hash(&text), text, weight: 0.0 })
-        })
-        .collect();
-    words.extend(other);
-    let scripts = index.scripts().len() as f64;
-    for word in &mut words {
-        let has = |node: &&Node| {
-            index.script(**node).is_some_and(|it| it.words.binary_search(&word.hash).is_ok())
+/// The points for words, each with its reason.
+fn by_words<'a>(words: &'a Words, marks: &'a Marks) -> impl Iterator<Item = (f64, Why<'a>)> {
+    words.all.iter().enumerate().flat_map(move |(at, word)| {
+        let has = |marks: u128| marks >> at & 1 == 1;
+        let named = if has(marks.name) {
+            Some(6.0)
+        } else {
+            // What it stands in tells less.
+            has(marks.above).then_some(1.5)
         };
-        let having = index.scripts().iter().filter(has).count() as f64;
-        word.weight = ((scripts + 1.0) / (having + 1.0)).ln().max(0.05);
-    }
-    words
+        let said = has(marks.said).then(|| if has(marks.defined) { 3.0 } else { 1.0 });
+        let text = word.text.as_str();
+        let named = named.map(|points| (points * word.weight, Why::Name(text)));
+        let why = if has(marks.defined) { Why::Defines(text) } else { Why::Says(text) };
+        let said = said.map(|points| (points * word.weight, why));
+        named.into_iter().chain(said)
+    })
 }
 
-/// Points for words.
-fn by_words(index: &Index, scene: &Scene, node: Node, asked: &[Word], got: &mut Points) {
-    let Some(script) = index.script(node) else { return };
-    let name = scene.name(node);
-    // Services tell where code runs, and not what it is about.
-    let above = scene.parent(node).filter(|it| scene.parent(*it) != Some(scene.root()));
-    let above = above.map_or("", |it| scene.name(it));
-    let has_word = |text: &str, word: &Word| words(text).any(|it| it == word.text);
-    for word in asked {
-        let is_said = script.words.binary_search(&word.hash).is_ok();
-        // Without a match here most scripts are done: names are short.
-        let in_name = has_letters(name, &word.text) && has_word(name, word);
-        if in_name {
-            got.add(6.0 * word.weight, Reason::Name(word.text.clone()));
-        } else if has_letters(above, &word.text) && has_word(above, word) {
-            got.add(1.5 * word.weight, Reason::Name(word.text.clone()));
-        }
-        if is_said {
-            let defines =
-                |it: &Definition| has_letters(&it.name, &word.text) && has_word(&it.name, word);
-            if script.definitions.iter().any(defines) {
-                got.add(3.0 * word.weight, Reason::Defines(word.text.clone()));
-            } else {
-                got.add(word.weight, Reason::Says(word.text.clone()));
-            }
+/// Why words matter.
+#[derive(Clone, Copy)]
+enum Why<'a> {
+    Name(&'a str),
+    Defines(&'a str),
+    Says(&'a str),
+}
+
+impl Why<'_> {
+    fn reason(self) -> Reason {
+        match self {
+            Self::Name(word) => Reason::Name(word.to_owned()),
+            Self::Defines(word) => Reason::Defines(word.to_owned()),
+            Self::Says(word) => Reason::Says(word.to_owned()),
         }
     }
+}
+
+/// Why a script matters, the weightiest first. Few scripts are told of, so this is worked out for those.
+fn reasons(
+    scene: &Scene,
+    index: &Index,
+    words: &Words,
+    extra: &Extra,
+    ranked: &Ranked,
+) -> Vec<Reason> {
+    let mut all = Vec::new();
+    all.extend(ranked.brought_by.map(|node| (0.5, Reason::RequiredBy(node))));
+    if ranked.fits {
+        let marks = words.marks_of(index, scene, ranked.node);
+        all.extend(by_words(words, &marks).map(|(points, why)| (points, why.reason())));
+        all.extend(extra.get(&ranked.node).into_iter().flatten().cloned());
+    }
+    all.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    all.into_iter().take(3).map(|(_, reason)| reason).collect()
 }
 
 /// Whether a name holds the letters of a word, which is in lower case.
@@ -238,26 +203,29 @@ fn has_letters(name: &str, word: &str) -> bool {
 }
 
 /// Points for what a person points at and names, and for what changed.
-fn pointed(index: &Index, scene: &Scene, asked: &Asked<'_>, points: &mut FxHashMap<Node, Points>) {
+fn pointed(index: &Index, scene: &Scene, asked: &Asked<'_>) -> Extra {
+    let mut extra = Extra::default();
     for at in &asked.pointed {
-        let mut inside = index.scripts().iter().filter(|it| scene.is_within(**it, *at)).take(64);
+        let inside = index.scripts().iter().filter(|it| scene.is_within(**it, *at)).take(64);
         let is_script = scene.is_script(*at);
-        for node in inside.by_ref() {
+        for node in inside {
             let weight = if is_script && node == at { 60.0 } else { 12.0 };
-            points.entry(*node).or_default().add(weight, Reason::Pointed);
+            extra.entry(*node).or_default().push((weight, Reason::Pointed));
         }
     }
     for path in named_paths(asked.words) {
         let node = scene.resolve(&path).ok().filter(|node| index.script(*node).is_some());
         if let Some(node) = node {
-            points.entry(node).or_default().add(60.0, Reason::Path);
+            extra.entry(node).or_default().push((60.0, Reason::Path));
         }
     }
     for (at, node) in asked.recent.iter().take(16).enumerate() {
         if index.script(*node).is_some() {
-            points.entry(*node).or_default().add(4.0 / (1.0 + at as f64), Reason::Recent);
+            let points = 4.0 / (1.0 + at as f64);
+            extra.entry(*node).or_default().push((points, Reason::Recent));
         }
     }
+    extra
 }
 
 /// The paths that stand in a request.
@@ -268,38 +236,48 @@ fn named_paths(text: &str) -> Vec<InstancePath> {
 }
 
 /// The best first; of equals the one that more scripts require, then in the order of the tree.
-fn rank(index: &Index, points: FxHashMap<Node, Points>) -> Vec<(Node, Points)> {
-    let mut ranked: Vec<(Node, Points)> = points.into_iter().collect();
-    let best = ranked.iter().map(|(_, points)| points.sum).fold(0.0, f64::max);
-    ranked.retain(|(_, points)| points.sum * WORTH >= best);
-    let users = |node: Node| index.required_by(node).len();
-    ranked.sort_by(|(a, one), (b, other)| {
-        other.sum.total_cmp(&one.sum).then(users(*b).cmp(&users(*a))).then(a.cmp(b))
+fn rank(index: &Index, words: &Words, all: &[Marks], extra: &Extra) -> Vec<Ranked> {
+    let mut ranked: Vec<(f64, usize, Node)> = Vec::new();
+    for (node, marks) in index.scripts().iter().zip(all) {
+        let more = extra.get(node);
+        if marks.is_empty() && more.is_none() {
+            continue;
+        }
+        let by_words: f64 = by_words(words, marks).map(|(points, _)| points).sum();
+        let more: f64 = more.into_iter().flatten().map(|(points, _)| points).sum();
+        ranked.push((by_words + more, 0, *node));
+    }
+    let best = ranked.iter().map(|(sum, ..)| *sum).fold(0.0, f64::max);
+    ranked.retain(|(sum, ..)| sum * WORTH >= best);
+    for (_, users, node) in &mut ranked {
+        *users = index.required_by(*node).len();
+    }
+    ranked.sort_unstable_by(|(one, one_users, a), (other, other_users, b)| {
+        other.total_cmp(one).then(other_users.cmp(one_users)).then(a.cmp(b))
     });
-    ranked
+    let fits = |(_, _, node)| Ranked { node, fits: true, brought_by: None };
+    ranked.into_iter().map(fits).collect()
 }
 
 /// Puts the modules that the best scripts require behind them, where they are not in already.
-fn bring_required(index: &Index, ranked: &mut Vec<(Node, Points)>, most: usize) {
-    let best: Vec<Node> = ranked.iter().take(most.div_ceil(2)).map(|(node, _)| *node).collect();
+fn bring_required(index: &Index, ranked: &mut Vec<Ranked>, most: usize) {
+    let best: Vec<Node> = ranked.iter().take(most.div_ceil(2)).map(|it| it.node).collect();
     let mut known: FxHashSet<Node> = best.iter().copied().collect();
     let mut brought = Vec::new();
     for node in &best {
         for required in index.requires(*node).into_iter().take(8) {
             let required = index.behind(required);
             if known.insert(required) {
-                let mut points = Points::default();
-                points.add(0.5, Reason::RequiredBy(*node));
-                brought.push((required, points));
+                brought.push(Ranked { node: required, fits: false, brought_by: Some(*node) });
             }
         }
     }
     let behind = best.len();
-    for (node, points) in &mut brought {
+    for it in &mut brought {
         // It may fit by itself, further behind: it keeps its reasons.
-        if let Some(at) = ranked[behind..].iter().position(|(it, _)| it == node) {
-            let (_, own) = ranked.remove(behind + at);
-            points.reasons.extend(own.reasons);
+        if let Some(at) = ranked[behind..].iter().position(|other| other.node == it.node) {
+            ranked.remove(behind + at);
+            it.fits = true;
         }
     }
     ranked.splice(behind..behind, brought);
@@ -311,14 +289,12 @@ fn fill(
     index: &Index,
     scene: &Scene,
     asked: &Asked<'_>,
-    words: &[Word],
-    ranked: Vec<(Node, Points)>,
+    (words, reasons): (&Words, &dyn Fn(&Ranked) -> Vec<Reason>),
+    ranked: Vec<Ranked>,
 ) -> Selection {
     let mut selection = Selection::default();
-    for (node, mut points) in ranked {
-        points.reasons.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-        let reasons: Vec<Reason> = points.reasons.into_iter().take(3).map(|(_, it)| it).collect();
-        let Some(reason) = reasons.first().cloned() else { continue };
+    for it in ranked {
+        let node = it.node;
         let is_enough = selection.chosen.len() >= asked.most;
         if is_enough && selection.left.len() >= LEFT {
             break;
@@ -326,12 +302,15 @@ fn fill(
         let definitions = if is_enough { Vec::new() } else { told(index, node, words) };
         let bytes = line_bytes(index, scene, node, &definitions);
         if is_enough || selection.bytes + bytes > asked.budget {
-            if selection.left.len() < LEFT {
+            if selection.left.len() < LEFT
+                && let Some(reason) = reasons(&it).into_iter().next()
+            {
                 selection.left.push(Left { node, reason, is_too_long: !is_enough });
             }
             continue;
         }
         selection.bytes += bytes;
+        let reasons = reasons(&it);
         selection.chosen.push(Chosen { node, reasons, definitions, has_text: false });
     }
     let mut bytes = selection.bytes;
@@ -348,11 +327,11 @@ fn fill(
 
 /// The definitions of a script that are told of: those with a word of the request, those that others
 /// can use, then the others; in the order of the script.
-fn told(index: &Index, node: Node, words: &[Word]) -> Vec<usize> {
+fn told(index: &Index, node: Node, words: &Words) -> Vec<usize> {
     let Some(script) = index.script(node) else {
         return Vec::new();
     };
-    let fits = |it: &Definition| words.iter().any(|word| has_letters(&it.name, &word.text));
+    let fits = |it: &Definition| words.all.iter().any(|word| has_letters(&it.name, &word.text));
     let mut all: Vec<usize> = (0..script.definitions.len()).collect();
     all.sort_by_key(|at| {
         let it = &script.definitions[*at];

@@ -1,27 +1,27 @@
 //! The code of a place: all scripts, what they define, and who requires whom.
 //!
-//! The index is kept beside the scene and brought up to date when it is asked for: a text that has
-//! not changed is not read again, one that has costs one reading, and only where something moved or
-//! got another name are all requires followed anew. So a scene with proposals on trial is
-//! answered for as it stands. What a text yields is [`crate::core::luau::index`]'s business.
+//! The index is kept beside the scene and brought up to date when it is asked for: only texts that may
+//! have changed are looked at, one that has costs one reading, and only where something moved or got
+//! another name are all requires followed anew. So a scene with proposals on trial is answered for as
+//! it stands. What a text yields is [`crate::core::luau::index`]'s business; how many texts are read
+//! best is the shell's, see [`read_by`].
 
 mod context;
 mod find;
 mod graph;
+mod marks;
 mod position;
 mod resolve;
+mod update;
 
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
-use std::collections::hash_map::Entry;
-use std::hash::Hasher;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::FxHashMap;
 
-use crate::core::luau::index::{self, Definition, Returns, Script};
+use crate::core::luau::index::{Definition, Returns, Script};
 use crate::core::scene::{Node, Scene};
 
 pub use self::context::{Asked, Chosen, Left, Reason, Selection, choose};
@@ -33,7 +33,11 @@ pub use self::resolve::Unresolved;
 /// How many links between modules that only return another are followed.
 const LINKS: usize = 16;
 
-/// The code of a place.
+/// Reads texts, each as [`crate::core::luau::index::read`] does: what the first of them yield, in
+/// their order. What is left out is read by whoever asked.
+pub type ReadAll = fn(&[&str]) -> Vec<Script>;
+
+/// The code of a place. It is of one scene, and of no other.
 #[derive(Debug, Default)]
 pub struct Index {
     files: FxHashMap<Node, File>,
@@ -41,8 +45,16 @@ pub struct Index {
     order: Vec<Node>,
     /// What texts yield: scripts with the same text share it.
     readings: FxHashMap<Stamp, Arc<Script>>,
+    /// In the order of the tree.
     required_by: FxHashMap<Node, Vec<Node>>,
     turns: Option<u64>,
+    /// The moment of the texts.
+    texts: Option<u64>,
+    /// Of a place that is open in Studio: the scripts whose texts are empty or not known, so that
+    /// they are asked for each time.
+    silent: Vec<Node>,
+    /// Who reads texts, where there are many.
+    reader: Option<ReadAll>,
     /// How many texts were read in all.
     read: u64,
 }
@@ -57,6 +69,8 @@ struct File {
     script: Arc<Script>,
     /// For each require, the module that it means.
     requires: Box<[Result<Node, Unresolved>]>,
+    /// Where it stands in the order of the tree.
+    at: u32,
 }
 
 /// Asks something of the code of a scene as it stands.
@@ -71,9 +85,22 @@ pub fn with<R>(scene: &Scene, ask: impl FnOnce(&Index) -> R) -> R {
 /// Studio no text is asked for.
 pub fn with_known<R>(scene: &Scene, ask: impl FnOnce(&Index) -> R) -> R {
     scene.kept(|index: &mut Index| {
-        index.update_by(scene, |node| scene.source_if_known(node));
+        index.update_known(scene);
         ask(index)
     })
+}
+
+/// Says who reads the texts of a scene from now on, where there are many: nobody waits here.
+pub fn read_by(scene: &Scene, reader: ReadAll) {
+    scene.kept(|index: &mut Index| index.reader = Some(reader));
+}
+
+/// What was read of a scene is known of the one that takes its place: only texts that are others are
+/// read again.
+pub fn hand_over(from: &Scene, to: &Scene) {
+    let old = from.kept(|index: &mut Index| std::mem::take(index));
+    let Index { readings, reader, read, .. } = old;
+    to.kept(|index: &mut Index| *index = Index { readings, reader, read, ..Index::default() });
 }
 
 impl Index {
@@ -84,73 +111,11 @@ impl Index {
         index
     }
 
-    /// Brings the index up to date.
-    pub fn update(&mut self, scene: &Scene) {
-        self.update_by(scene, |node| scene.source(node));
-    }
-
-    fn update_by<'a>(&mut self, scene: &Scene, source: impl Fn(Node) -> Option<Cow<'a, str>>) {
-        let turns = Some(scene.turns());
-        let has_turned = self.turns != turns;
-        if has_turned {
-            self.order =
-                scene.descendants(scene.root()).filter(|it| scene.is_script(*it)).collect();
-        }
-        let mut changed = Vec::new();
-        for node in &self.order {
-            let text = source(*node).unwrap_or_default();
-            let stamp = stamp(&text);
-            if self.files.get(node).is_some_and(|file| file.stamp == stamp) {
-                continue;
-            }
-            let script = match self.readings.entry(stamp) {
-                Entry::Occupied(known) => Arc::clone(known.get()),
-                Entry::Vacant(new) => {
-                    self.read += 1;
-                    Arc::clone(new.insert(Arc::new(index::read(&text))))
-                }
-            };
-            self.files.insert(*node, File { stamp, script, requires: Box::default() });
-            changed.push(*node);
-        }
-        if has_turned {
-            self.forget_gone();
-            changed.clone_from(&self.order);
-        }
-        if changed.is_empty() {
-            return;
-        }
-        for node in changed {
-            if let Some(file) = self.files.get_mut(&node) {
-                let resolved = file.script.requires.iter();
-                let resolved = resolved.map(|it| resolve::resolve(scene, node, &it.what));
-                file.requires = resolved.collect();
-            }
-        }
-        self.turn_around();
-        self.turns = turns;
-    }
-
-    fn forget_gone(&mut self) {
-        if self.files.len() > self.order.len() {
-            let live: rustc_hash::FxHashSet<Node> = self.order.iter().copied().collect();
-            self.files.retain(|node, _| live.contains(node));
-        }
-        if self.readings.len() > 2 * self.order.len() + 64 {
-            self.readings.retain(|_, reading| Arc::strong_count(reading) > 1);
-        }
-    }
-
-    fn turn_around(&mut self) {
-        self.required_by.clear();
-        for node in &self.order {
-            for required in self.requires(*node) {
-                let users = self.required_by.entry(required).or_default();
-                if users.last() != Some(node) {
-                    users.push(*node);
-                }
-            }
-        }
+    /// The same, of texts that somebody reads.
+    pub fn new_by(scene: &Scene, reader: ReadAll) -> Self {
+        let mut index = Self { reader: Some(reader), ..Self::default() };
+        index.update(scene);
+        index
     }
 
     /// The scripts, in the order of the tree.
@@ -214,10 +179,4 @@ impl Index {
             script.definitions.iter().map(move |definition| (node, definition))
         })
     }
-}
-
-fn stamp(text: &str) -> Stamp {
-    let mut hasher = FxHasher::default();
-    hasher.write(text.as_bytes());
-    (hasher.finish(), text.len())
 }

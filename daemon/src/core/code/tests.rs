@@ -1,6 +1,7 @@
 //! What is found in a small place of scripts that require each other.
 
 use super::*;
+use crate::core::luau::index;
 use crate::core::scene::Format;
 
 /// Scripts by path below `game`, with their classes and texts. Folders are made where they are missing.
@@ -223,30 +224,163 @@ fn an_index_that_was_kept_says_the_same_as_a_new_one() {
         (state >> 11) as usize % below
     };
     let mut marks = Vec::new();
-    for round in 0..300 {
+    for round in 0..1200 {
         let scripts: Vec<Node> =
             scene.descendants(scene.root()).filter(|it| scene.is_script(*it)).collect();
         let storage = at(&scene, "game.ReplicatedStorage");
         let one = scripts[dice(scripts.len())];
-        match dice(8) {
-            0 | 1 => scene.set_source(one, texts[dice(texts.len())].to_owned()),
-            2 => scene.rename(one, ["Shop", "Items", "Link", "New"][dice(4)]),
-            3 => {
-                let node = scene.create(storage, "ModuleScript", "Items");
-                scene.set_source(node, "return { a = 1 }".to_owned());
+        match dice(13) {
+            0..=2 => scene.set_source(one, texts[dice(texts.len())].to_owned()),
+            3 => scene.rename(one, ["Shop", "Items", "Link", "New"][dice(4)]),
+            4 => {
+                let class = ["ModuleScript", "Folder"][dice(2)];
+                let node = scene.create(storage, class, "Items");
+                if class == "ModuleScript" {
+                    scene.set_source(node, texts[dice(texts.len())].to_owned());
+                }
             }
-            4 if scripts.len() > 3 => scene.delete(one),
-            5 => drop(scene.move_to(one, storage, None)),
-            6 => marks.push(scene.mark()),
+            5 if scripts.len() > 3 => scene.delete(one),
+            6 => drop(scene.move_to(one, storage, None)),
+            7 if scripts.len() < 40 => drop(scene.copy(one, storage, "Items")),
+            8 => drop(scene.set(one, "Source", None)),
+            9 | 10 => marks.push(scene.mark()),
+            11 if dice(4) == 0 => {
+                scene.make().unwrap();
+                scene.settle();
+                marks.clear();
+            }
             _ => {
                 if let Some(mark) = marks.pop() {
                     scene.rollback(mark);
                 }
             }
         }
-        kept.update(&scene);
-        assert_eq!(said(&kept, &scene), said(&Index::new(&scene), &scene), "round {round}");
+        // Now and then much happens before somebody asks.
+        if dice(3) > 0 {
+            kept.update(&scene);
+            assert_eq!(said(&kept, &scene), said(&Index::new(&scene), &scene), "round {round}");
+        }
     }
+}
+
+#[test]
+fn a_number_that_another_script_has_now_is_not_taken_for_the_one_that_had_it() {
+    let mut scene = shop();
+    let storage = at(&scene, "game.ReplicatedStorage");
+    let mark = scene.mark();
+    let first = scene.create(storage, "ModuleScript", "New");
+    scene.set_source(first, "return require(script.Parent.Shop)".to_owned());
+    let mut kept = Index::new(&scene);
+    scene.rollback(mark);
+    let second = scene.create(storage, "ModuleScript", "New");
+    assert_eq!(first, second);
+    kept.update(&scene);
+    assert_eq!(said(&kept, &scene), said(&Index::new(&scene), &scene));
+    let _ = scene.mark();
+    scene.set_source(second, "return 1".to_owned());
+    kept.update(&scene);
+    assert_eq!(said(&kept, &scene), said(&Index::new(&scene), &scene));
+}
+
+#[test]
+fn more_changes_than_the_log_holds_are_all_seen() {
+    let mut scene = shop();
+    let mut kept = Index::new(&scene);
+    let [main, other] =
+        ["Main", "Other"].map(|it| at(&scene, &format!("game.ServerScriptService.{it}")));
+    scene.set_source(other, "local a = 1".to_owned());
+    for round in 0..10_000 {
+        scene.set_source(main, format!("print({round})"));
+    }
+    kept.update(&scene);
+    assert_eq!(said(&kept, &scene), said(&Index::new(&scene), &scene));
+}
+
+/// A place that is open in Studio, of two scripts whose texts are not known.
+fn open_place() -> Scene {
+    use scene_schemas::InstanceId;
+    use scene_schemas::api::ScenePart;
+
+    let mut scene = Scene::open_place();
+    let id = |id: &str| InstanceId(format!("studio:{id}"));
+    let mut hear = |part: ScenePart| scene.hear(&part).unwrap();
+    hear(ScenePart::Begin { total: 0 });
+    hear(ScenePart::End {});
+    let mut added = |at: &str, parent: InstanceId, class: &str, name: &str| {
+        let (class, name) = (class.to_owned(), name.to_owned());
+        hear(ScenePart::Added { id: id(at), parent, class, name });
+    };
+    added("1", InstanceId("game".to_owned()), "ReplicatedStorage", "ReplicatedStorage");
+    added("2", id("1"), "ModuleScript", "Lib");
+    added("3", id("1"), "Script", "Main");
+    scene
+}
+
+#[test]
+fn what_studio_tells_is_seen_and_what_it_did_not_is_asked_for_each_time() {
+    use scene_schemas::InstanceId;
+    use scene_schemas::api::{ScenePart, ScriptText};
+
+    let mut scene = open_place();
+    let [lib, main] = ["Lib", "Main"].map(|it| at(&scene, &format!("game.ReplicatedStorage.{it}")));
+    let id = |id: &str| InstanceId(format!("studio:{id}"));
+    let told =
+        |at: &str, text: &str| ScriptText { id: id(at), text: text.to_owned(), is_dirty: false };
+    let users = |scene: &Scene| with_known(scene, |index| index.required_by(lib).to_vec());
+    assert_eq!(users(&scene), []);
+    assert!(scene.take_missing().is_empty());
+    for _ in 0..2 {
+        with(&scene, |index| assert_eq!(index.scripts().len(), 2));
+        assert_eq!(scene.take_missing().sources, [id("2"), id("3")]);
+    }
+    scene.know_sources(&[told("3", "require(script.Parent.Lib)")]);
+    assert_eq!(users(&scene), [main]);
+    // A copy that is on trial has the text of what it was made of.
+    let mark = scene.mark();
+    let storage = scene.parent(main).unwrap();
+    let copy = scene.copy(main, storage, "Copy");
+    assert_eq!(users(&scene), [main, copy]);
+    scene.know_sources(&[told("3", "print(1)")]);
+    assert_eq!(users(&scene), []);
+    scene.rollback(mark);
+    scene.know_sources(&[told("3", "require(script.Parent.Lib)")]);
+    assert_eq!(users(&scene), [main]);
+    scene.hear(&ScenePart::Changed { id: id("3"), names: vec!["Source".to_owned()] }).unwrap();
+    assert_eq!(users(&scene), []);
+    with(&scene, |_| ());
+    assert_eq!(scene.take_missing().sources, [id("2"), id("3")]);
+}
+
+#[test]
+fn a_scene_that_takes_the_place_of_another_has_its_readings() {
+    let mut old = shop();
+    with(&old, |index| assert_eq!(index.texts_read(), 5));
+    let mut new = Scene::decode(&old.encode().unwrap()).unwrap();
+    let main = at(&new, "game.ServerScriptService.Main");
+    new.set_source(main, "print(1)".to_owned());
+    hand_over(&old, &new);
+    with(&new, |index| {
+        assert_eq!(index.texts_read(), 6);
+        assert_eq!(said(index, &new), said(&Index::new(&new), &new));
+    });
+    // Whose readings went reads them again.
+    with(&old, |index| assert_eq!(said(index, &old), said(&Index::new(&old), &old)));
+}
+
+#[test]
+fn somebody_else_reads_many_texts_and_what_they_leave_is_read_too() {
+    let mut scene = shop();
+    let storage = at(&scene, "game.ReplicatedStorage");
+    for at in 0..40 {
+        let node = scene.create(storage, "ModuleScript", "Many");
+        scene.set_source(node, format!("local a{at} = 1\n").repeat(1_000));
+    }
+    let half: ReadAll = |texts| texts[..texts.len() / 2].iter().map(|it| index::read(it)).collect();
+    let by = Index::new_by(&scene, half);
+    assert_eq!((by.texts_read(), said(&by, &scene)), (45, said(&Index::new(&scene), &scene)));
+    let few = shop();
+    read_by(&few, |_| panic!("five short texts are nobody else's business"));
+    with(&few, |index| assert_eq!(index.texts_read(), 5));
 }
 
 #[test]

@@ -131,7 +131,7 @@ impl Scene {
         match done {
             Done::Stored { node, column, before } => {
                 self.edits.put_slot(column, node, before);
-                self.point_again(node, column);
+                self.came_back(node, column);
             }
             Done::Renamed { node, before } => self.tree.rename(node, &before),
             Done::Inserted { node } => self.take_out(node),
@@ -148,11 +148,12 @@ impl Scene {
         }
     }
 
-    /// Who points to whom may have been asked while something else stood here.
-    fn point_again(&mut self, node: u32, column: u32) {
-        let (class, key) = (self.tree.class(node), self.edits.key(column));
+    /// Texts and who points to whom may have been asked while something else stood here.
+    fn came_back(&mut self, node: u32, column: u32) {
+        let Some(key) = self.edits.key(column) else { return };
+        self.texts.touch(node, key);
+        let class = self.tree.class(node);
         if let Some(pointers) = &mut self.journal.pointers
-            && let Some(key) = key
             && let Edit::Set(value) = self.edits.get(class, key, node)
             && let Some(to) = pointed(value)
         {
@@ -164,6 +165,7 @@ impl Scene {
     fn take_out(&mut self, node: u32) {
         self.tree.unlink(node);
         for gone in node..self.tree.len() {
+            self.text_goes(gone);
             self.edits.forget(self.tree.class(gone), gone);
             self.bases.remove(&gone);
             self.ids.remove(gone);
@@ -253,6 +255,7 @@ impl Scene {
         }
         let column = self.edits.column(self.tree.class(node), key);
         self.edits.put(column, node, value);
+        self.texts.touch(node, key);
     }
 
     /// Brings a removed subtree back, at a place among the children of `parent` or behind them.
@@ -430,11 +433,6 @@ impl Scene {
         self.last_key
     }
 
-    /// Replaces a script's text.
-    pub fn set_source(&mut self, node: Node, text: String) {
-        self.store(node, ustr("Source"), Some(Variant::String(text)));
-    }
-
     pub(super) fn store(&mut self, node: Node, key: Ustr, value: Option<Variant>) {
         if let Some(to) = value.as_ref().and_then(pointed)
             && let Some(pointers) = &mut self.journal.pointers
@@ -443,6 +441,7 @@ impl Scene {
         }
         let column = self.edits.column(self.tree.class(node.0), key);
         let before = self.edits.put(column, node.0, value);
+        self.texts.touch(node.0, key);
         self.journal.done.push(Done::Stored { node: node.0, column, before });
     }
 

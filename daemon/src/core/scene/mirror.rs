@@ -412,6 +412,9 @@ impl Scene {
                 mirror.values.remove(&(node, ustr(key)));
             }
         }
+        if names.iter().any(|name| name == SOURCE) {
+            self.text_told(node);
+        }
         Ok(())
     }
 
@@ -452,6 +455,7 @@ impl Scene {
                     mirror.drafts.remove(&node);
                 }
                 mirror.know(node, source, Some(Variant::String(text.clone())));
+                self.text_told(node);
             }
         }
     }
@@ -478,6 +482,9 @@ impl Scene {
                 if let Ok(mirror) = self.mirror_mut() {
                     mirror.know(node, ustr(key), value);
                 }
+                if key == SOURCE {
+                    self.text_told(node);
+                }
             }
         }
     }
@@ -489,6 +496,7 @@ impl Scene {
                 && let Ok(mirror) = self.mirror_mut()
             {
                 mirror.values.entry((node, ustr(SOURCE))).or_insert(None);
+                self.text_told(node);
             }
         }
     }

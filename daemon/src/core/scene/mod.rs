@@ -34,6 +34,7 @@ mod siblings;
 mod still;
 mod stored;
 mod style;
+mod texts;
 mod tree;
 mod unseen;
 mod xml;
@@ -58,6 +59,7 @@ use self::ids::Ids;
 use self::kept::Kept;
 use self::pieces::Pieces;
 use self::stored::HIDDEN;
+use self::texts::Texts;
 use self::tree::{ROOT, Tree};
 use crate::core::refusal::{Refusal, did_you_mean, refuse};
 
@@ -135,6 +137,8 @@ pub struct Scene {
     made: Pieces,
     /// What others have worked out of it.
     kept: Kept,
+    /// Which scripts may have another text than they had.
+    texts: Texts,
 }
 
 impl Scene {
@@ -181,6 +185,7 @@ impl Scene {
             made: stands.clone(),
             stands,
             kept: Kept::default(),
+            texts: Texts::default(),
         }
     }
 
@@ -363,35 +368,6 @@ impl Scene {
         (0..self.tree.class_names.len() as u32)
             .map(|id| ustr(self.tree.class_names.get(id)))
             .collect()
-    }
-
-    /// Whether the instance is a script.
-    pub fn is_script(&self, node: Node) -> bool {
-        let class = self.tree.class(node.0);
-        let mut scripts = self.scripts.borrow_mut();
-        if scripts.len() <= class as usize {
-            scripts.resize(class as usize + 1, None);
-        }
-        let is_script = || reflection::is_script(self.tree.class_names.get(class));
-        *scripts[class as usize].get_or_insert_with(is_script)
-    }
-
-    /// A script's text.
-    pub fn source(&self, node: Node) -> Option<Cow<'_, str>> {
-        if !self.is_script(node) {
-            return None;
-        }
-        let key = ustr("Source");
-        match self.edit(node.0, key) {
-            Edit::Set(Variant::String(text)) => Some(Cow::Borrowed(text)),
-            Edit::Set(_) => None,
-            Edit::Removed => Some(Cow::default()),
-            Edit::None => {
-                let base = self.base(node.0);
-                let text = base.and_then(|base| self.file.text(base, key));
-                Some(text.unwrap_or_default())
-            }
-        }
     }
 
     /// The names of the properties that are stored, sorted. Attributes and tags are among them.

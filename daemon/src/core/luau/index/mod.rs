@@ -21,7 +21,7 @@ mod tests;
 use super::DefinitionKind;
 
 pub use self::names::{Binding, BindingKind, Names, Root, Use, UseKind};
-pub use self::words::{hash as word_hash, words};
+pub use self::words::{hash as word_hash, hashes as word_hashes, words};
 
 /// Bytes of a script's text: from, and to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -57,6 +57,8 @@ pub struct Script {
     pub members: Box<[Member]>,
     /// The hashes of the words in its names, sorted; see [`word_hash`].
     pub words: Box<[u32]>,
+    /// The same of the names of its definitions.
+    pub defined: Box<[u32]>,
     /// The first place that it could not be read at; what follows is known as far as it can be.
     pub trouble: Option<Trouble>,
 }

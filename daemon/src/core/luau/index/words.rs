@@ -8,13 +8,21 @@ pub fn words(text: &str) -> impl Iterator<Item = String> {
 
 /// A hash of a word in any case; the same everywhere, so that it can be kept.
 pub fn hash(word: &str) -> u32 {
+    // Texts in lower case have another sigma at the end of a word.
+    let folded = |c: char| if c == 'ς' { 'σ' } else { c };
     // FNV-1a: words are short.
     word.chars()
         .flat_map(char::to_lowercase)
+        .map(folded)
         .fold(0x811c_9dc5, |hash: u32, c| (hash ^ u32::from(c)).wrapping_mul(0x0100_0193))
 }
 
-pub(super) fn parts(text: &str) -> impl Iterator<Item = &str> {
+/// The hashes of the words of a text.
+pub fn hashes(text: &str) -> impl Iterator<Item = u32> {
+    parts(text).map(hash)
+}
+
+fn parts(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         rest = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
@@ -65,5 +73,8 @@ mod tests {
     fn the_case_of_a_word_does_not_count() {
         assert_eq!(hash("Shop"), hash("shop"));
         assert_ne!(hash("Shop"), hash("shops"));
+        assert_eq!(hash("ΟΔΟΣ"), hash("οδος"));
+        let lower: Vec<u32> = words("getHTTP ΟΔΟΣ").map(|it| hash(&it)).collect();
+        assert_eq!(hashes("getHTTP ΟΔΟΣ").collect::<Vec<_>>(), lower);
     }
 }

@@ -25,16 +25,15 @@ impl Reader<'_> {
         members.sort_by(|a, b| (&a.name, a.named).cmp(&(&b.name, b.named)));
         members.dedup_by(|a, b| a.name == b.name);
         members.sort_by_key(|member| member.named);
-        let mut words: Vec<u32> =
-            self.ids.keys().flat_map(|name| words::parts(name).map(words::hash)).collect();
-        words.sort_unstable();
-        words.dedup();
+        let words = hashes(self.ids.keys().copied());
+        let defined = hashes(definitions.iter().map(|it| &*it.name));
         Script {
             definitions: definitions.into_boxed_slice(),
             requires: self.names.requires.into_boxed_slice(),
             returns,
             members: members.into_boxed_slice(),
-            words: words.into_boxed_slice(),
+            words,
+            defined,
             trouble: self.trouble,
         }
     }
@@ -77,4 +76,12 @@ impl Reader<'_> {
             _ => (Returns::Other, Vec::new()),
         }
     }
+}
+
+/// The hashes of the words in names, sorted, each once.
+fn hashes<'a>(names: impl Iterator<Item = &'a str>) -> Box<[u32]> {
+    let mut all: Vec<u32> = names.flat_map(words::hashes).collect();
+    all.sort_unstable();
+    all.dedup();
+    all.into_boxed_slice()
 }
