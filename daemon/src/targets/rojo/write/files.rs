@@ -173,7 +173,8 @@ impl Files {
     /// What the plan comes to.
     ///
     /// # Errors
-    /// Two files would have one path, or one would leave the project.
+    /// Two files would have one path, or one would leave the project; one has a path
+    /// that no record can hold.
     pub(super) fn finish(mut self) -> Result<Changes, Refusal> {
         let mut changes = Changes::default();
         let folders: Vec<PathBuf> = self.folders.keys().cloned().collect();
@@ -221,6 +222,10 @@ impl Files {
         changes.made.retain(|folder| !folder.is_dir() || changes.gone.contains(folder));
         changes.made.sort();
         changes.gone.sort_by(|a, b| b.cmp(a));
+        let files = changes.files.iter().map(|change| &change.path);
+        for path in files.chain(&changes.made).chain(&changes.gone) {
+            check_text(path, &self.folder)?;
+        }
         Ok(changes)
     }
 
@@ -246,6 +251,7 @@ impl Files {
         for entry in fs::read_dir(folder).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let (path, kind) = (entry.path(), entry.file_type().map_err(failed)?);
+            check_text(&path, &self.folder)?;
             if kind.is_dir() {
                 self.take_rest(&path, changes, depth + 1)?;
             } else if kind.is_file() {
@@ -341,12 +347,13 @@ impl Changes {
     /// Gives one more file a content.
     ///
     /// # Errors
-    /// What is there cannot be read.
+    /// What is there cannot be read, or no record can hold its path.
     pub(in crate::targets::rojo) fn write(
         &mut self,
         file: &Path,
         bytes: Vec<u8>,
     ) -> Result<(), Refusal> {
+        check_text(file, Path::new(""))?;
         let before = file.exists().then(|| content(file)).transpose()?;
         let mode = before.as_ref().and_then(|it| it.mode);
         let after = Some(Content { bytes, mode });
@@ -393,6 +400,19 @@ impl Changes {
         let (made, gone) = (made.into_iter().collect(), gone.into_iter().rev().collect());
         Some(Self { files, made, gone })
     }
+}
+
+/// Whether a record of a step can hold a path.
+fn check_text(path: &Path, folder: &Path) -> Result<(), Refusal> {
+    if path.to_str().is_some() {
+        return Ok(());
+    }
+    let inside = path.strip_prefix(folder).ok().filter(|inside| inside.to_str().is_none());
+    refuse!(
+        "The name of {} is no UTF-8, so Vector could not note the change and take it back; rename it, or \
+         move it away, first.",
+        inside.unwrap_or(path).display()
+    )
 }
 
 /// A file as it is.
