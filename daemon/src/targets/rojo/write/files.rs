@@ -16,6 +16,9 @@ use crate::core::refusal::{Refusal, refuse};
 /// Folders that stand deeper in one another than this are not moved.
 const MAX_DEPTH: usize = 500;
 
+/// Files that systems and Git users leave in folders, in which nobody keeps anything.
+const WORTHLESS: [&str; 4] = [".DS_Store", ".gitkeep", "Thumbs.db", "desktop.ini"];
+
 /// What becomes of a file that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Fate {
@@ -46,6 +49,8 @@ pub(super) struct Files {
     made_folders: BTreeSet<PathBuf>,
     /// Folders that get another path, or go.
     folders: BTreeMap<PathBuf, Option<PathBuf>>,
+    /// The files of instances that go.
+    may_go: BTreeSet<PathBuf>,
 }
 
 /// What a plan comes to.
@@ -130,6 +135,11 @@ impl Files {
         self.folders.insert(folder.to_owned(), None);
     }
 
+    /// Says which files may go with their folder, though nothing else is said of them.
+    pub(super) fn may_go(&mut self, files: BTreeSet<PathBuf>) {
+        self.may_go = files;
+    }
+
     /// Whether a file is to go, or to be moved.
     pub(super) fn leaves(&self, file: &Path) -> bool {
         self.slots.get(file).is_some_and(|slot| slot.fate != Fate::Stays)
@@ -173,14 +183,15 @@ impl Files {
     /// What the plan comes to.
     ///
     /// # Errors
-    /// Two files would have one path, or one would leave the project; one has a path
-    /// that no record can hold.
+    /// Two files would have one path, or one would leave the project; one would go that is no instance's,
+    /// or has a path that no record can hold.
     pub(super) fn finish(mut self) -> Result<Changes, Refusal> {
         let mut changes = Changes::default();
         let folders: Vec<PathBuf> = self.folders.keys().cloned().collect();
         for folder in folders {
             self.take_rest(&folder, &mut changes, 0)?;
         }
+        self.check_rest()?;
         changes.made.extend(std::mem::take(&mut self.made_folders));
         let mut before: BTreeMap<PathBuf, Content> = BTreeMap::new();
         let mut after: BTreeMap<PathBuf, Content> = BTreeMap::new();
@@ -227,6 +238,35 @@ impl Files {
             check_text(path, &self.folder)?;
         }
         Ok(changes)
+    }
+
+    /// Whether nothing goes with a folder but what instances were read from.
+    fn check_rest(&self) -> Result<(), Refusal> {
+        let is_stranger = |(file, slot): &(&PathBuf, &Slot)| {
+            let is_worthless = || WORTHLESS.iter().any(|name| file.ends_with(name));
+            slot.fate == Fate::Stays
+                && self.fate_with_folders(file) == Fate::Goes
+                && !self.may_go.contains(*file)
+                && !is_worthless()
+        };
+        let strangers: Vec<&PathBuf> =
+            self.slots.iter().filter(is_stranger).map(|(file, _)| file).collect();
+        let goes = |folder: &&Path| self.folders.get(*folder) == Some(&None);
+        let Some(folder) = strangers.first().and_then(|file| file.ancestors().filter(goes).last())
+        else {
+            return Ok(());
+        };
+        let inside: Vec<&Path> =
+            strangers.iter().filter_map(|file| file.strip_prefix(folder).ok()).collect();
+        let first = inside.first().map(|file| file.display().to_string()).unwrap_or_default();
+        let more = match inside.len() {
+            0 | 1 => String::new(),
+            count => format!(" and {} more", count - 1),
+        };
+        refuse!(
+            "{} holds files that are no instances: {first}{more}; move them away first.",
+            self.show(folder)
+        )
     }
 
     /// Takes the files of a folder that moves or goes, of which nothing is said, with it.

@@ -1,10 +1,14 @@
 //! Instances that are gone: which files go with them, and which stay.
 //!
 //! A file goes where its instance was deleted itself, or with the folder that it is in. What a node of
-//! a project file mounts stays on the disk when the node goes.
+//! a project file mounts stays on the disk when the node goes, and so does every file that is no
+//! instance: then the deletion is refused.
+
+use std::path::PathBuf;
 
 use rustc_hash::FxHashSet;
 
+use super::settle::META_ENDS;
 use super::{MovedMeta, Writer, json, mount_of};
 use crate::core::refusal::{Refusal, refuse};
 use crate::targets::rojo::tree::Origin;
@@ -16,6 +20,7 @@ impl Writer<'_> {
         let mut gone: Vec<u32> = (0..self.nodes.len() as u32).filter(is_gone).collect();
         gone.append(&mut self.left);
         let all: FxHashSet<u32> = gone.iter().copied().collect();
+        self.files.may_go(gone.iter().flat_map(|it| self.read_for(*it)).collect());
         for number in gone {
             if self.is_below_mounted(number, &all) {
                 continue;
@@ -72,6 +77,30 @@ impl Writer<'_> {
             at = parent;
         }
         false
+    }
+
+    /// The files that an instance was read from.
+    fn read_for(&self, number: u32) -> Vec<PathBuf> {
+        let instance = self.instance(number);
+        let mut files = match self.tree.notes.get(number as usize) {
+            Some(note) => note.files.clone(),
+            None => Vec::new(),
+        };
+        files.extend(mount_of(&instance.origin).map(|(project, _)| project.to_owned()));
+        match &instance.origin {
+            Origin::File { file, .. } | Origin::Model { file, .. } => files.push(file.clone()),
+            Origin::Folder { folder, init: Some(init), .. } => {
+                files.push(init.clone());
+                // Rojo reads a meta file of the folder's own name for its `init` file, too.
+                let metas = META_ENDS.iter().filter_map(|end| {
+                    let name = folder.file_name()?.to_str()?;
+                    Some(folder.join(format!("{name}.meta.{end}")))
+                });
+                files.extend(metas);
+            }
+            Origin::Folder { .. } | Origin::Node { .. } => {}
+        }
+        files
     }
 
     /// Takes a node out of a project file. What it mounts stays on the disk.
