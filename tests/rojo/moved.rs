@@ -158,3 +158,25 @@ fn proposals_stand_on_each_other() {
     assert_eq!(fs::read_to_string(bench.file("box/start.luau")).unwrap(), TEXT);
     assert!(!bench.file("main.luau").exists());
 }
+
+/// What cannot be noted cannot be taken back, and so it is not begun.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_whose_name_is_no_text_is_neither_moved_nor_deleted() {
+    use std::os::unix::ffi::OsStrExt;
+    let bench = Bench::new();
+    let odd = bench.file("box/deep").join(std::ffi::OsStr::from_bytes(b"odd\xff.luau"));
+    fs::create_dir_all(odd.parent().unwrap()).unwrap();
+    fs::write(&odd, "odd").unwrap();
+    let rename = json!({ "path": "game.ServerStorage.box", "newName": "crate" });
+    let delete = json!({ "path": "game.ServerStorage.box" });
+    let calls = vec![call("rename_instance", rename), call("delete_instance", delete)];
+    let mut engine = bench.engine(calls);
+    assert_eq!(engine.run().unwrap(), Due::Nothing);
+    let refusals: Vec<_> = engine.workflow().unwrap().refusals().collect();
+    assert_eq!(refusals.len(), 2, "{refusals:?}");
+    for (_, why) in refusals {
+        assert!(why.starts_with("The name of src/box/deep/odd\u{fffd}.luau is no UTF-8"), "{why}");
+    }
+    assert_eq!(fs::read_to_string(odd).unwrap(), "odd");
+}

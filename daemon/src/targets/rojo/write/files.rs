@@ -16,6 +16,9 @@ use crate::core::refusal::{Refusal, refuse};
 /// Folders that stand deeper in one another than this are not moved.
 const MAX_DEPTH: usize = 500;
 
+/// Files that systems and Git users leave in folders, in which nobody keeps anything.
+const WORTHLESS: [&str; 4] = [".DS_Store", ".gitkeep", "Thumbs.db", "desktop.ini"];
+
 /// What becomes of a file that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Fate {
@@ -46,6 +49,8 @@ pub(super) struct Files {
     made_folders: BTreeSet<PathBuf>,
     /// Folders that get another path, or go.
     folders: BTreeMap<PathBuf, Option<PathBuf>>,
+    /// The files of instances that go.
+    may_go: BTreeSet<PathBuf>,
 }
 
 /// What a plan comes to.
@@ -130,6 +135,11 @@ impl Files {
         self.folders.insert(folder.to_owned(), None);
     }
 
+    /// Says which files may go with their folder, though nothing else is said of them.
+    pub(super) fn may_go(&mut self, files: BTreeSet<PathBuf>) {
+        self.may_go = files;
+    }
+
     /// Whether a file is to go, or to be moved.
     pub(super) fn leaves(&self, file: &Path) -> bool {
         self.slots.get(file).is_some_and(|slot| slot.fate != Fate::Stays)
@@ -173,13 +183,15 @@ impl Files {
     /// What the plan comes to.
     ///
     /// # Errors
-    /// Two files would have one path, or one would leave the project.
+    /// Two files would have one path, or one would leave the project; one would go that is no instance's,
+    /// or has a path that no record can hold.
     pub(super) fn finish(mut self) -> Result<Changes, Refusal> {
         let mut changes = Changes::default();
         let folders: Vec<PathBuf> = self.folders.keys().cloned().collect();
         for folder in folders {
             self.take_rest(&folder, &mut changes, 0)?;
         }
+        self.check_rest()?;
         changes.made.extend(std::mem::take(&mut self.made_folders));
         let mut before: BTreeMap<PathBuf, Content> = BTreeMap::new();
         let mut after: BTreeMap<PathBuf, Content> = BTreeMap::new();
@@ -221,7 +233,40 @@ impl Files {
         changes.made.retain(|folder| !folder.is_dir() || changes.gone.contains(folder));
         changes.made.sort();
         changes.gone.sort_by(|a, b| b.cmp(a));
+        let files = changes.files.iter().map(|change| &change.path);
+        for path in files.chain(&changes.made).chain(&changes.gone) {
+            check_text(path, &self.folder)?;
+        }
         Ok(changes)
+    }
+
+    /// Whether nothing goes with a folder but what instances were read from.
+    fn check_rest(&self) -> Result<(), Refusal> {
+        let is_stranger = |(file, slot): &(&PathBuf, &Slot)| {
+            let is_worthless = || WORTHLESS.iter().any(|name| file.ends_with(name));
+            slot.fate == Fate::Stays
+                && self.fate_with_folders(file) == Fate::Goes
+                && !self.may_go.contains(*file)
+                && !is_worthless()
+        };
+        let strangers: Vec<&PathBuf> =
+            self.slots.iter().filter(is_stranger).map(|(file, _)| file).collect();
+        let goes = |folder: &&Path| self.folders.get(*folder) == Some(&None);
+        let Some(folder) = strangers.first().and_then(|file| file.ancestors().filter(goes).last())
+        else {
+            return Ok(());
+        };
+        let inside: Vec<&Path> =
+            strangers.iter().filter_map(|file| file.strip_prefix(folder).ok()).collect();
+        let first = inside.first().map(|file| file.display().to_string()).unwrap_or_default();
+        let more = match inside.len() {
+            0 | 1 => String::new(),
+            count => format!(" and {} more", count - 1),
+        };
+        refuse!(
+            "{} holds files that are no instances: {first}{more}; move them away first.",
+            self.show(folder)
+        )
     }
 
     /// Takes the files of a folder that moves or goes, of which nothing is said, with it.
@@ -246,6 +291,7 @@ impl Files {
         for entry in fs::read_dir(folder).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let (path, kind) = (entry.path(), entry.file_type().map_err(failed)?);
+            check_text(&path, &self.folder)?;
             if kind.is_dir() {
                 self.take_rest(&path, changes, depth + 1)?;
             } else if kind.is_file() {
@@ -341,12 +387,13 @@ impl Changes {
     /// Gives one more file a content.
     ///
     /// # Errors
-    /// What is there cannot be read.
+    /// What is there cannot be read, or no record can hold its path.
     pub(in crate::targets::rojo) fn write(
         &mut self,
         file: &Path,
         bytes: Vec<u8>,
     ) -> Result<(), Refusal> {
+        check_text(file, Path::new(""))?;
         let before = file.exists().then(|| content(file)).transpose()?;
         let mode = before.as_ref().and_then(|it| it.mode);
         let after = Some(Content { bytes, mode });
@@ -393,6 +440,19 @@ impl Changes {
         let (made, gone) = (made.into_iter().collect(), gone.into_iter().rev().collect());
         Some(Self { files, made, gone })
     }
+}
+
+/// Whether a record of a step can hold a path.
+fn check_text(path: &Path, folder: &Path) -> Result<(), Refusal> {
+    if path.to_str().is_some() {
+        return Ok(());
+    }
+    let inside = path.strip_prefix(folder).ok().filter(|inside| inside.to_str().is_none());
+    refuse!(
+        "The name of {} is no UTF-8, so Vector could not note the change and take it back; rename it, or \
+         move it away, first.",
+        inside.unwrap_or(path).display()
+    )
 }
 
 /// A file as it is.

@@ -4,6 +4,7 @@
 //! and what it becomes. Contents are kept by their hashes, with the ledger. So a step that was cut off
 //! can be taken back by whoever finds it, and one that was done can be taken back later.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -76,20 +77,39 @@ pub struct Kept {
 /// How far a step has got.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
-    /// Every file is what it was.
+    /// Every file and folder is what it was.
     NotBegun,
-    /// Some files are what they were, and others what they become.
+    /// Some are what they were, and others what they become.
     Begun,
-    /// Every file is what it was to become.
+    /// Every file and folder is what it was to become.
     Done,
-    /// These are neither: somebody else has changed them.
+    /// These files are neither: somebody else has changed them.
     Diverged(Vec<PathBuf>),
+}
+
+/// A record that the ledger can keep. A step whose record cannot be written down is never begun.
+#[derive(Debug)]
+pub(in crate::targets::rojo) struct Recorded {
+    pub(super) step: Journal,
+    bytes: Vec<u8>,
+}
+
+impl Recorded {
+    fn new(step: Journal) -> io::Result<Self> {
+        let bytes = serde_json::to_vec(&step)?;
+        Ok(Self { step, bytes })
+    }
+
+    /// The record as the ledger keeps it.
+    pub(in crate::targets::rojo) fn to_bytes(&self) -> Vec<u8> {
+        self.bytes.clone()
+    }
 }
 
 /// A step that is ready: what is new stands in synced temporary files.
 #[derive(Debug)]
 pub(in crate::targets::rojo) struct Ready {
-    pub(in crate::targets::rojo) journal: Journal,
+    pub(in crate::targets::rojo) journal: Recorded,
     changes: Changes,
     /// For each change, the temporary file; none where the file goes.
     temporary: Vec<Option<TempPath>>,
@@ -97,6 +117,10 @@ pub(in crate::targets::rojo) struct Ready {
 
 impl Ready {
     /// Stores what is new in temporary files.
+    ///
+    /// # Errors
+    /// Something cannot be written, or the record cannot: it holds a path that is no UTF-8. Nothing is
+    /// left on the disk.
     pub(in crate::targets::rojo) fn store(changes: Changes) -> io::Result<Self> {
         let mut temporary = Vec::with_capacity(changes.files.len());
         for change in &changes.files {
@@ -121,7 +145,7 @@ impl Ready {
             gone: changes.gone.clone(),
             temporary: temporary.iter().flatten().map(|it| it.to_path_buf()).collect(),
         };
-        Ok(Self { journal, changes, temporary })
+        Ok(Self { journal: Recorded::new(journal)?, changes, temporary })
     }
 
     /// Everything that the ledger keeps of the step: its record, and what the files were.
@@ -146,10 +170,13 @@ impl Ready {
         let temporary = std::mem::take(&mut self.temporary);
         match self.replace(temporary) {
             Ok(()) => Ok(Done(self)),
-            Err(why) => {
-                self.take_back()?;
-                Err(why)
-            }
+            Err(why) => Err(match self.take_back() {
+                Ok(()) => why,
+                Err(left) => io::Error::new(
+                    why.kind(),
+                    format!("{why}, and not all of it was taken back: {left}"),
+                ),
+            }),
         }
     }
 
@@ -157,7 +184,7 @@ impl Ready {
         for act in self.acts(temporary) {
             act.go()?;
         }
-        self.journal.sync();
+        self.journal.step.sync();
         Ok(())
     }
 
@@ -166,10 +193,17 @@ impl Ready {
         let removed = self.changes.files.iter().filter(|it| it.after.is_none());
         let removed = removed.map(|change| Act::Remove(change.path.as_path()));
         let gone = self.changes.gone.iter().map(|folder| Act::RemoveFolder(folder.as_path()));
-        let made = self.journal.made.iter().map(|folder| Act::MakeFolder(folder.as_path()));
+        let made = self.journal.step.made.iter().map(|folder| Act::MakeFolder(folder.as_path()));
         let put = self.changes.files.iter().zip(temporary);
         let put = put.filter_map(|(change, file)| Some(Act::Put(file?, &change.path)));
         removed.chain(gone).chain(made).chain(put)
+    }
+
+    /// How many acts the step has.
+    #[cfg(test)]
+    pub(super) fn acts_in_all(&self) -> usize {
+        let step = &self.journal.step;
+        step.files.len() + step.made.len() + step.gone.len()
     }
 
     /// Is cut off after some acts, as by a crash: nothing is tidied up.
@@ -190,7 +224,7 @@ impl Ready {
             let change = self.changes.files.iter().find(|change| change.path == noted.path);
             change.and_then(|change| change.before.as_ref()).map(|it| it.bytes.clone())
         };
-        self.journal.take_back(before)
+        self.journal.step.take_back(before)
     }
 }
 
@@ -232,12 +266,7 @@ impl Done {
 }
 
 impl Journal {
-    /// The record as the ledger keeps it.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        serde_json::to_vec(self).unwrap_or_default()
-    }
-
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote; none where it is something else.
+    /// Reads a record that the ledger kept; none where it is something else.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok()
     }
@@ -247,59 +276,70 @@ impl Journal {
         self.files.iter().filter_map(|it| it.before.as_ref()).map(|kept| &kept.hash)
     }
 
-    /// How far the step has got, by the files as they are.
+    /// How far the step has got, by the files and folders as they are.
     pub fn progress(&self) -> Progress {
         let (mut were, mut become_, mut other) = (0, 0, Vec::new());
         for noted in &self.files {
-            let now = current(&noted.path);
+            let Ok(now) = look(&noted.path) else {
+                other.push(noted.path.clone());
+                continue;
+            };
             let is = |kept: &Option<Kept>| now.as_ref() == kept.as_ref().map(|it| &it.hash);
             match (is(&noted.before), is(&noted.after)) {
-                (true, _) => were += 1,
+                // It has another mode at the most, which tells nothing.
+                (true, true) => {}
+                (true, false) => were += 1,
                 (false, true) => become_ += 1,
                 (false, false) => other.push(noted.path.clone()),
             }
         }
+        let again = self.made_again();
+        let once = |folder: &&PathBuf| !again.contains(*folder);
+        let folders = (self.made.iter().filter(once).map(|it| (it, true)))
+            .chain(self.gone.iter().filter(once).map(|it| (it, false)));
+        for (folder, is_made) in folders {
+            *(if folder.is_dir() == is_made { &mut become_ } else { &mut were }) += 1;
+        }
+        let is_between = again.iter().any(|folder| !folder.is_dir());
         match (other.is_empty(), were, become_) {
             (false, ..) => Progress::Diverged(other),
+            (true, ..) if is_between => Progress::Begun,
             (true, _, 0) => Progress::NotBegun,
             (true, 0, _) => Progress::Done,
             (true, ..) => Progress::Begun,
         }
     }
 
-    /// Makes every file what it was, of contents that `before` has, and takes away what is temporary.
+    /// The folders that go and are made again: before the step, and after it, they stand.
+    fn made_again(&self) -> BTreeSet<&PathBuf> {
+        let gone: BTreeSet<&PathBuf> = self.gone.iter().collect();
+        self.made.iter().filter(|folder| gone.contains(folder)).collect()
+    }
+
+    /// Makes every file and folder what it was, of contents that `before` has, and takes away what is
+    /// temporary. A file that is not what the step left is somebody else's work, and stays.
     ///
     /// # Errors
-    /// Something cannot be written; running it again goes on with it.
+    /// Some could not be made what they were, or are somebody else's; all of them are named, and all
+    /// others are what they were. Running it again goes on with them.
     pub fn take_back(&self, before: impl Fn(&Noted) -> Option<Vec<u8>>) -> io::Result<()> {
+        let mut faults = Faults::default();
         for noted in self.files.iter().filter(|it| it.before.is_none()) {
-            let now = current(&noted.path);
-            if now.is_some() && now.as_ref() == noted.after.as_ref().map(|it| &it.hash) {
-                fs::remove_file(&noted.path)?;
-            }
+            faults.note(&noted.path, noted.take_away());
         }
-        for folder in self.made.iter().rev() {
-            // What somebody has put there meanwhile stays.
-            let _ = fs::remove_dir(folder);
+        let again = self.made_again();
+        for folder in self.made.iter().rev().filter(|folder| !again.contains(folder)) {
+            faults.note(folder, remove_empty(folder));
         }
         for folder in self.gone.iter().rev() {
-            fs::create_dir_all(folder)?;
+            faults.note(folder, fs::create_dir_all(folder));
         }
         for noted in &self.files {
-            let Some(kept) = &noted.before else { continue };
-            if current(&noted.path).as_ref() == Some(&kept.hash) {
-                continue;
-            }
-            let bytes = before(noted).ok_or_else(|| {
-                io::Error::other(format!("what {} was is not kept", noted.path.display()))
-            })?;
-            let file = disk::beside(&noted.path, [&bytes[..]])?;
-            set_mode(file.path(), kept.mode)?;
-            file.persist(&noted.path).map_err(|error| error.error)?;
+            faults.note(&noted.path, noted.restore(&before));
         }
         self.sweep();
         self.sync();
-        Ok(())
+        faults.finish()
     }
 
     /// Takes away the temporary files that a stopped process has left.
@@ -324,9 +364,94 @@ impl Journal {
     }
 }
 
+impl Noted {
+    /// Takes a file away that the step made.
+    fn take_away(&self) -> io::Result<()> {
+        match look(&self.path)? {
+            Some(now) if self.leaves(&now) => fs::remove_file(&self.path),
+            Some(_) => Err(theirs()),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives a file the content back that it had. Where it is missing nobody's work is lost by that.
+    fn restore(&self, before: impl Fn(&Self) -> Option<Vec<u8>>) -> io::Result<()> {
+        let Some(kept) = &self.before else { return Ok(()) };
+        match look(&self.path)? {
+            Some(now) if now == kept.hash => return Ok(()),
+            Some(now) if !self.leaves(&now) => return Err(theirs()),
+            _ => {}
+        }
+        let bytes = before(self).ok_or_else(|| io::Error::other("what it was is not kept"))?;
+        let file = disk::beside(&self.path, [&bytes[..]])?;
+        set_mode(file.path(), kept.mode)?;
+        file.persist(&self.path).map_err(|error| error.error)?;
+        Ok(())
+    }
+
+    /// Whether this is what the step leaves there.
+    fn leaves(&self, now: &Fingerprint) -> bool {
+        self.after.as_ref().is_some_and(|after| after.hash == *now)
+    }
+}
+
+fn theirs() -> io::Error {
+    io::Error::other("somebody has changed it since, and it stays as it is")
+}
+
+/// What could not be taken back.
+#[derive(Debug, Default)]
+struct Faults {
+    /// The kind of the first.
+    kind: Option<io::ErrorKind>,
+    texts: Vec<String>,
+}
+
+impl Faults {
+    fn note(&mut self, path: &Path, done: io::Result<()>) {
+        if let Err(why) = done {
+            self.kind.get_or_insert(why.kind());
+            self.texts.push(format!("{}: {why}", path.display()));
+        }
+    }
+
+    fn finish(self) -> io::Result<()> {
+        match self.kind {
+            Some(kind) => Err(io::Error::new(kind, self.texts.join("; "))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Takes a folder away that the step made. What somebody has put there meanwhile stays, and the folder
+/// with it.
+fn remove_empty(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir(folder) {
+        // It may not be there, or a file that goes with the step is.
+        Err(_) if !folder.is_dir() => Ok(()),
+        Err(why) if why.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+        done => done,
+    }
+}
+
+/// The hash of a file as it is; none where there is no file.
+///
+/// # Errors
+/// It is there and cannot be read.
+fn look(file: &Path) -> io::Result<Option<Fingerprint>> {
+    match disk::hash(file) {
+        Ok(hash) => Ok(Some(hash)),
+        Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(None),
+        // A file where its folder was, or a folder in its own place.
+        Err(why) if why.kind() == io::ErrorKind::NotADirectory => Ok(None),
+        Err(_) if file.is_dir() => Ok(None),
+        Err(why) => Err(why),
+    }
+}
+
 /// The hash of a file as it is; none where it is not there, or cannot be read.
 pub(in crate::targets::rojo) fn current(file: &Path) -> Option<Fingerprint> {
-    disk::hash(file).ok()
+    look(file).ok().flatten()
 }
 
 /// A path in the nearest folder that is there and stays.

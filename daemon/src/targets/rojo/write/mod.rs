@@ -5,10 +5,11 @@
 //! file can hold is refused. Nothing is written here but by [`journal`]; that the files give the scene
 //! indeed is looked at by whoever reads the project again.
 //!
-//! The way is `settle` (instances that came, went or stand elsewhere) -> `props` (texts, properties)
+//! The way is `settle` (instances that came or stand elsewhere) -> `gone` -> `props` (texts, properties)
 //! -> `model` (model files that hold what changed) -> `files` -> `journal`.
 
 mod files;
+mod gone;
 pub(super) mod journal;
 mod json;
 mod model;

@@ -14,7 +14,7 @@ use crate::targets::rojo::middleware::{INITS, Middleware};
 use crate::targets::rojo::tree::Origin;
 
 /// The ends of meta files.
-const META_ENDS: [&str; 2] = ["json", "jsonc"];
+pub(super) const META_ENDS: [&str; 2] = ["json", "jsonc"];
 
 impl Writer<'_> {
     /// Gives every instance its place, a parent before its children.
@@ -458,51 +458,6 @@ impl Writer<'_> {
         self.files.make(file, bytes)
     }
 
-    /// Takes the files away of instances that are gone, or are written anew elsewhere.
-    pub(super) fn drop_gone(&mut self) -> Result<(), Refusal> {
-        let is_gone = |number: &u32| !self.scene.is_live(self.node(*number));
-        let mut gone: Vec<u32> = (0..self.nodes.len() as u32).filter(is_gone).collect();
-        gone.append(&mut self.left);
-        let all: rustc_hash::FxHashSet<u32> = gone.iter().copied().collect();
-        for number in gone {
-            let instance = self.instance(number);
-            let is_below = instance.parent.is_some_and(|parent| all.contains(&parent));
-            match &instance.origin {
-                origin if mount_of(origin).is_some() => {
-                    if !is_below {
-                        self.delete_mounted(number)?;
-                    }
-                }
-                Origin::Folder { folder, .. } => {
-                    self.check_alone(number)?;
-                    self.files.remove_folder(folder);
-                }
-                Origin::File { file, .. } => {
-                    self.check_alone(number)?;
-                    self.files.remove(file);
-                    self.metas.push(MovedMeta {
-                        file: file.clone(),
-                        name: instance.name.clone(),
-                        to: None,
-                    });
-                }
-                Origin::Model { file, at, .. } if at.is_empty() => {
-                    self.check_alone(number)?;
-                    self.files.remove(file);
-                }
-                Origin::Model { .. } => {
-                    let root = self.model_root(number);
-                    if !all.contains(&root) {
-                        self.models.insert(root);
-                    }
-                }
-                Origin::Node { .. } => {}
-            }
-        }
-        self.models.retain(|root| !all.contains(root));
-        Ok(())
-    }
-
     /// Gives a node of a project file another name.
     fn rename_mounted(&mut self, number: u32, node: Node) -> Result<(), Refusal> {
         self.check_node_alone(number)?;
@@ -536,20 +491,11 @@ impl Writer<'_> {
         })
     }
 
-    /// Takes a node out of a project file. What it mounts stays on the disk.
-    fn delete_mounted(&mut self, number: u32) -> Result<(), Refusal> {
-        self.check_node_alone(number)?;
-        let (project, names) = self.mounted(number, self.node(number))?;
-        let Some((last, above)) = names.split_last() else {
-            return refuse!("{} is a project of its own; delete it by hand.", self.show(&project));
-        };
-        self.in_project(&project, above, |parent| {
-            json::set(parent, last, None);
-            Ok(())
-        })
-    }
-
-    fn mounted(&self, number: u32, node: Node) -> Result<(PathBuf, Vec<String>), Refusal> {
+    pub(super) fn mounted(
+        &self,
+        number: u32,
+        node: Node,
+    ) -> Result<(PathBuf, Vec<String>), Refusal> {
         match mount_of(&self.instance(number).origin) {
             Some((project, names)) => Ok((project.to_owned(), names.to_vec())),
             None => refuse!("{} is the root of the project.", self.path(node)),

@@ -71,7 +71,7 @@ fn a_step_is_done_and_taken_back() {
     let ready = Ready::store(changes).unwrap();
     assert_eq!(ready.changed(), None);
     let journal = Journal::read(&ready.journal.to_bytes()).unwrap();
-    assert_eq!(journal, ready.journal);
+    assert_eq!(journal, ready.journal.step);
     assert_eq!(journal.progress(), Progress::NotBegun);
     let done = ready.go().unwrap();
     assert_eq!(journal.progress(), Progress::Done);
@@ -89,26 +89,158 @@ fn a_step_is_done_and_taken_back() {
     assert_eq!(state(folder.path()), before);
 }
 
+/// New folders, and nothing in them.
+fn folders_that_come(folder: &Path) -> Changes {
+    let made = vec![folder.join("a"), folder.join("a/b")];
+    Changes { made, ..Changes::default() }
+}
+
+/// Files that go with their folders, and nothing that comes.
+fn all_goes(folder: &Path) -> Changes {
+    fs::create_dir_all(folder.join("from/deep")).unwrap();
+    fs::write(folder.join("from/deep/gone"), "gone").unwrap();
+    let path = folder.join("from/deep/gone");
+    let files = vec![Change { path, before: Some(content("gone")), after: None }];
+    Changes { files, made: Vec::new(), gone: vec![folder.join("from/deep"), folder.join("from")] }
+}
+
+/// An empty folder that goes.
+fn folder_that_goes(folder: &Path) -> Changes {
+    fs::create_dir(folder.join("from")).unwrap();
+    Changes { gone: vec![folder.join("from")], ..Changes::default() }
+}
+
+/// Two folders that change places: both go, and both are made again.
+fn swap(folder: &Path) -> Changes {
+    let (mut files, both) = (Vec::new(), ["a", "b"].map(|name| folder.join(name)));
+    for (at, text, other) in [(&both[0], "old", "moved"), (&both[1], "moved", "old")] {
+        fs::create_dir(at).unwrap();
+        let path = at.join("file");
+        fs::write(&path, text).unwrap();
+        files.push(Change { path, before: Some(content(text)), after: Some(content(other)) });
+        let path = at.join(text);
+        fs::write(&path, text).unwrap();
+        files.push(Change { path, before: Some(content(text)), after: None });
+    }
+    Changes { files, made: both.to_vec(), gone: both.iter().rev().cloned().collect() }
+}
+
+/// A file becomes a folder, and a folder a file.
+fn kinds(folder: &Path) -> Changes {
+    fs::write(folder.join("a"), "old").unwrap();
+    fs::create_dir(folder.join("b")).unwrap();
+    fs::write(folder.join("b/init"), "moved").unwrap();
+    let change = |name: &str, before, after| Change { path: folder.join(name), before, after };
+    let [old, moved] = ["old", "moved"].map(|text| Some(content(text)));
+    let files = vec![
+        change("a", old.clone(), None),
+        change("a/init", None, old),
+        change("b", None, moved.clone()),
+        change("b/init", moved, None),
+    ];
+    Changes { files, made: vec![folder.join("a")], gone: vec![folder.join("b")] }
+}
+
+/// Goes the way of whoever finds a step that was cut off: what was not done as a whole is taken back.
+fn recover(journal: &Journal) -> Progress {
+    let progress = journal.progress();
+    match progress {
+        Progress::NotBegun | Progress::Begun => journal.take_back(kept).unwrap(),
+        Progress::Done | Progress::Diverged(_) => journal.sweep(),
+    }
+    progress
+}
+
 #[test]
 fn a_step_that_was_cut_off_anywhere_is_taken_back() {
-    let (_folder, changes, _) = prepared();
-    let whole = Ready::store(changes).unwrap();
-    // What is done, one by one: files that go, folders, files that come.
-    let steps = whole.journal.files.len() + whole.journal.made.len() + whole.journal.gone.len();
-    for stop in 0..=steps {
-        let (folder, changes, before) = prepared();
-        let ready = Ready::store(changes).unwrap();
-        let journal = ready.journal.clone();
-        assert!(!journal.temporary.is_empty());
-        ready.go_until(stop);
-        let progress = journal.progress();
-        assert!(!matches!(progress, Progress::Diverged(_)), "{stop}: {progress:?}");
-        // Whoever finds it takes it back; being cut off in that, too, is no harm.
-        journal.take_back(kept).unwrap();
-        journal.take_back(kept).unwrap();
-        assert_eq!(state(folder.path()), before, "cut off after {stop}");
-        assert_eq!(journal.progress(), Progress::NotBegun);
+    for plan in [step, folders_that_come, all_goes, folder_that_goes, swap, kinds] {
+        let whole = tempfile::tempdir().unwrap();
+        let ready = Ready::store(plan(whole.path())).unwrap();
+        // What is done, one by one: files that go, folders, files that come.
+        let steps = ready.acts_in_all();
+        ready.go().unwrap();
+        let done = state(whole.path());
+        for stop in 0..=steps {
+            let folder = tempfile::tempdir().unwrap();
+            let changes = plan(folder.path());
+            let before = state(folder.path());
+            let ready = Ready::store(changes).unwrap();
+            let journal = ready.journal.step.clone();
+            ready.go_until(stop);
+            let progress = recover(&journal);
+            let expected = if stop == steps { &done } else { &before };
+            assert_eq!(state(folder.path()), *expected, "cut off after {stop}: {progress:?}");
+            assert_eq!(progress == Progress::Done, stop == steps, "cut off after {stop}");
+            assert_eq!(progress == Progress::NotBegun, stop == 0, "cut off after {stop}");
+            // Being cut off in that, too, is no harm; what was done can be taken back as well.
+            journal.take_back(kept).unwrap();
+            assert_eq!(state(folder.path()), before, "cut off after {stop}");
+            assert_eq!(journal.progress(), Progress::NotBegun);
+        }
     }
+}
+
+/// They save a file after the step wrote it, and before it is taken back.
+#[test]
+fn what_somebody_saves_in_between_is_not_written_over() {
+    let (folder, changes, _) = prepared();
+    let done = Ready::store(changes).unwrap().go().unwrap();
+    let theirs = ["changed", "gone", "made"].map(|name| folder.path().join(name));
+    for file in &theirs {
+        fs::write(file, "theirs").unwrap();
+    }
+    let why = done.take_back().unwrap_err().to_string();
+    for file in &theirs {
+        assert!(why.contains(&file.display().to_string()), "{why}");
+        assert_eq!(fs::read_to_string(file).unwrap(), "theirs");
+    }
+    // All else is what it was.
+    assert_eq!(fs::read_to_string(folder.path().join("from/deep/moved")).unwrap(), "moved");
+    assert!(!folder.path().join("to").exists());
+}
+
+/// One file that cannot be put back is no reason to leave the others.
+#[test]
+fn everything_that_can_be_taken_back_is() {
+    let (folder, changes, before) = prepared();
+    let ready = Ready::store(changes).unwrap();
+    let journal = ready.journal.step.clone();
+    drop(ready.go().unwrap());
+    let lost = |noted: &super::journal::Noted| kept(noted).filter(|bytes| bytes != b"old");
+    let why = journal.take_back(lost).unwrap_err().to_string();
+    assert!(why.contains("changed") && !why.contains("deep"), "{why}");
+    let mut expected = before.clone();
+    expected[0].1 = Some("new".to_owned());
+    assert_eq!(state(folder.path()), expected);
+    assert_eq!(journal.progress(), Progress::Begun);
+    // Running it again goes on with it.
+    journal.take_back(kept).unwrap();
+    assert_eq!(state(folder.path()), before);
+}
+
+/// A folder of the step in which somebody has put something stays with it.
+#[test]
+fn what_somebody_puts_into_a_new_folder_stays() {
+    let (folder, changes, _) = prepared();
+    let done = Ready::store(changes).unwrap().go().unwrap();
+    fs::write(folder.path().join("to/deep/theirs"), "theirs").unwrap();
+    done.take_back().unwrap();
+    assert_eq!(fs::read_to_string(folder.path().join("to/deep/theirs")).unwrap(), "theirs");
+    assert!(!folder.path().join("to/deep/moved").exists());
+    assert_eq!(fs::read_to_string(folder.path().join("from/deep/moved")).unwrap(), "moved");
+}
+
+/// A step whose record cannot be kept could not be taken back.
+#[cfg(unix)]
+#[test]
+fn a_step_without_a_record_is_not_begun() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(std::ffi::OsStr::from_bytes(b"\xff"));
+    let files = vec![Change { path, before: None, after: Some(content("x")) }];
+    let changes = Changes { files, ..Changes::default() };
+    assert!(Ready::store(changes).is_err());
+    assert_eq!(state(folder.path()), []);
 }
 
 #[test]
@@ -117,7 +249,7 @@ fn what_somebody_else_changed_is_left_alone() {
     let ready = Ready::store(changes).unwrap();
     fs::write(folder.path().join("gone"), "mine").unwrap();
     assert_eq!(ready.changed(), Some(folder.path().join("gone")));
-    let journal = ready.journal.clone();
+    let journal = ready.journal.step.clone();
     assert_eq!(journal.progress(), Progress::Diverged(vec![folder.path().join("gone")]));
     drop(ready);
     let left = state(folder.path()).into_iter().filter(|(name, _)| name.starts_with(".vector"));
