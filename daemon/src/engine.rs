@@ -9,9 +9,11 @@ pub mod check;
 mod chosen;
 mod held;
 pub mod house;
+mod joined;
 mod kept;
 mod live;
 pub mod look;
+mod moved;
 mod open;
 pub mod reading;
 mod recover;
@@ -45,7 +47,6 @@ use crate::core::workflow::{CALLS, Input, State, Want, Workflow, before, decide}
 use crate::ledger::{Append, Ledger, LedgerError};
 use crate::providers::{Provider, offline};
 use crate::targets::place::{PlaceError, PlaceFile};
-use crate::targets::rojo::Heard;
 
 pub use self::recover::recover;
 pub use self::revert::applied;
@@ -164,6 +165,8 @@ pub struct Engine {
     moves: usize,
     /// Of an open place: how far the questions of the call have got that is planned now.
     questions: open::Questions,
+    /// The projects that the open place may be synced with.
+    joined: joined::Joined,
     /// What a call wants to look at.
     looking: Option<(Seq, Arc<Look>)>,
     /// The rules and tools that the last request had, which are in the ledger.
@@ -378,7 +381,7 @@ impl Engine {
             let seen = self.seen.get(&call);
             tools::plan(call, tool, args, &mut self.scene, &base, &self.blobs, seen)
         };
-        let result = self.held_by_files(result)?;
+        let result = self.held_by_files(call, result)?;
         if self.asks_studio(call, &result) {
             self.scene.rollback(mark);
             return Ok(false);
@@ -427,6 +430,7 @@ impl Engine {
         };
         let outcome = revised
             .and_then(|revised| self.all_known().map(|()| revised))
+            .and_then(|revised| self.part_files(call, revised))
             .and_then(|revised| self.all_held().map(|()| revised))
             .map_err(EngineError::from)
             .and_then(|by| self.input(Input::Revise { proposal: old, by: Box::new(by) }));
@@ -487,68 +491,6 @@ impl Engine {
         }
         self.moves = 0;
         self.input(Input::Applied(seqs)).map(drop)
-    }
-
-    /// Reads the files of a project anew, where somebody else has changed them. What waits is tried again
-    /// on them, and what does not fit any more is planned again.
-    ///
-    /// # Errors
-    /// The project cannot be read now; what is known of it stays.
-    pub fn read_again(&mut self, heard: &Heard) -> Result<(), EngineError> {
-        let Target::Project(project) = &mut self.target else {
-            return Ok(());
-        };
-        let Some(scene) = project.follow(heard)? else {
-            return Ok(());
-        };
-        self.drop_trial();
-        let waiting: Vec<Seq> = self.proposals().into_iter().map(|(seq, _)| seq).collect();
-        let taken = self.taken(&waiting);
-        code::hand_over(&self.scene, &scene);
-        self.scene = scene;
-        self.retry_waiting();
-        self.withdraw_changed(&taken)
-    }
-
-    /// Goes on with the file as somebody else left it: what is pending is planned again on it.
-    fn moved(&mut self, proposals: &[Seq]) -> Result<(), EngineError> {
-        let (target, scene) = match self.target.reopen() {
-            Some(Ok(opened)) => opened,
-            Some(Err(error)) => return self.failed(proposals.to_vec(), error),
-            None => {
-                let file = self.target.output();
-                return self.failed(proposals.to_vec(), PlaceError::Changed { file });
-            }
-        };
-        let taken = self.taken(proposals);
-        for seq in proposals {
-            self.remember(*seq);
-            // What a later one saw, it saw with this one done. One that cannot be done was refused.
-            let _ = self.redo(&[*seq]);
-        }
-        self.moves += 1;
-        self.trial.clear();
-        code::hand_over(&self.scene, &scene);
-        (self.target, self.scene) = (target, scene);
-        if matches!(self.target, Target::Project(_)) {
-            self.retry_waiting();
-            if self.taken(proposals) == taken && self.still_fit(proposals) {
-                return Ok(());
-            }
-        }
-        let reason = "The file was changed by somebody else, and this is planned again on it.";
-        let not_done = proposals.to_vec();
-        self.input(Input::Moved { reason: reason.to_owned(), not_done }).map(drop)
-    }
-
-    /// Whether approved proposals are what they were: another file of the project was changed, or what
-    /// they touch is as it was.
-    fn still_fit(&mut self, proposals: &[Seq]) -> bool {
-        let mark = self.scene.mark();
-        let fit = self.redo(proposals).is_ok();
-        self.trial.clear();
-        self.scene.rollback(mark);
-        fit
     }
 
     fn failed(&mut self, proposals: Vec<Seq>, error: PlaceError) -> Result<(), EngineError> {

@@ -63,6 +63,8 @@ pub enum WarningKind {
     References,
     /// An asset brings scripts.
     Scripts,
+    /// Rojo syncs the place, and what is written in Studio may be overwritten by its files.
+    Rojo,
     /// An edit that was made to fit; it needs a second confirmation.
     Fuzzy,
     /// Code that reaches outside the place or hides what it does; it needs a second confirmation.
@@ -100,9 +102,49 @@ pub struct Proposal {
     /// The instance that its call means where it leaves out a path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meant: Option<Meant>,
+    /// What of it goes to the files of a Rojo project, and not to Studio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<InFiles>,
     /// The proposal that this one was made from by a person's choice or edit, or that it reverts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Seq>,
+}
+
+/// What of a proposal in an open place goes to the files of the Rojo project that the place is synced
+/// with: Rojo would overwrite it in Studio.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InFiles {
+    /// The project file.
+    pub project: String,
+    /// The commands of the proposal that files hold, from 0, in order. Studio does the others.
+    pub owned: Vec<u32>,
+    /// The same commands, addressed as in the project.
+    pub commands: Vec<Command>,
+    /// The files that change, from the project's folder and with `/`.
+    pub files: Vec<String>,
+}
+
+/// How many files a card names.
+const NAMED: usize = 5;
+
+impl InFiles {
+    /// What a card says of it.
+    pub fn sentence(&self) -> String {
+        let mut names = self.files.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+        if self.files.len() > NAMED {
+            names.push_str(&format!(" and {} more", self.files.len() - NAMED));
+        }
+        format!("In files of Rojo: {names}")
+    }
+}
+
+impl Proposal {
+    /// Whether Studio does nothing of a command, for files hold it.
+    pub fn is_in_files(&self, command: usize) -> bool {
+        let files = self.files.as_ref();
+        files.is_some_and(|files| files.owned.iter().any(|owned| *owned as usize == command))
+    }
 }
 
 /// The instance that a call means where it leaves out a path. It stays the same however often the call
@@ -315,6 +357,9 @@ pub struct Ack {
     /// together have the same, and go back together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
+    /// What was done to the files of a Rojo project besides, by a proposal in an open place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<Box<Self>>,
 }
 
 /// How the bytes of a file come back.

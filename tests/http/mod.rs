@@ -3,6 +3,7 @@
 
 mod closed;
 mod flow;
+mod joined;
 mod models;
 mod pointed;
 mod project;

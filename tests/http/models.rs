@@ -40,12 +40,19 @@ fn rename(to: &str) -> Reply {
 /// A daemon whose plugin has chosen the model of a server.
 pub(super) struct Bench {
     pub(super) server: Server,
-    pub(super) daemon: Daemon,
+    pub(super) daemon: Option<Daemon>,
     pub(super) home: Home,
 }
 
 impl Bench {
     pub(super) fn new(replies: Vec<Reply>, settings: &str) -> Self {
+        let bench = Self::prepared(replies, settings);
+        let daemon = Some(Daemon::start(binary::vector(), bench.home.path()));
+        Self { daemon, ..bench }
+    }
+
+    /// All but the daemon.
+    pub(super) fn prepared(replies: Vec<Reply>, settings: &str) -> Self {
         let server = Server::start(replies);
         let home = Home::new();
         let text = format!(
@@ -53,19 +60,22 @@ impl Bench {
             server.url()
         );
         std::fs::write(home.path().join("vector.toml"), text).unwrap();
-        let daemon = Daemon::start(binary::vector(), home.path());
-        Self { server, daemon, home }
+        Self { server, daemon: None, home }
+    }
+
+    pub(super) fn daemon(&self) -> &Daemon {
+        self.daemon.as_ref().expect("it was started")
     }
 
     pub(super) fn plugin(&self) -> Plugin<'_> {
-        let mut plugin = Plugin::pair(&self.daemon, "window-1");
+        let mut plugin = Plugin::pair(self.daemon(), "window-1");
         plugin.tell_place();
         choose(&plugin, "lmstudio/first");
         plugin
     }
 }
 
-fn choose(plugin: &Plugin<'_>, model: &str) {
+pub(super) fn choose(plugin: &Plugin<'_>, model: &str) {
     let settings = json!({ "mode": "confirm", "dry_run": false, "model": model });
     plugin.call("PUT", "/api/settings", &settings).ok();
 }
@@ -188,7 +198,7 @@ fn a_conversation_goes_on_and_a_killed_daemon_asks_again() {
     let credential = plugin.credential.clone();
     drop(plugin);
     let Bench { server, daemon, home } = bench;
-    daemon.kill();
+    daemon.unwrap().kill();
     server.open();
     let daemon = Daemon::start(binary::vector(), home.path());
     let mut plugin = Plugin::hello(&daemon, "window-1", &credential);
@@ -246,7 +256,7 @@ fn a_terminal_talks_in_the_same_conversation() {
 #[test]
 fn a_model_that_cannot_be_asked_is_no_choice() {
     let bench = Bench::new(Vec::new(), "");
-    let plugin = Plugin::pair(&bench.daemon, "window-1");
+    let plugin = Plugin::pair(bench.daemon(), "window-1");
     let settings = json!({ "mode": "confirm", "dry_run": false, "model": "anthropic" });
     let answer = plugin.call("PUT", "/api/settings", &settings);
     assert_eq!(answer.status, 400);

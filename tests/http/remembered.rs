@@ -119,7 +119,7 @@ fn killed(is_written: bool) {
     let credential = plugin.credential.clone();
     drop(plugin);
     let Bench { server: _server, daemon, home } = bench;
-    daemon.kill();
+    daemon.unwrap().kill();
     let file = home.path().join("memory").join(format!("place-{id}.md"));
     let after = "# Memory\n\n## Decisions\n\n- Coins respawn\n";
     if is_written {
@@ -135,6 +135,7 @@ fn killed(is_written: bool) {
         outcomes: vec![Outcome { id: None, fingerprint }],
         inverse: Vec::new(),
         witnesses: Vec::new(),
+        files: None,
         bytes: None,
     };
     let patch_id = serde_json::from_value(shown["proposal"]["patch_id"].clone()).unwrap();

@@ -67,6 +67,7 @@ fn proposal(rows: u32) -> ProposalView {
         warnings: Vec::new(),
         after: Vec::new(),
         meant: None,
+        files: None,
         from: None,
     };
     ProposalView {

@@ -41,6 +41,9 @@ fn card(seq: Seq, proposal: &Proposal, style: Style, whole: bool) -> String {
     if let Some(meant) = &proposal.meant {
         lines.extend(wrap(&safe(&meant.sentence()), inner.width));
     }
+    if let Some(files) = &proposal.files {
+        lines.extend(wrap(&safe(&files.sentence()), inner.width));
+    }
     lines.extend(warnings(proposal, inner));
     let table = table(proposal, inner, whole);
     if !table.is_empty() {

@@ -39,6 +39,7 @@ mod tests {
                 .collect(),
             after: Vec::new(),
             meant: None,
+            files: None,
             from: None,
         };
         let modes = [Mode::Confirm, Mode::Auto, Mode::Dangerous];

@@ -16,12 +16,18 @@ use crate::core::workflow::{Input, Status};
 use crate::targets::rojo::Project;
 
 impl Engine {
-    /// Refuses a change of a project that no file can hold.
+    /// Refuses a change of a project that no file can hold, and says of one in an open place what of it
+    /// goes to files.
     pub(super) fn held_by_files(
         &mut self,
+        call: Seq,
         result: Result<Plan, Refusal>,
     ) -> Result<Result<Plan, Refusal>, EngineError> {
         let plan = match result {
+            Ok(Plan::Propose(proposal, answer)) if self.studio().is_some() => {
+                let parted = self.part_files(call, *proposal);
+                return Ok(parted.map(|it| Plan::Propose(Box::new(it), answer)));
+            }
             Ok(plan @ Plan::Propose(..)) => plan,
             other => return Ok(other),
         };

@@ -81,6 +81,9 @@ pub struct House {
     spent: Spent,
     /// Who follows the files of the projects.
     watches: Vec<Watch>,
+    /// The projects that are open, by their files, and the open places that are told of changes in them.
+    projects: Vec<PathBuf>,
+    followers: Arc<Mutex<Vec<Sender<Word>>>>,
 }
 
 struct Session {
@@ -144,6 +147,8 @@ impl House {
             who,
             spent: Spent::default(),
             watches: Vec::new(),
+            projects: Vec::new(),
+            followers: Arc::default(),
         };
         house.replay();
         let code = house.code.clone();
@@ -384,6 +389,11 @@ impl House {
             Arc::clone(&self.dry_run),
             (Arc::clone(&self.who), words.clone()),
         );
+        let is_open = place.open().is_some();
+        let live = if is_open { live.beside(self.projects.clone()) } else { live };
+        if is_open && let Ok(mut followers) = self.followers.lock() {
+            followers.push(words.clone());
+        }
         let live = Arc::new(Mutex::new(live));
         seat.decided_by(Arc::new(AtOnce::new(&live, &words)));
         let session = thread::Builder::new().stack_size(STACK).name("session".to_owned());

@@ -11,6 +11,7 @@ mod decisions;
 mod moment;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex};
@@ -35,7 +36,7 @@ use crate::providers::choose::OFFLINE;
 use crate::providers::client::Who;
 use crate::providers::http::HttpError;
 use crate::server::{Board, Reply, Seat, Verb, failed};
-use crate::targets::rojo::Heard;
+use crate::targets::rojo::{Heard, Project};
 use crate::targets::studio::{Studio, recorded};
 
 use self::asking::Asking;
@@ -101,6 +102,8 @@ pub(super) struct Live {
     who: Arc<dyn Who>,
     /// The way to this session, for what a model answers.
     words: Sender<Word>,
+    /// The projects that are opened beside an open place.
+    projects: Vec<PathBuf>,
 }
 
 impl Live {
@@ -128,13 +131,25 @@ impl Live {
             dry_run,
             who,
             words,
+            projects: Vec::new(),
         }
+    }
+
+    /// Opens these projects as well, with which the open place may be synced.
+    pub(super) fn beside(self, projects: Vec<PathBuf>) -> Self {
+        Self { projects, ..self }
     }
 
     /// Works until nobody speaks any more.
     pub(super) fn run(live: &Mutex<Self>, words: &Receiver<Word>) {
         // Who panicked leaves a session that is lost, and the next hello begins it anew.
         let Ok(()) = live.lock().map(|mut live| {
+            for project in std::mem::take(&mut live.projects) {
+                // One that cannot be read any more is nobody's files.
+                if let Ok(opened) = Project::open(&project, false) {
+                    live.engine.know_project(opened);
+                }
+            }
             live.resume();
             live.go_on();
         }) else {
@@ -182,7 +197,10 @@ impl Live {
             Word::Hello(place) => self.began_anew(place),
             // A project that cannot be read now is read again when somebody has mended it, and nothing is
             // written meanwhile: its files are not what was read.
-            Word::Files(heard) => drop(self.engine.read_again(&heard)),
+            Word::Files(heard) => {
+                let _ = self.engine.read_again(&heard);
+                let _ = self.engine.follow_beside(&heard);
+            }
             Word::Scene(update, reply) => {
                 let taken = self.scene(&update);
                 // Who says that a snapshot is whole is not asked for it again.
@@ -289,13 +307,14 @@ impl Live {
         let Some(proposal) = recorded(recording) else {
             return Ok(());
         };
+        let again = matches!(part, ScenePart::Redone { .. });
+        self.engine.undo_files(proposal, again)?;
         let Some(record) = self.ledger.record(proposal)? else {
             return Ok(());
         };
         if self.engine.is_at_work(record.workflow) {
             return Ok(());
         }
-        let again = matches!(part, ScenePart::Redone { .. });
         let input = Input::Undone { proposal, again };
         let records = settled::input(&self.ledger, &self.board, record.workflow, [input])?;
         self.engine.heard_of(&records);

@@ -7,7 +7,7 @@ use scene_schemas::api::{Acted, Answer, ApplyOutcome, ScenePart, Wanted, WantedP
 use scene_schemas::command::AssetContents;
 use scene_schemas::entry::{Entry, Seq, StudioPlace};
 use scene_schemas::proposal::{Ack, Proposal};
-use scene_schemas::{Command, Fingerprint, InstanceId};
+use scene_schemas::{Fingerprint, InstanceId};
 
 use super::{Engine, EngineError, Target};
 use crate::core::Refusal;
@@ -40,6 +40,7 @@ impl Engine {
         self.forget_questions();
         self.tasks.values_mut().for_each(|task| task.is_other_epoch = true);
         self.scene = Scene::open_place();
+        self.joined.began_anew();
         self.read_memory();
     }
 
@@ -76,6 +77,7 @@ impl Engine {
 
     /// What is told for a call counts until the call is settled.
     pub(super) fn begin_questions(&mut self, call: Seq) {
+        self.look_for_project();
         if self.questions.call != Some(call) {
             self.questions.call = Some(call);
             self.questions.rounds = 0;
@@ -113,6 +115,8 @@ impl Engine {
             }
             if let Some(seq) = self.first_approved() {
                 self.hand_out(seq)?;
+            } else if !self.lay_ahead() {
+                return Ok(true);
             } else if self.questions.untried.is_empty() {
                 return Ok(false);
             } else {
@@ -184,7 +188,7 @@ impl Engine {
     /// once, so that Studio is told after one sync.
     pub(super) fn approve_open(&mut self, seq: Seq, yes: Input) -> Result<(), EngineError> {
         let mut entries = decide(&self.state, self.workflow, yes)?;
-        let is_free = self.first_approved().is_none() && !self.is_of_memory(seq);
+        let is_free = self.first_approved().is_none() && self.is_of_studio(seq);
         let prepared = if is_free { self.prepare(seq)? } else { None };
         let session = self.studio().map(|studio| studio.place().session.to_string());
         let Some((approved, prepared)) = prepared.filter(|_| !entries.is_empty()) else {
@@ -236,6 +240,17 @@ impl Engine {
             Status::Applying(predicted) => studio::seen(&self.scene, &pending.proposal, predicted),
             _ => Seen::NotDone,
         };
+        if let (Status::Applying(predicted), true) =
+            (&pending.status, pending.proposal.files.is_some())
+        {
+            let predicted = predicted.clone();
+            if !self.are_files_done(seq, &predicted)? {
+                return Ok(());
+            }
+        }
+        let Some((_, pending)) = self.state.proposal(seq) else {
+            return Ok(());
+        };
         let mark = self.scene.mark();
         let prepared = studio::prepare(&mut self.scene, call, &pending.proposal, &self.blobs);
         self.scene.rollback(mark);
@@ -250,36 +265,63 @@ impl Engine {
         if seen == Seen::Done
             && let Status::Applying(predicted) = &pending.status
         {
-            let ack = predicted.clone();
-            return self.input(Input::Acted { proposal: seq, ack }).map(drop);
+            let (ack, approved) = (predicted.clone(), pending.proposal.clone());
+            self.input(Input::Acted { proposal: seq, ack })?;
+            self.is_ahead(call, &approved);
+            return Ok(());
         }
+        let predicted = match &pending.status {
+            Status::Applying(predicted) => Some(predicted.clone()),
+            _ => None,
+        };
         let prepared = match prepared {
             Ok(prepared) => prepared,
             Err(refusal) if seen == Seen::Unclear => return self.settle_unknown(seq, &refusal),
             Err(refusal) => {
-                let reason = format!("{refusal} It is planned again on what is there now.");
+                let files = predicted.map(|it| self.take_files_back(&it)).unwrap_or_default();
+                let reason = format!("{refusal} It is planned again on what is there now.{files}");
                 // What was given to Studio before this process is not there, as was seen.
                 let not_done = if is_new { Vec::new() } else { vec![seq] };
                 return self.input(Input::Moved { reason, not_done }).map(drop);
             }
         };
-        let (approved, actions) = (pending.proposal.clone(), prepared.actions);
-        if is_new {
-            let file = studio.place().session.to_string();
-            let acks = vec![prepared.ack];
-            self.input(Input::Applying { proposals: vec![seq], file, before: None, acks })?;
+        let approved = pending.proposal.clone();
+        if is_new && !self.begin_applying((seq, call), &approved, prepared.ack)? {
+            return Ok(());
+        }
+        if prepared.actions.is_empty() {
+            return self.done_in_files((seq, call), &approved);
         }
         if let Target::Open(studio) = &mut self.target {
-            studio.hand_out(seq, &approved, actions);
+            studio.hand_out(seq, &approved, prepared.actions);
         }
         Ok(())
     }
 
+    /// Puts on record what a proposal becomes, and writes what of it goes to files; false where that
+    /// could not be done.
+    fn begin_applying(
+        &mut self,
+        (seq, call): (Seq, Seq),
+        approved: &Proposal,
+        ack: Ack,
+    ) -> Result<bool, EngineError> {
+        let file = self.studio().map(|studio| studio.place().session.to_string());
+        let file = file.unwrap_or_default();
+        if approved.files.is_some() {
+            return self.write_files((seq, call), approved, ack, file);
+        }
+        let acks = vec![ack];
+        self.input(Input::Applying { proposals: vec![seq], file, before: None, acks })?;
+        Ok(true)
+    }
+
     /// A proposal that was handed out by a process that stopped, of which some may have been done.
     fn settle_unknown(&mut self, seq: Seq, refusal: &Refusal) -> Result<(), EngineError> {
+        let files = if self.is_of_studio(seq) { "" } else { " Its files are written." };
         let reason = format!(
             "Vector was stopped while Studio did this. Look whether it is there, and ask for it again \
-             where it is not. ({refusal})"
+             where it is not.{files} ({refusal})"
         );
         self.input(Input::Failed { proposals: vec![seq], reason }).map(drop)
     }
@@ -308,21 +350,25 @@ impl Engine {
             return Ok(false);
         }
         let (call, predicted) = (pending.call, predicted.as_ref().clone());
-        let commands = pending.proposal.commands.clone();
+        let proposal = pending.proposal.clone();
         match outcome {
             ApplyOutcome::Applied { acted, .. } => {
-                let ack = studio::settled(predicted, call, &commands, &acted);
+                let ack = studio::settled(predicted, call, &proposal, &acted);
                 self.input(Input::Acted { proposal: seq, ack: Box::new(ack) })?;
-                self.name_made(call, &commands, &acted);
+                self.name_made(call, &proposal, &acted);
+                self.is_ahead(call, &proposal);
             }
             ApplyOutcome::Stale { .. } if self.is_there(seq, &predicted) => {
                 self.input(Input::Acted { proposal: seq, ack: Box::new(predicted) })?;
+                self.is_ahead(call, &proposal);
             }
             ApplyOutcome::Stale { reason } => {
-                let reason = format!("{reason} It is planned again on what is there now.");
+                let files = self.take_files_back(&predicted);
+                let reason = format!("{reason} It is planned again on what is there now.{files}");
                 self.input(Input::Moved { reason, not_done: vec![seq] })?;
             }
             ApplyOutcome::Refused { reason } | ApplyOutcome::Diverged { reason } => {
+                let reason = format!("{reason}{}", self.take_files_back(&predicted));
                 self.input(Input::Failed { proposals: vec![seq], reason })?;
             }
         }
@@ -337,8 +383,8 @@ impl Engine {
         self.scene.take_missing().is_empty() && seen == Some(Seen::Done)
     }
 
-    fn name_made(&mut self, call: Seq, commands: &[Command], acted: &[Acted]) {
-        for (id, real) in studio::made(call, commands, acted) {
+    fn name_made(&mut self, call: Seq, proposal: &Proposal, acted: &[Acted]) {
+        for (id, real) in studio::made(call, proposal, acted) {
             let k = id.0.strip_prefix(&format!("new:{call}.")).and_then(|k| k.parse().ok());
             if let Some(k) = k {
                 self.scene.known_as(call, k, &real);
@@ -476,7 +522,7 @@ fn holds(answer: &Answer) -> Result<AssetContents, String> {
 }
 
 /// Asks for what is missing, in pieces.
-fn ask(studio: &mut Studio, missing: Missing) {
+pub(super) fn ask(studio: &mut Studio, missing: Missing) {
     for of in missing.properties.chunks(MAX_ASKED) {
         let of: Vec<WantedProperties> = of.to_vec();
         studio.ask(Wanted::Properties { of });

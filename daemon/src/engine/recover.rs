@@ -138,27 +138,27 @@ fn cut_off(ledger: &Ledger, workflow: &Workflow) -> Result<Option<Journal>, Engi
 fn take_back(ledger: &Ledger, step: &Journal) -> Result<Progress, EngineError> {
     let progress = step.progress();
     match progress {
-        Progress::Begun => {
-            let mut before = Blobs::new();
-            for hash in step.needs() {
-                if let Some(bytes) = ledger.blob(hash)? {
-                    before.insert(hash.clone(), bytes);
-                }
-            }
-            let kept = |noted: &Noted| before.get(&noted.before.as_ref()?.hash).cloned();
-            step.take_back(kept).map_err(|why| PlaceError::Write {
-                file: step
-                    .files
-                    .first()
-                    .map(|it| it.path.display().to_string())
-                    .unwrap_or_default(),
-                why,
-                hint: "",
-            })?;
-        }
+        Progress::Begun => put_back(ledger, step)?,
         Progress::NotBegun | Progress::Done | Progress::Diverged(_) => step.sweep(),
     }
     Ok(progress)
+}
+
+/// Makes the files of a step what they were before it.
+pub(super) fn put_back(ledger: &Ledger, step: &Journal) -> Result<(), EngineError> {
+    let mut before = Blobs::new();
+    for hash in step.needs() {
+        if let Some(bytes) = ledger.blob(hash)? {
+            before.insert(hash.clone(), bytes);
+        }
+    }
+    let kept = |noted: &Noted| before.get(&noted.before.as_ref()?.hash).cloned();
+    let written = step.take_back(kept).map_err(|why| PlaceError::Write {
+        file: step.files.first().map(|it| it.path.display().to_string()).unwrap_or_default(),
+        why,
+        hint: "",
+    });
+    Ok(written?)
 }
 
 /// The hash that the workflow last saw or left.

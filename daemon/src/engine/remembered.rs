@@ -20,6 +20,12 @@ impl Engine {
         commands.iter().any(Command::is_memory)
     }
 
+    /// Whether Studio alone does what a proposal in an open place says.
+    pub(super) fn is_of_studio(&self, seq: Seq) -> bool {
+        let is_in_files = self.proposal(seq).is_some_and(|(_, it)| it.proposal.files.is_some());
+        !is_in_files && !self.is_of_memory(seq)
+    }
+
     /// Reads the memory of the open place or project, into which a person may have written. What waits
     /// is tried again on what it says.
     pub fn read_memory(&mut self) {

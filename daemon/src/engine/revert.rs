@@ -46,6 +46,7 @@ impl Engine {
             return Ok(refuse!("Proposal {seq} changed {there}, which is not {here}."));
         }
         self.fetch(restored(&ack.inverse))?;
+        self.fetch(ack.files.iter().flat_map(|files| restored(&files.inverse)).collect())?;
         // A project's instances may stand in another order when they are read again.
         let is_as_left = ack.after.as_ref() == self.file().map(PlaceFile::hash);
         self.scene.begin(call);
@@ -58,6 +59,12 @@ impl Engine {
                 let why = for_person(&refusal.0);
                 return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
             }
+        }
+        if let Some(files) = ack.files
+            && let Err(refusal) = files_go_back(&mut draft, files.inverse)
+        {
+            let why = for_person(&refusal.0);
+            return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
         }
         Ok(draft.finish(base).map(|mut proposal| {
             proposal.from = Some(seq);
@@ -83,16 +90,19 @@ impl Engine {
         if since.is_empty() {
             return Ok(refuse!("Nothing was applied since checkpoint {checkpoint}."));
         }
+        let in_files = since.iter().filter_map(|(_, ack)| ack.files.as_ref());
+        self.fetch(in_files.flat_map(|files| restored(&files.inverse)).collect())?;
         self.scene.begin(call);
         let mut draft = Draft::new(&mut self.scene, &self.blobs);
         draft.title(format!("Go back to checkpoint {checkpoint}"));
         draft.goes_back();
         for (seq, ack) in since {
-            for command in ack.inverse {
-                if let Err(refusal) = draft.push(command) {
-                    let why = for_person(&refusal.0);
-                    return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
-                }
+            let in_files = ack.files.map(|files| files.inverse).unwrap_or_default();
+            let mut own = ack.inverse.into_iter();
+            let went = own.try_for_each(|command| draft.push(command).map(drop));
+            if let Err(refusal) = went.and_then(|()| files_go_back(&mut draft, in_files)) {
+                let why = for_person(&refusal.0);
+                return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
             }
         }
         Ok(draft.finish(base).map(|proposal| Plan::Propose(Box::new(proposal), Json::Null)))
@@ -158,6 +168,28 @@ fn go_back(
         );
     }
     draft.push(command).map(drop)
+}
+
+/// Drafts the way back of what was written to files, in the open place that they are synced with: what
+/// they expect is of the project, but for texts.
+fn files_go_back(draft: &mut Draft<'_>, inverse: Vec<Command>) -> Result<(), Refusal> {
+    for command in inverse {
+        let mut command = relocated(draft.scene(), command)?;
+        if let Command::Create { expect, .. }
+        | Command::Clone { expect, .. }
+        | Command::Set { expect, .. }
+        | Command::Move { expect, .. } = &mut command
+        {
+            *expect = None;
+        }
+        if let Command::Delete { target, count, expect } = &mut command {
+            *expect = None;
+            let node = draft.scene().locate(target)?;
+            *count = draft.scene().subtree(node).count() as u32;
+        }
+        draft.push(command)?;
+    }
+    Ok(())
 }
 
 /// A refusal that was worded for a model, for a person who takes something back.

@@ -83,7 +83,11 @@ impl Engine {
                 }
             }
             // The place may change before they are tried again, in a person's hands.
-            Target::Open(_) | Target::Project(_) => self.drop_trial_from(0),
+            Target::Project(_) => self.drop_trial_from(0),
+            Target::Open(_) => {
+                self.drop_trial_from(0);
+                self.lift_ahead();
+            }
         }
     }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use scene_schemas::entry::{Entry, Place, Record, Seq};
 use scene_schemas::proposal::Mode;
 
+use super::joined::Joined;
 use super::spent::Spent;
 use super::{Asked, Driver, Engine, EngineError, Listener, Target, asked, open};
 use crate::core::proposal::Blobs;
@@ -46,6 +47,7 @@ impl Engine {
             seen: HashMap::new(),
             moves: 0,
             questions: open::Questions::default(),
+            joined: Joined::default(),
             looking: None,
             system: None,
             spent: Spent::default(),

@@ -314,6 +314,7 @@ impl PlaceFile {
                 inverse: commands,
                 witnesses,
                 bytes: Some(bytes.clone()),
+                files: None,
             };
             stored.acks.push((seq, ack));
         }

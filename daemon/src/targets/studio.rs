@@ -178,8 +178,8 @@ pub fn recorded(recording: &str) -> Option<Seq> {
     recording.strip_prefix("Vector ")?.parse().ok().map(Seq)
 }
 
-/// Performs a proposal on the mirror, and writes down what Studio is to do. Whoever calls takes it
-/// back: the mirror hears of it from Studio.
+/// Performs a proposal on the mirror, but for what files hold, and writes down what Studio is to do.
+/// Whoever calls takes it back: the mirror hears of it from Studio.
 ///
 /// # Errors
 /// It is stale, or Studio cannot do it.
@@ -191,15 +191,23 @@ pub fn prepare(
 ) -> Result<Prepared, Refusal> {
     scene.begin(call);
     let (mut actions, mut nodes, mut backs) = (Vec::new(), Vec::new(), Vec::new());
-    for command in &proposal.commands {
+    for (at, command) in proposal.commands.iter().enumerate() {
+        if proposal.is_in_files(at) {
+            nodes.push(None);
+            continue;
+        }
         let over = over(scene, command);
         let done = perform(scene, command, blobs)?;
         actions.extend(action(scene, command, done.node, over)?);
-        nodes.push(done.node);
+        nodes.push(Some(done.node));
         backs.extend(done.backs);
     }
     let left = proposal.commands.iter().zip(nodes);
-    let outcomes = left.map(|(command, node)| outcome(scene, command, node)).collect();
+    let outcome = |(command, node)| match node {
+        Some(node) => outcome(scene, command, node),
+        None => Outcome { id: None, fingerprint: None },
+    };
+    let outcomes = left.map(outcome).collect();
     let commands = inverse(scene, backs)?.commands;
     let ack = Ack {
         file: None,
@@ -209,6 +217,7 @@ pub fn prepare(
         inverse: commands,
         witnesses: Vec::new(),
         bytes: None,
+        files: None,
     };
     Ok(Prepared { actions, ack })
 }
@@ -247,7 +256,9 @@ pub enum Seen {
 /// somebody else has made; the plugin remembers that.
 pub fn seen(scene: &Scene, proposal: &Proposal, predicted: &Ack) -> Seen {
     let mut all = Vec::new();
-    for (command, outcome) in proposal.commands.iter().zip(&predicted.outcomes) {
+    let of_studio = (proposal.commands.iter().zip(&predicted.outcomes).enumerate())
+        .filter(|(at, _)| !proposal.is_in_files(*at));
+    for (_, (command, outcome)) in of_studio {
         let node = scene.by_id(&command.target().id);
         let live = node.filter(|node| scene.is_live(*node));
         let is_done = match (command, live) {
@@ -359,14 +370,16 @@ fn given(props: Props) -> (BTreeMap<String, Value>, Vec<String>) {
 }
 
 /// What was predicted, with the ids that Studio gave to what it made.
-pub fn settled(mut predicted: Ack, call: Seq, commands: &[Command], acted: &[Acted]) -> Ack {
-    let names = made(call, commands, acted);
+pub fn settled(mut predicted: Ack, call: Seq, proposal: &Proposal, acted: &[Acted]) -> Ack {
+    let names = made(call, proposal, acted);
     let named = |id: &mut InstanceId| {
         if let Some(real) = names.get(id) {
             *id = real.clone();
         }
     };
-    for (outcome, acted) in predicted.outcomes.iter_mut().zip(acted) {
+    let outcomes = predicted.outcomes.iter_mut().enumerate();
+    let of_studio = outcomes.filter(|(at, _)| !proposal.is_in_files(*at));
+    for ((_, outcome), acted) in of_studio.zip(acted) {
         outcome.id = acted.ids.first().cloned();
         if acted.fingerprint.is_some() {
             outcome.fingerprint.clone_from(&acted.fingerprint);
@@ -377,9 +390,11 @@ pub fn settled(mut predicted: Ack, call: Seq, commands: &[Command], acted: &[Act
 }
 
 /// By the ids of a proposal, those of Studio.
-pub fn made(call: Seq, commands: &[Command], acted: &[Acted]) -> BTreeMap<InstanceId, InstanceId> {
+pub fn made(call: Seq, proposal: &Proposal, acted: &[Acted]) -> BTreeMap<InstanceId, InstanceId> {
     let mut names = BTreeMap::new();
-    for (command, acted) in commands.iter().zip(acted) {
+    let commands = proposal.commands.iter().enumerate();
+    let of_studio = commands.filter(|(at, _)| !proposal.is_in_files(*at));
+    for ((_, command), acted) in of_studio.zip(acted) {
         let (Command::Create { id, .. } | Command::Clone { id, .. } | Command::Insert { id, .. }) =
             command
         else {

@@ -24,6 +24,7 @@ fn proposal(class: Class, commands: Vec<Command>, rows: Vec<Row>) -> Proposal {
         warnings: Vec::new(),
         after: Vec::new(),
         meant: None,
+        files: None,
         from: None,
     }
 }

@@ -10,6 +10,7 @@ mod inverse;
 mod judge;
 mod memory;
 mod part;
+mod parted;
 mod perform;
 mod relied;
 
@@ -30,6 +31,7 @@ use crate::core::scene::{Node, Scene, count};
 use self::conflict::conflict;
 pub use self::inverse::{Back, Inverse, inverse, witness};
 pub use self::part::{Text as PartText, Unit, draft_again, relocated, units};
+pub use self::parted::{Holder, Parted, parted};
 pub use self::perform::{Blobs, Done, attempt, perform, text_of};
 
 /// Rows that a preview lists; a person reads no more, and the commands hold the rest.
@@ -518,6 +520,7 @@ impl<'a> Draft<'a> {
             warnings: self.warnings,
             after: Vec::new(),
             meant: self.meant,
+            files: None,
             from: None,
         })
     }

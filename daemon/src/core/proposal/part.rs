@@ -77,7 +77,7 @@ pub fn draft_again(
         let renamed =
             with_targets(command.clone(), &mut |target| called(draft.scene(), &ids, target))?;
         if !is_edit {
-            let renamed = renumbered(draft, renamed, &mut ids);
+            let renamed = renumbered(draft.scene().next_new(), renamed, &mut ids);
             draft.push(renamed)?;
             continue;
         }
@@ -129,9 +129,9 @@ fn edit_again(
     if edits.is_empty() { Ok(()) } else { draft.edit_script(node, edits) }
 }
 
-/// Gives what a command makes the next free ids of the draft, and remembers the old ones.
-fn renumbered(
-    draft: &Draft<'_>,
+/// Gives what a command makes the next free ids, and remembers the old ones.
+pub(super) fn renumbered(
+    new: u32,
     mut command: Command,
     ids: &mut HashMap<InstanceId, InstanceId>,
 ) -> Command {
@@ -142,7 +142,6 @@ fn renumbered(
         _ => return command,
     };
     let old: Option<u32> = id.0.strip_prefix("new:").and_then(|k| k.parse().ok());
-    let new = draft.scene().next_new();
     if let Some(old) = old {
         for k in 0..count {
             ids.insert(InstanceId::new_in_proposal(old + k), InstanceId::new_in_proposal(new + k));
@@ -193,7 +192,7 @@ pub fn relocated(scene: &Scene, command: Command) -> Result<Command, Refusal> {
 }
 
 /// Changes every instance that a command names.
-fn with_targets(
+pub(super) fn with_targets(
     command: Command,
     change: &mut dyn FnMut(Target) -> Result<Target, Refusal>,
 ) -> Result<Command, Refusal> {

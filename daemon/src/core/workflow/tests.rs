@@ -89,6 +89,7 @@ fn proposal(name: &str) -> Proposal {
         warnings: Vec::new(),
         after: Vec::new(),
         meant: None,
+        files: None,
         from: None,
     }
 }
@@ -101,6 +102,7 @@ fn ack() -> Ack {
         outcomes: Vec::new(),
         inverse: Vec::new(),
         witnesses: Vec::new(),
+        files: None,
         bytes: None,
     }
 }

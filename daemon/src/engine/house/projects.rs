@@ -1,12 +1,13 @@
 //! The Rojo projects that the daemon has open: sessions without a plugin, whose files are followed.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::{House, Word, random};
 use crate::engine::{EngineError, Target, recover};
 use crate::server::Secret;
-use crate::targets::rojo::{Heard, Project, Watch};
+use crate::targets::rojo::{self, Heard, Project, Watch};
 
 /// Why a project is not served.
 #[derive(Debug, thiserror::Error)]
@@ -53,14 +54,34 @@ impl House {
         let seat = self.board.sit(&session, self.epoch, Secret::of(&token));
         seat.stays();
         let words = self.begin(&seat, opened).map_err(|why| failed(why.to_string()))?;
-        let later = words.clone();
+        let (later, followers) = (words.clone(), Arc::clone(&self.followers));
         // A session that has ended needs to hear nothing.
-        let hear = move |heard| drop(later.send(Word::Files(heard)));
+        let hear = move |heard: Heard| {
+            if let Ok(mut followers) = followers.lock() {
+                followers.retain(|it| it.send(Word::Files(heard.clone())).is_ok());
+            }
+            let _ = later.send(Word::Files(heard));
+        };
         let watch = Watch::start(&roots, hear).map_err(|why| failed(why.to_string()))?;
         // What changed between the reading and this was told to nobody.
         let _ = words.send(Word::Files(Heard::All));
         self.watches.push(watch);
+        self.projects.push(file);
         (self.say)(&format!("{name} is open: `vector chat --session` talks about it."));
+        let syncs = match rojo::serving(rojo::PORT) {
+            Some(serving) => format!(
+                "Rojo {} serves {:?} on port {}: what is written to files reaches Studio through it.",
+                serving.version,
+                serving.project,
+                rojo::PORT
+            ),
+            None => format!(
+                "note: no `rojo serve` answers on port {}; Studio shows what is written to files once \
+                 one is connected.",
+                rojo::PORT
+            ),
+        };
+        (self.say)(&syncs);
         Ok(())
     }
 }

@@ -17,6 +17,7 @@ mod middleware;
 mod model;
 mod nodes;
 mod open;
+mod owned;
 mod project;
 mod read;
 mod running;
@@ -30,7 +31,7 @@ mod watch;
 mod write;
 
 pub use self::open::{Changed, ProjectError};
-pub use self::running::{PORT, Serving, Syncing, serving, syncing};
+pub use self::running::{PORT, Serving, Syncing, is_locked, serving, syncing};
 pub use self::sourcemap::Shown;
 pub use self::target::{Prepared, Project, Stored};
 pub use self::tree::{Diagnostic, Instance, Origin, Tree, instance_of, reference_to};

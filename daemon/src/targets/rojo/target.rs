@@ -31,11 +31,11 @@ use crate::targets::place::PlaceError;
 /// A project that is open for an edit.
 #[derive(Debug)]
 pub struct Project {
-    tree: Tree,
+    pub(super) tree: Tree,
     /// The instances of the tree in the scene.
-    nodes: Vec<Node>,
+    pub(super) nodes: Vec<Node>,
     /// The scene before anything was done to it.
-    start: Mark,
+    pub(super) start: Mark,
     /// The hashes of its files.
     files: BTreeMap<PathBuf, Fingerprint>,
     /// The hash of all of them.
@@ -324,6 +324,7 @@ impl Project {
                 inverse: commands,
                 witnesses,
                 bytes: Some(bytes.clone()),
+                files: None,
             };
             stored.acks.push((seq, ack));
         }

@@ -116,18 +116,24 @@ pub struct Syncing {
 
 /// Looks for what Rojo's plugin leaves in a place that it syncs; none where there is nothing of it.
 pub fn syncing(scene: &Scene) -> Option<Syncing> {
-    let root = scene.root();
-    let lock = scene.child(root, "ServerStorage").and_then(|storage| scene.child(storage, LOCK));
-    let lock = lock.filter(|lock| {
-        let held = scene.stored(*lock, "Value");
-        scene.class(*lock) == "ObjectValue" && held.is_some_and(|held| held != Value::Ref(None))
-    });
-    let workspace = scene.child(root, "Workspace");
+    let lock = lock(scene)
+        .filter(|lock| scene.stored(*lock, "Value").is_some_and(|held| held != Value::Ref(None)));
+    let workspace = scene.child(scene.root(), "Workspace");
     let connection = match workspace.and_then(|node| scene.attribute(node, CONNECTION)) {
         Some(Value::String(url)) if !url.is_empty() => Some(url),
         _ => None,
     };
     (lock.is_some() || connection.is_some()).then_some(Syncing { lock, connection })
+}
+
+fn lock(scene: &Scene) -> Option<Node> {
+    let storage = scene.child(scene.root(), "ServerStorage")?;
+    scene.child(storage, LOCK).filter(|lock| scene.class(*lock) == "ObjectValue")
+}
+
+/// Whether Rojo's plugin has its lock in a place: of an open one, nothing is asked for this.
+pub fn is_locked(scene: &Scene) -> bool {
+    lock(scene).is_some()
 }
 
 #[cfg(test)]

@@ -1,0 +1,319 @@
+//! Parting a proposal in an open place: what the files of a Rojo project hold, and what Studio does.
+//!
+//! What Rojo owns is written to its file: in Studio it would be overwritten. The commands of a proposal
+//! are done on the scene of the project as far as they are its own, with instances found by their paths.
+//! Neither side may stand on what the other does: each is whole for itself.
+
+use std::collections::{BTreeSet, HashMap};
+
+use scene_schemas::command::Props;
+use scene_schemas::value::Content;
+use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target, Value};
+
+use super::part::{is_own, renumbered, with_targets};
+use super::perform::{Blobs, attempt, text_of};
+use crate::core::refusal::{Refusal, refuse};
+use crate::core::scene::{Node, Scene, reflection};
+
+/// How a project holds one of its instances.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Holder {
+    /// Files are all of it; what comes below it and is no script may be somebody else's.
+    Files {
+        /// Whether what Rojo does not know below it stays.
+        ignores_unknown: bool,
+    },
+    /// A node of a project file, which says some of it.
+    Node {
+        /// The properties that it says.
+        properties: BTreeSet<String>,
+        /// Whether what Rojo does not know below it stays.
+        ignores_unknown: bool,
+    },
+}
+
+/// What of a proposal goes to files.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Parted {
+    /// Its commands that do, from 0.
+    pub owned: Vec<u32>,
+    /// The same, addressed as in the project.
+    pub commands: Vec<Command>,
+}
+
+/// Parts the commands of a proposal, which are done on trial in the open place, and does in the scene
+/// of the project what is of its files.
+///
+/// # Errors
+/// Something is of both, or not the same in both; what was done in the project's scene stays for
+/// whoever rolls it back.
+pub fn parted(
+    commands: &[Command],
+    open: &Scene,
+    files: &mut Scene,
+    holder: &dyn Fn(Node) -> Option<Holder>,
+    blobs: &Blobs,
+) -> Result<Parted, Refusal> {
+    let mut parting = Parting { open, holder, ids: HashMap::new(), moved: Vec::new() };
+    let mut parted = Parted::default();
+    for (at, command) in (0..).zip(commands) {
+        if !parting.is_of_files(files, command)? {
+            parting.check_apart(command)?;
+            continue;
+        }
+        let own = parting.translated(files, command)?;
+        check_same(files, &own)?;
+        let node = attempt(files, &own, blobs)?;
+        let is_moved = match &own {
+            Command::Set { props, .. } => props.contains_key("Name"),
+            Command::Move { .. } => true,
+            _ => false,
+        };
+        parting.moved.extend(is_moved.then(|| files.path(node)));
+        parted.owned.push(at);
+        parted.commands.push(own);
+    }
+    Ok(parted)
+}
+
+struct Parting<'a> {
+    open: &'a Scene,
+    holder: &'a dyn Fn(Node) -> Option<Holder>,
+    /// What files make, as the proposal calls it and as the project's scene does.
+    ids: HashMap<InstanceId, InstanceId>,
+    /// The new paths of what files rename and move.
+    moved: Vec<InstancePath>,
+}
+
+impl Parting<'_> {
+    fn is_of_files(&self, files: &Scene, command: &Command) -> Result<bool, Refusal> {
+        match command {
+            Command::EditScript { target, .. } | Command::Delete { target, .. } => {
+                Ok(self.find(files, target)?.is_some())
+            }
+            Command::Set { target, props, .. } => match self.find(files, target)? {
+                Some(node) => self.holds(files, node, props),
+                None => Ok(false),
+            },
+            Command::Create { parent, class, .. } | Command::Restore { parent, class, .. } => {
+                self.takes(files, parent, class)
+            }
+            Command::Clone { source, parent, .. } => {
+                let is_taken = self.takes(files, parent, self.class(source))?;
+                if is_taken && self.find(files, source)?.is_none() {
+                    return refuse!(
+                        "{} is a copy of {}, which stands in Studio alone, and {} stands in files of \
+                         Rojo. Make it anew there, or copy it to where no files are.",
+                        parent.path,
+                        source.path,
+                        parent.path
+                    );
+                }
+                Ok(is_taken)
+            }
+            Command::Move { target, parent, .. } => {
+                let from = self.find(files, target)?.is_some();
+                let to = self.takes(files, parent, self.class(target))?;
+                if from == to {
+                    return Ok(from);
+                }
+                let (one, other) = if from { (target, parent) } else { (parent, target) };
+                refuse!(
+                    "{} stands in files of Rojo and {} in Studio alone: make it anew where it is to \
+                     go, and delete the old one in a second step.",
+                    one.path,
+                    other.path
+                )
+            }
+            Command::Insert { asset, parent, .. } => {
+                if !self.takes(files, parent, "Model")? {
+                    return Ok(false);
+                }
+                refuse!(
+                    "Asset {asset} cannot be inserted into files, and {} stands in files of Rojo. Insert \
+                     it elsewhere, for example into game.Workspace.",
+                    parent.path
+                )
+            }
+            Command::EditMemory { .. } => Ok(false),
+        }
+    }
+
+    fn class(&self, target: &Target) -> &str {
+        self.open.by_id(&target.id).map_or("", |node| self.open.class(node))
+    }
+
+    /// The instance of the project that is meant; none where the project does not know it.
+    fn find(&self, files: &Scene, target: &Target) -> Result<Option<Node>, Refusal> {
+        if is_own(&target.id) {
+            return Ok(self.ids.get(&target.id).and_then(|id| files.by_id(id)));
+        }
+        let Some(node) = by_path(files, &target.path)? else {
+            return Ok(None);
+        };
+        let (here, there) = (self.class(target), files.class(node));
+        if !here.is_empty() && here != there {
+            return refuse!(
+                "{} is a {here} in Studio and a {there} in the project of Rojo. Let Rojo sync, and ask \
+                 again.",
+                target.path
+            );
+        }
+        Ok(Some(node))
+    }
+
+    /// Whether a new child of a class would stand in files.
+    fn takes(&self, files: &Scene, parent: &Target, class: &str) -> Result<bool, Refusal> {
+        let Some(parent) = self.find(files, parent)? else {
+            return Ok(false);
+        };
+        Ok(match (self.holder)(parent) {
+            // It is new itself, and so in a file.
+            None => true,
+            Some(Holder::Files { ignores_unknown }) => {
+                !ignores_unknown || reflection::is_script(class)
+            }
+            Some(Holder::Node { ignores_unknown, .. }) => !ignores_unknown,
+        })
+    }
+
+    /// Whether files hold these properties.
+    fn holds(&self, files: &Scene, node: Node, props: &Props) -> Result<bool, Refusal> {
+        let Some(Holder::Node { properties, .. }) = (self.holder)(node) else {
+            return Ok(true);
+        };
+        let is_said = |name: &String| {
+            let name = if name.starts_with('@') { "Attributes" } else { name };
+            name == "Name" || properties.contains(name)
+        };
+        let said: Vec<&str> = props.keys().filter(|it| is_said(it)).map(String::as_str).collect();
+        if said.is_empty() || said.len() == props.len() {
+            return Ok(!said.is_empty());
+        }
+        refuse!(
+            "The project of Rojo says {} of {} and not the others. Set what it says in a call of its own.",
+            said.join(", "),
+            files.path(node)
+        )
+    }
+
+    /// A command of the open place as the project does it now.
+    fn translated(&mut self, files: &Scene, command: &Command) -> Result<Command, Refusal> {
+        let found = with_targets(command.clone(), &mut |target| {
+            if let Some(node) = self.find(files, &target)? {
+                return Ok(files.target(node));
+            }
+            refuse!(
+                "{} stands in Studio alone, and a file cannot point to it. Leave the reference out.",
+                target.path
+            )
+        })?;
+        let mut own = renumbered(files.next_new(), found, &mut self.ids);
+        // What the project is now is looked at when its files are written, and so is no part of this;
+        // but a text is what was read, or nothing is done.
+        match &mut own {
+            Command::Create { expect, .. }
+            | Command::Clone { expect, .. }
+            | Command::Set { expect, .. }
+            | Command::Move { expect, .. }
+            | Command::Delete { expect, .. }
+            | Command::Insert { expect, .. } => *expect = None,
+            Command::Restore { blob: None, name, .. } => {
+                return refuse!(
+                    "What {name} was is kept by Studio, and it stood in files of Rojo. Bring it back \
+                     with Git."
+                );
+            }
+            Command::Restore { .. } | Command::EditScript { .. } | Command::EditMemory { .. } => {}
+        }
+        Ok(own)
+    }
+
+    /// Whether Studio can do a command before it has what files make.
+    fn check_apart(&self, command: &Command) -> Result<(), Refusal> {
+        let named = |target: &Target| {
+            if !self.ids.contains_key(&target.id) {
+                return Ok(());
+            }
+            refuse!(
+                "{} is made in a file of Rojo, and Studio has it only when Rojo has synced. Do this in a \
+                 second step.",
+                target.path
+            )
+        };
+        let path = &command.target().path;
+        if self.moved.iter().any(|moved| path.segments.starts_with(&moved.segments)) {
+            return refuse!(
+                "{path} is called so only when Rojo has synced what is renamed or moved above it. Do this \
+                 in a second step."
+            );
+        }
+        // The children of what goes to files go with it: only a reference can lead there.
+        if let Command::Set { props, .. } | Command::Create { props, .. } = command {
+            for value in props.values().flatten() {
+                if let Value::Ref(Some(to)) | Value::Content(Content::Object(Some(to))) = value {
+                    named(to)?;
+                }
+            }
+        }
+        if let Command::Clone { source, .. } = command {
+            named(source)?;
+        }
+        Ok(())
+    }
+}
+
+/// The instance of a path. Siblings of one name may stand in another order, or only some in files.
+fn by_path(files: &Scene, path: &InstancePath) -> Result<Option<Node>, Refusal> {
+    let mut at = files.root();
+    for segment in &path.segments {
+        let named = files.count_named(at, &segment.name);
+        if named == 0 {
+            return Ok(None);
+        }
+        if named > 1 || segment.index.is_some() {
+            return refuse!(
+                "{path}: several instances below {} are called {:?}, and which of them stands in a file \
+                 of Rojo cannot be told. Rename them in their files first.",
+                files.path(at),
+                segment.name
+            );
+        }
+        let Some(child) = files.child(at, &segment.name) else {
+            return Ok(None);
+        };
+        at = child;
+    }
+    Ok(Some(at))
+}
+
+/// Whether what a command takes away or changes is in files what it is in Studio.
+fn check_same(files: &Scene, command: &Command) -> Result<(), Refusal> {
+    match command {
+        Command::EditScript { target, expect, .. } => {
+            let node = files.locate(target)?;
+            let text = text_of(files, node, &target.path)?;
+            if Fingerprint::of(text.as_bytes()) != *expect {
+                return refuse!(
+                    "The file of {} has another text than Studio shows. Let Rojo sync it (`rojo serve`, \
+                     and connect in Studio), read it again, and ask for the edit anew.",
+                    target.path
+                );
+            }
+            Ok(())
+        }
+        Command::Delete { target, count, .. } | Command::Clone { source: target, count, .. } => {
+            let node = files.locate(target)?;
+            let held = files.subtree(node).count() as u32;
+            if held != *count {
+                return refuse!(
+                    "{} has {count} instances in Studio, itself included, and {held} in files of Rojo. Let \
+                     Rojo sync, or choose what stands in files alone.",
+                    target.path
+                );
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}

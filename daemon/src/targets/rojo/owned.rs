@@ -1,0 +1,87 @@
+//! What a project owns of a place that is open in Studio, and which places are its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use scene_schemas::Fingerprint;
+use serde_json::Value as Json;
+
+use super::jsonc;
+use super::target::Project;
+use super::tree::Origin;
+use super::write;
+use crate::core::Refusal;
+use crate::core::proposal::Holder;
+use crate::core::scene::{Node, Scene};
+
+/// How many scripts are looked for in a place.
+const LOOKED_FOR: usize = 200;
+
+impl Project {
+    /// How the project holds an instance of the scene that it was opened with; none for others.
+    pub fn holder(&self, node: Node) -> Option<Holder> {
+        let number = self.nodes.binary_search(&node).ok()?;
+        let instance = self.tree.instances.get(number)?;
+        let ignores_unknown = instance.ignores_unknown;
+        Some(match instance.origin {
+            Origin::Node { .. } => {
+                let properties: BTreeSet<String> = instance.properties.keys().cloned().collect();
+                Holder::Node { properties, ignores_unknown }
+            }
+            Origin::File { .. } | Origin::Folder { .. } | Origin::Model { .. } => {
+                Holder::Files { ignores_unknown }
+            }
+        })
+    }
+
+    /// The files that a scene would change, which stood for the project and was changed: from the
+    /// folder and with `/`, each with the hash of what it would hold.
+    ///
+    /// # Errors
+    /// What they cannot hold, and what to do instead.
+    pub fn changes(&self, scene: &Scene) -> Result<BTreeMap<String, Option<Fingerprint>>, Refusal> {
+        let touched = scene.touched(self.start);
+        let changes = write::plan(&self.tree, &self.nodes, scene, &touched)?;
+        let named = changes.files.iter().map(|change| {
+            let inside = change.path.strip_prefix(&self.tree.folder).unwrap_or(&change.path);
+            let names: Vec<_> = inside.iter().map(|name| name.to_string_lossy()).collect();
+            let after = change.after.as_ref().map(|after| Fingerprint::of(&after.bytes));
+            (names.join("/"), after)
+        });
+        Ok(named.collect())
+    }
+
+    /// Whether an open place is one that the project is synced with. Where the project names its
+    /// places, they are; otherwise its scripts tell, of which nearly all have to be there.
+    pub fn is_of(&self, place: u64, open: &Scene, own: &Scene) -> bool {
+        if !self.tree.is_place() {
+            return false;
+        }
+        let (served, blocked) = self.places();
+        if blocked.contains(&place) || served.as_ref().is_some_and(|it| !it.contains(&place)) {
+            return false;
+        }
+        let scripts: Vec<Node> = own.subtree(own.root()).filter(|it| own.is_script(*it)).collect();
+        let step = scripts.len().div_ceil(LOOKED_FOR).max(1);
+        let looked_for: Vec<Node> = scripts.into_iter().step_by(step).collect();
+        let is_there = |node: &&Node| {
+            let found = open.resolve(&own.path(**node));
+            found.is_ok_and(|found| open.class(found) == own.class(**node))
+        };
+        let found = looked_for.iter().filter(is_there).count();
+        // A place that is named may not have been synced yet.
+        served.is_some() || (found > 0 && found * 5 >= looked_for.len() * 4)
+    }
+
+    /// The places that the project file names: those that it is served to, where it says so, and those
+    /// that it is not.
+    fn places(&self) -> (Option<Vec<u64>>, Vec<u64>) {
+        let bytes = fs::read(&self.tree.project).unwrap_or_default();
+        let fields = jsonc::read(&bytes).unwrap_or_default();
+        let listed = |name: &str| {
+            let list = fields.get(name)?.as_array()?;
+            Some(list.iter().filter_map(Json::as_u64).collect())
+        };
+        (listed("servePlaceIds"), listed("blockedPlaceIds").unwrap_or_default())
+    }
+}

@@ -1,0 +1,372 @@
+//! An open place that Rojo syncs with a project which the daemon has open: scripts go to their files, the
+//! rest to Studio, and both or neither is done.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value as Json, json};
+use vector_tests::binary;
+use vector_tests::daemon::{Daemon, Plugin};
+
+use super::flow::{apply, proposal, status};
+use super::models::{Bench, calls, choose, plan, says};
+use crate::models::server::Reply;
+
+const MAIN: &str = "local speed = 1\r\nprint(speed)\r\n";
+const OTHER: &str = "return {}\n";
+const EDIT: &str = "replace \"speed = 1\" with \"speed = 2\" in game.ServerScriptService.Game.Main";
+
+/// A daemon with a project, and a place in Studio that Rojo has synced with it.
+struct Joined {
+    bench: Bench,
+    credential: Option<String>,
+}
+
+impl Joined {
+    fn new(replies: Vec<Reply>) -> Self {
+        Self::with(replies, json!({}))
+    }
+
+    fn with(replies: Vec<Reply>, fields: Json) -> Self {
+        let mut bench = Bench::prepared(replies, "");
+        let project = bench.home.path().join("game");
+        fs::create_dir_all(project.join("src")).unwrap();
+        let mut tree = json!({
+            "name": "game",
+            "tree": {
+                "$className": "DataModel",
+                "ServerScriptService": { "Game": { "$path": "src" } },
+            },
+        });
+        for (name, value) in fields.as_object().unwrap() {
+            tree[name] = value.clone();
+        }
+        fs::write(project.join("default.project.json"), tree.to_string()).unwrap();
+        fs::write(project.join("src/Main.server.luau"), MAIN).unwrap();
+        fs::write(project.join("src/Other.luau"), OTHER).unwrap();
+        bench.daemon = Some(Daemon::of_project(binary::vector(), bench.home.path(), &project));
+        Self { bench, credential: None }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.bench.home.path().join("game/src").join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.file(name)).unwrap()
+    }
+
+    fn plugin(&mut self) -> Plugin<'_> {
+        let daemon = self.bench.daemon.as_ref().unwrap();
+        let mut plugin = match &self.credential {
+            Some(credential) => Plugin::hello(daemon, "window-1", credential),
+            None => Plugin::pair(daemon, "window-1"),
+        };
+        self.credential = Some(plugin.credential.clone());
+        tell(&mut plugin, "local speed = 1\nprint(speed)\n");
+        plugin
+    }
+
+    /// The daemon is killed, and another takes its place.
+    fn restart(&mut self) {
+        self.bench.daemon.take().unwrap().kill();
+        let project = self.bench.home.path().join("game");
+        self.bench.daemon =
+            Some(Daemon::of_project(binary::vector(), self.bench.home.path(), &project));
+    }
+}
+
+/// Tells the place: a part, and what Rojo has made of the project.
+fn tell(plugin: &mut Plugin<'_>, main: &str) {
+    let nodes = json!({
+        "classes": ["Workspace", "Part", "ServerScriptService", "Folder", "Script", "ModuleScript"],
+        "ids": ["studio:1", "studio:2", "studio:3", "studio:4", "studio:5", "studio:6"],
+        "parents": [0, 1, 0, 3, 4, 4],
+        "class": [0, 1, 2, 3, 4, 5],
+        "names": ["Workspace", "Wall", "ServerScriptService", "Game", "Main", "Other"],
+    });
+    let scripts = json!([{ "id": "studio:5", "text": main }, { "id": "studio:6", "text": OTHER }]);
+    plugin
+        .say(json!([
+            { "part": "begin", "total": 6 },
+            { "part": "nodes", "nodes": nodes },
+            { "part": "end" },
+            { "part": "sources", "scripts": scripts },
+        ]))
+        .ok();
+}
+
+fn shown(plugin: &Plugin<'_>, proposal: u64) -> Json {
+    plugin.call("GET", &format!("/api/proposals/{proposal}"), &Json::Null).ok()
+}
+
+fn approve(plugin: &Plugin<'_>, proposal: u64) {
+    plugin.decide(proposal, json!({ "say": "approve" })).ok();
+}
+
+fn applied(id: &str) -> Json {
+    json!({ "outcome": "applied", "acted": [{ "ids": [id] }], "version": 9 })
+}
+
+/// A model that edits a script, and renames a part in the same proposal.
+fn both() -> Vec<Reply> {
+    let changes = json!({ "title": "Both", "changes": [
+        { "tool": "replace_text", "args": {
+            "path": "game.ServerScriptService.Game.Main",
+            "search": "speed = 1", "replace": "speed = 2" } },
+        { "tool": "rename_instance", "args": {
+            "path": "game.Workspace.Wall", "newName": "Tower" } },
+    ] });
+    let read = calls("read_script", json!({ "path": "game.ServerScriptService.Game.Main" }));
+    vec![plan(), read, calls("propose_changes", changes), says("That was all.")]
+}
+
+/// Has both proposed, approved, and handed out.
+fn handed_out(plugin: &mut Plugin<'_>) -> (u64, Json) {
+    choose(plugin, "lmstudio/first");
+    plugin.chat("do both").ok();
+    let seq = proposal(plugin);
+    approve(plugin, seq);
+    (seq, apply(plugin))
+}
+
+#[test]
+fn a_script_of_rojo_is_edited_in_its_file() {
+    let mut joined = Joined::new(vec![]);
+    let file = joined.file("Main.server.luau");
+    let text = || fs::read_to_string(&file).unwrap();
+    let mut plugin = joined.plugin();
+    plugin.chat(EDIT).ok();
+    let seq = proposal(&mut plugin);
+    let files = &shown(&plugin, seq)["proposal"]["files"];
+    assert_eq!(files["files"], json!(["src/Main.server.luau"]));
+    assert_eq!(text(), MAIN, "nothing is written before a yes");
+    approve(&plugin, seq);
+    status(&mut plugin, seq, "applied");
+    assert_eq!(text(), MAIN.replace("speed = 1", "speed = 2"), "its line ends are kept");
+    assert_eq!(plugin.poll()["work"], json!([]), "Studio has nothing to do");
+    // Rojo has not synced it yet, and the next request is planned on what is written.
+    plugin.chat(&EDIT.replace("= 2", "= 3").replace("= 1", "= 2")).ok();
+    let next = proposal(&mut plugin);
+    approve(&plugin, next);
+    status(&mut plugin, next, "applied");
+    assert_eq!(text(), MAIN.replace("speed = 1", "speed = 3"));
+    // Rojo syncs.
+    let scripts = json!([{ "id": "studio:5", "text": "local speed = 3\nprint(speed)\n" }]);
+    plugin.say(json!([{ "part": "sources", "scripts": scripts }])).ok();
+    plugin.chat(&EDIT.replace("= 2", "= 4").replace("= 1", "= 3")).ok();
+    let last = proposal(&mut plugin);
+    approve(&plugin, last);
+    status(&mut plugin, last, "applied");
+    assert_eq!(text(), MAIN.replace("speed = 1", "speed = 4"));
+}
+
+#[test]
+fn one_proposal_is_done_in_files_and_in_studio() {
+    let mut joined = Joined::new(both());
+    let file = joined.file("Main.server.luau");
+    let text = || fs::read_to_string(&file).unwrap();
+    let mut plugin = joined.plugin();
+    let (seq, work) = handed_out(&mut plugin);
+    let actions = work["actions"].as_array().unwrap();
+    assert_eq!(actions.len(), 1, "{work}");
+    assert_eq!(actions[0]["props"]["Name"], "Tower");
+    assert_eq!(text(), MAIN.replace("speed = 1", "speed = 2"));
+    plugin.say(json!([{ "part": "renamed", "id": "studio:2", "name": "Tower" }])).ok();
+    plugin.acknowledge(&work, applied("studio:2")).ok();
+    status(&mut plugin, seq, "applied");
+    // What a person undoes in Studio is undone in the files as well, and done again.
+    let recording = format!("Vector {seq}");
+    plugin.say(json!([{ "part": "undone", "recording": recording }])).ok();
+    assert_eq!(text(), MAIN);
+    status(&mut plugin, seq, "undone");
+    plugin.say(json!([{ "part": "redone", "recording": recording }])).ok();
+    assert_eq!(text(), MAIN.replace("speed = 1", "speed = 2"));
+}
+
+#[test]
+fn what_studio_does_not_do_is_put_back_in_files() {
+    for outcome in [
+        json!({ "outcome": "refused", "reason": "No." }),
+        json!({ "outcome": "diverged", "reason": "Something else was there." }),
+        json!({ "outcome": "stale", "reason": "The wall is another one." }),
+    ] {
+        let mut joined = Joined::new(both());
+        let file = joined.file("Main.server.luau");
+        let mut plugin = joined.plugin();
+        let (seq, work) = handed_out(&mut plugin);
+        assert!(fs::read_to_string(&file).unwrap().contains("speed = 2"));
+        let is_stale = outcome["outcome"] == "stale";
+        plugin.acknowledge(&work, outcome).ok();
+        let wanted = if is_stale { "withdrawn" } else { "failed" };
+        let changed = status(&mut plugin, seq, wanted);
+        assert!(changed["reason"].as_str().unwrap().ends_with("Its files are what they were."));
+        assert_eq!(fs::read_to_string(&file).unwrap(), MAIN);
+    }
+}
+
+#[test]
+fn a_daemon_that_was_killed_knows_what_is_written() {
+    for outcome in ["applied", "refused"] {
+        let mut joined = Joined::new(both());
+        let (seq, _) = handed_out(&mut joined.plugin());
+        joined.restart();
+        assert!(joined.text("Main.server.luau").contains("speed = 2"));
+        let file = joined.file("Main.server.luau");
+        let mut plugin = joined.plugin();
+        let work = apply(&mut plugin);
+        assert_eq!(
+            (work["proposal"].as_u64(), work["actions"].as_array().unwrap().len()),
+            (Some(seq), 1)
+        );
+        if outcome == "applied" {
+            plugin.say(json!([{ "part": "renamed", "id": "studio:2", "name": "Tower" }])).ok();
+            plugin.acknowledge(&work, applied("studio:2")).ok();
+            status(&mut plugin, seq, "applied");
+            assert!(fs::read_to_string(&file).unwrap().contains("speed = 2"));
+        } else {
+            let refused = json!({ "outcome": "refused", "reason": "No." });
+            plugin.acknowledge(&work, refused).ok();
+            status(&mut plugin, seq, "failed");
+            assert_eq!(fs::read_to_string(&file).unwrap(), MAIN);
+        }
+    }
+}
+
+#[test]
+fn a_script_that_is_made_is_known_before_rojo_syncs_it() {
+    let make = calls(
+        "create_instance",
+        json!({ "parentPath": "game.ServerScriptService.Game",
+            "className": "ModuleScript", "props": { "Name": "New", "Source": "return 1\n" } }),
+    );
+    let edit = calls(
+        "replace_text",
+        json!({ "path": "game.ServerScriptService.Game.New", "search": "1", "replace": "2" }),
+    );
+    let mut joined = Joined::new(vec![plan(), make, edit, says("That was all.")]);
+    let file = joined.file("New.luau");
+    let mut plugin = joined.plugin();
+    choose(&plugin, "lmstudio/first");
+    plugin.chat("make it").ok();
+    let seq = proposal(&mut plugin);
+    approve(&plugin, seq);
+    let edit = proposal(&mut plugin);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "return 1\n");
+    assert_eq!(shown(&plugin, edit)["proposal"]["files"]["files"], json!(["src/New.luau"]));
+    // Rojo syncs while the second waits.
+    let added = json!({ "part": "added", "id": "studio:9", "parent": "studio:4",
+        "class": "ModuleScript", "name": "New" });
+    let scripts = json!([{ "id": "studio:9", "text": "return 1\n" }]);
+    plugin.say(json!([added, { "part": "sources", "scripts": scripts }])).ok();
+    approve(&plugin, edit);
+    status(&mut plugin, edit, "applied");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "return 2\n");
+}
+
+#[test]
+fn what_an_editor_saves_is_planned_on_before_rojo_syncs_it() {
+    let mut joined = Joined::new(vec![]);
+    let file = joined.file("Main.server.luau");
+    let mut plugin = joined.plugin();
+    plugin.chat(EDIT).ok();
+    let seq = proposal(&mut plugin);
+    fs::write(&file, format!("-- mine\n{MAIN}")).unwrap();
+    let again = proposal(&mut plugin);
+    assert_eq!(shown(&plugin, seq)["status"], "withdrawn");
+    approve(&plugin, again);
+    status(&mut plugin, again, "applied");
+    let now = fs::read_to_string(&file).unwrap();
+    assert_eq!(now, format!("-- mine\n{}", MAIN.replace("speed = 1", "speed = 2")));
+}
+
+#[test]
+fn what_is_written_in_studio_alone_is_not_what_a_script_of_rojo_says() {
+    let mut joined = Joined::new(vec![]);
+    let file = joined.file("Main.server.luau");
+    let mut plugin = joined.plugin();
+    let scripts = json!([{ "id": "studio:5", "text": "local speed = 9\n" }]);
+    plugin.say(json!([{ "part": "sources", "scripts": scripts }])).ok();
+    plugin.chat(EDIT).ok();
+    let seq = proposal(&mut plugin);
+    approve(&plugin, seq);
+    status(&mut plugin, seq, "applied");
+    assert_eq!(fs::read_to_string(&file).unwrap(), MAIN.replace("speed = 1", "speed = 2"));
+}
+
+#[test]
+fn the_way_back_to_a_checkpoint_leads_through_files() {
+    let delete = json!({ "title": "Away", "changes": [
+        { "tool": "delete_instance", "args": { "path": "game.ServerScriptService.Game.Other" } },
+        { "tool": "delete_instance", "args": { "path": "game.Workspace.Wall" } },
+    ] });
+    let mut joined =
+        Joined::new(vec![plan(), calls("propose_changes", delete), says("That was all.")]);
+    let file = joined.file("Other.luau");
+    let mut plugin = joined.plugin();
+    let make = json!({ "session": "window-1", "label": "before" });
+    let checkpoint = plugin.call("POST", "/api/checkpoints", &make).ok()["seq"].clone();
+    let (seq, work) = handed_out(&mut plugin);
+    assert!(!file.exists());
+    let removed =
+        json!([{ "part": "removed", "id": "studio:2" }, { "part": "removed", "id": "studio:6" }]);
+    plugin.say(removed).ok();
+    plugin.acknowledge(&work, applied("studio:2")).ok();
+    status(&mut plugin, seq, "applied");
+    let path = format!("/api/checkpoints/{checkpoint}/restore");
+    plugin.call("POST", &path, &json!({})).ok();
+    let back = proposal(&mut plugin);
+    assert_eq!(shown(&plugin, back)["proposal"]["files"]["files"], json!(["src/Other.luau"]));
+    approve(&plugin, back);
+    let work = apply(&mut plugin);
+    assert_eq!(work["actions"].as_array().unwrap().len(), 1);
+    assert_eq!(fs::read_to_string(&file).unwrap(), OTHER);
+}
+
+#[test]
+fn another_place_is_none_of_the_projects() {
+    let elsewhere = [json!({ "servePlaceIds": [8] }), json!({ "blockedPlaceIds": [7] })];
+    for fields in elsewhere {
+        let mut joined = Joined::with(vec![], fields);
+        let mut plugin = joined.plugin();
+        plugin.chat(EDIT).ok();
+        let seq = proposal(&mut plugin);
+        assert_eq!(shown(&plugin, seq)["proposal"]["files"], Json::Null);
+        approve(&plugin, seq);
+        assert_eq!(apply(&mut plugin)["actions"].as_array().unwrap().len(), 1);
+    }
+    let mut joined = Joined::new(vec![]);
+    let mut plugin = joined.plugin();
+    // Another place comes into the window, which has none of the scripts.
+    plugin.tell_place();
+    plugin.chat("replace \"print(1)\" with \"print(2)\" in game.Workspace.Main").ok();
+    let seq = proposal(&mut plugin);
+    assert_eq!(shown(&plugin, seq)["proposal"]["files"], Json::Null);
+}
+
+#[test]
+fn who_syncs_without_a_project_here_is_warned_of() {
+    let home = vector_tests::binary::Home::new();
+    let daemon = Daemon::start(binary::vector(), home.path());
+    let mut plugin = Plugin::pair(&daemon, "window-1");
+    let nodes = json!({
+        "classes": ["Workspace", "Script", "ServerStorage", "ObjectValue"],
+        "ids": ["studio:1", "studio:2", "studio:3", "studio:4"],
+        "parents": [0, 1, 0, 3],
+        "class": [0, 1, 2, 3],
+        "names": ["Workspace", "Main", "ServerStorage", "__Rojo_SessionLock"],
+    });
+    let scripts = json!([{ "id": "studio:2", "text": "print(1)\n" }]);
+    plugin
+        .say(json!([
+            { "part": "begin", "total": 4 },
+            { "part": "nodes", "nodes": nodes },
+            { "part": "end" },
+            { "part": "sources", "scripts": scripts },
+        ]))
+        .ok();
+    plugin.chat("replace \"print(1)\" with \"print(2)\" in game.Workspace.Main").ok();
+    let seq = proposal(&mut plugin);
+    let warnings = shown(&plugin, seq)["proposal"]["warnings"].clone();
+    assert_eq!(warnings[0]["kind"], "rojo", "{warnings}");
+}
