@@ -499,15 +499,16 @@ impl<'a> Draft<'a> {
     pub fn finish(mut self, base: &Fingerprint) -> Result<Proposal, Refusal> {
         self.is_of_one_piece()?;
         let mut scripts = std::mem::take(&mut self.brought);
-        for text in std::mem::take(&mut self.texts) {
-            if self.scene.is_live(text.node)
-                && let Some(diff) = self.judge_text(&text)?
-            {
-                scripts.push(diff);
+        let texts = std::mem::take(&mut self.texts);
+        for text in &texts {
+            if self.scene.is_live(text.node) {
+                scripts.extend(self.judge_text(text)?);
             }
         }
+        self.texts = texts;
         scripts.extend(self.judge_memory());
         self.judge_requires();
+        self.judge_members();
         let title = self.title.take().unwrap_or_else(|| self.default_title());
         let preview = Preview { rows: self.rows, more_rows: self.more_rows, scripts };
         Ok(Proposal {

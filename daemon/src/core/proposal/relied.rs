@@ -1,14 +1,18 @@
-//! Requires that a change would break: who finds a module by where it stands, and would not any more.
+//! What others rely on and a change would take away: who finds a module by where it stands, and who uses
+//! a member of it that is gone.
 
 use scene_schemas::Command;
 use scene_schemas::proposal::WarningKind;
 
-use super::Draft;
-use crate::core::code::{self, Index};
+use super::{Draft, Text};
+use crate::core::code::{self, Index, Symbol};
+use crate::core::luau::index::{self, Returns};
 use crate::core::scene::{Node, count};
 
 /// How many scripts are named.
 const NAMED: usize = 5;
+/// How many members of a module are looked for.
+const MEMBERS: usize = 20;
 
 impl Draft<'_> {
     /// Notes who requires what, before the first command that moves modules. Nothing is asked for: of
@@ -49,20 +53,79 @@ impl Draft<'_> {
         if lost.is_empty() {
             return;
         }
-        let mut names: Vec<String> =
-            lost.iter().take(NAMED).map(|node| self.scene.path(*node).to_string()).collect();
-        if lost.len() > NAMED {
-            names.push(format!("{} more", lost.len() - NAMED));
-        }
         let (one, many) = ("script requires", "scripts require");
         self.warn(
             WarningKind::References,
             format!(
                 "{} what is renamed, moved or deleted here, and would not find it any more: {}.",
                 count(lost.len(), one, many),
-                names.join(", ")
+                self.named(&lost)
             ),
         );
+    }
+
+    /// Warns of scripts that use a member of a module which its new text does not give any more.
+    pub(super) fn judge_members(&mut self) {
+        if self.goes_back {
+            return;
+        }
+        let mut sentences = Vec::new();
+        for text in self.texts.iter().filter(|text| self.scene.is_live(text.node)) {
+            for member in self.gone_members(text).into_iter().take(MEMBERS) {
+                let users = self.users(text.node, &member);
+                if users.is_empty() {
+                    continue;
+                }
+                let (one, many) = ("script uses it", "scripts use it");
+                sentences.push(format!(
+                    "{} does not give `{member}` any more, and {}: {}.",
+                    self.scene.path(text.node),
+                    count(users.len(), one, many),
+                    self.named(&users)
+                ));
+            }
+        }
+        for sentence in sentences {
+            self.warn(WarningKind::References, sentence);
+        }
+    }
+
+    /// The members that a module gave before, and does not give now.
+    fn gone_members(&self, text: &Text) -> Vec<Box<str>> {
+        let after = self.scene.source(text.node).unwrap_or_default();
+        if self.scene.class(text.node) != "ModuleScript" || text.before == *after {
+            return Vec::new();
+        }
+        let (before, after) = (index::read(&text.before), index::read(&after));
+        // Of what is no table that is said by its members, nothing is known.
+        if before.returns != Returns::Table || after.returns != Returns::Table {
+            return Vec::new();
+        }
+        let stays = |it: &&index::Member| after.members.iter().any(|other| other.name == it.name);
+        let gone = before.members.iter().filter(|it| !stays(it));
+        gone.map(|it| it.name.clone()).collect()
+    }
+
+    /// The other scripts that surely use a member of a module, as far as their texts are known.
+    fn users(&self, module: Node, member: &str) -> Vec<Node> {
+        let mut users: Vec<Node> = code::with_known(self.scene, |index| {
+            let symbol = Symbol::Member(module, member.into());
+            let hits = code::references(index, self.scene, &symbol);
+            hits.into_iter().filter(|it| it.is_certain).map(|it| it.node).collect()
+        });
+        users.dedup();
+        users.retain(|node| *node != module);
+        users
+    }
+
+    /// The paths of the first of some scripts.
+    fn named(&self, nodes: &[Node]) -> String {
+        let mut names: Vec<String> =
+            nodes.iter().take(NAMED).map(|node| self.scene.path(*node).to_string()).collect();
+        if nodes.len() > NAMED {
+            names.push(format!("{} more", nodes.len() - NAMED));
+        }
+        names.join(", ")
     }
 }
 
@@ -96,9 +159,12 @@ mod tests {
             let node = scene.create(parent, class, name);
             scene.set_source(node, text.to_owned());
         };
-        script(folder, "ModuleScript", "Coins", "return {}\n");
+        let coins = "local Coins = {}\nfunction Coins.give() end\nfunction Coins.take() end\n\
+                     return Coins\n";
+        script(folder, "ModuleScript", "Coins", coins);
         script(folder, "ModuleScript", "Shop", "return require(script.Parent.Coins)\n");
-        script(service, "Script", "Main", "local c = require(game.ReplicatedStorage.Lib.Coins)\n");
+        let main = "local c = require(game.ReplicatedStorage.Lib.Coins)\nc.give()\n";
+        script(service, "Script", "Main", main);
         script(service, "Script", "Alone", "print(1)\n");
         scene
     }
@@ -148,6 +214,29 @@ mod tests {
             { "tool": "rename_instance", "args": { "path": "game.ReplicatedStorage.Lib", "newName": "Kit" } },
             { "tool": "replace_text", "args": {
                 "path": "game.ReplicatedStorage.Main", "search": "Lib", "replace": "Kit" } },
+        ] });
+        assert_eq!(warnings("propose_changes", changes), Vec::<String>::new());
+    }
+
+    #[test]
+    fn who_uses_what_a_module_does_not_give_any_more_is_named() {
+        let coins = "game.ReplicatedStorage.Lib.Coins";
+        let edit = |search: &str, replace: &str| {
+            let args = json!({ "path": coins, "search": search, "replace": replace });
+            warnings("replace_text", args)
+        };
+        assert_eq!(
+            edit("Coins.give", "Coins.hand"),
+            [format!(
+                "{coins} does not give `give` any more, and 1 script uses it: game.ReplicatedStorage.Main."
+            )]
+        );
+        assert_eq!(edit("Coins.take", "Coins.get"), Vec::<String>::new());
+        let changes = json!({ "title": "Both", "changes": [
+            { "tool": "replace_text", "args": {
+                "path": coins, "search": "Coins.give", "replace": "Coins.hand" } },
+            { "tool": "replace_text", "args": {
+                "path": "game.ReplicatedStorage.Main", "search": "c.give", "replace": "c.hand" } },
         ] });
         assert_eq!(warnings("propose_changes", changes), Vec::<String>::new());
     }
