@@ -503,6 +503,16 @@ pub enum Attached {
         /// What it says, fenced as data.
         text: String,
     },
+    /// What is wrong with the scripts of the place.
+    Problems {
+        /// How many scripts were looked at.
+        scripts: u32,
+        /// The first findings, the errors before the rest, each a line.
+        findings: Vec<String>,
+        /// How many there are besides.
+        #[serde(default)]
+        more: u32,
+    },
 }
 
 impl Attached {
@@ -515,6 +525,10 @@ impl Attached {
                 format!("{path} ({} names)", names.len() + *more as usize)
             }
             Self::Page { address, text } => format!("{address} ({} bytes)", text.len()),
+            Self::Problems { scripts, findings, more } => {
+                let findings = findings.len() + *more as usize;
+                format!("problems of {scripts} scripts ({findings} findings)")
+            }
             Self::Text { target, line, selected, .. } => {
                 let lines = selected.lines().count().max(1) as u32;
                 match (line, lines) {

@@ -183,7 +183,7 @@ impl Task<'_> {
         }
         let (target, scene) = at.open(terminal, None, false)?;
         let follows = thread::last(ledger, &target.place(), asked::now())?;
-        let attached = mentions::attached(&goal, &scene)?;
+        let attached = mentions::attached(&goal, &scene, at.folder())?;
         let asked = Asked { goal, attached, stance, follows };
         if let Driver::Provider(Provider::Model(models)) = &driver {
             asked::fits(models, &asked).map_err(anyhow::Error::msg)?;

@@ -100,7 +100,7 @@ fn edit(
     let goal = goal(args);
     let mut asked = Asked::from(goal.as_str());
     if args.prompt.is_some() {
-        asked.attached = mentions::attached(&goal, &opened.1)?;
+        asked.attached = mentions::attached(&goal, &opened.1, at.folder())?;
     }
     if let Driver::Provider(Provider::Model(models)) = &driver {
         asked::fits(models, &asked).map_err(anyhow::Error::msg)?;

@@ -111,7 +111,9 @@ pub fn context(attached: &[Attached]) -> Option<String> {
             Attached::Instance { .. } => {}
             Attached::Text { selected, .. } => text.push_str(&fenced(selected, "luau")),
             Attached::File { text: own, .. } => text.push_str(&fenced(own, "")),
-            Attached::Folder { names, .. } => text.push_str(&fenced(&names.join("\n"), "")),
+            Attached::Folder { names: lines, .. } | Attached::Problems { findings: lines, .. } => {
+                text.push_str(&fenced(&lines.join("\n"), ""));
+            }
             Attached::Page { text: page, .. } => {
                 text.push_str(page);
                 text.push('\n');

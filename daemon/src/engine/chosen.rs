@@ -74,7 +74,10 @@ fn located(scene: &Scene, target: &Target) -> Option<Node> {
 fn pointed(scene: &Scene, attached: &Attached) -> Option<Node> {
     match attached {
         Attached::Instance { target, .. } | Attached::Text { target, .. } => located(scene, target),
-        Attached::File { .. } | Attached::Folder { .. } | Attached::Page { .. } => None,
+        Attached::File { .. }
+        | Attached::Folder { .. }
+        | Attached::Page { .. }
+        | Attached::Problems { .. } => None,
     }
 }
 
