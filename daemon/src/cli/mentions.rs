@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn problems_are_what_a_check_finds_the_errors_first() {
         let mut scene = Scene::empty(Format::Binary);
-        for (name, text) in [("A", "local x = 1\n"), ("B", "local = 1\n"), ("C", "print(1)\n")] {
+        for (name, text) in [("A", "if workspace then\nend\n"), ("B", "local = 1\n"), ("C", "print(1)\n")] {
             let script = scene.create(scene.root(), "Script", name);
             scene.set_source(script, text.to_owned());
         }
@@ -122,7 +122,7 @@ mod tests {
         };
         assert_eq!(findings.len(), 2, "{findings:?}");
         assert!(findings[0].starts_with("game.B:1:"), "{findings:?}");
-        assert!(findings[1].starts_with("game.A:1:7: warning:"), "{findings:?}");
+        assert!(findings[1].starts_with("game.A:1:1: warning:"), "{findings:?}");
         assert_eq!(all[0].sentence(), "problems of 3 scripts (2 findings)");
     }
 
