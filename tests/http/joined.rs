@@ -140,6 +140,10 @@ fn a_script_of_rojo_is_edited_in_its_file() {
     let seq = proposal(&mut plugin);
     let files = &shown(&plugin, seq)["proposal"]["files"];
     assert_eq!(files["files"], json!(["src/Main.server.luau"]));
+    let sessions = plugin.call("GET", "/api/sessions", &Json::Null).ok();
+    let sessions = sessions["sessions"].as_array().unwrap();
+    let own = sessions.iter().find(|it| it["session"] == "window-1").unwrap();
+    assert_eq!(own["project"], files["project"]);
     assert_eq!(text(), MAIN, "nothing is written before a yes");
     approve(&plugin, seq);
     status(&mut plugin, seq, "applied");

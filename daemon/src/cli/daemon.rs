@@ -15,12 +15,17 @@ use super::serve::TOKEN;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The open place that is meant: the one that is named, or the only one.
+/// The open place that is meant: the one that is named, the only one, or the only one in Studio that is
+/// synced with a project which is open as well.
 pub(super) fn chosen(
     sessions: Vec<SessionView>,
     named: Option<&str>,
 ) -> anyhow::Result<SessionView> {
     let count = sessions.len();
+    if named.is_none() && sessions.iter().filter(|it| it.project.is_some()).count() == 1 {
+        let joined = sessions.into_iter().find(|it| it.project.is_some());
+        return joined.context("it was there");
+    }
     let mut fitting =
         sessions.into_iter().filter(|it| named.is_none_or(|name| it.session.0 == name));
     match (fitting.next(), named, count) {

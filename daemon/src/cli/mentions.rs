@@ -112,7 +112,9 @@ mod tests {
     #[test]
     fn problems_are_what_a_check_finds_the_errors_first() {
         let mut scene = Scene::empty(Format::Binary);
-        for (name, text) in [("A", "if workspace then\nend\n"), ("B", "local = 1\n"), ("C", "print(1)\n")] {
+        for (name, text) in
+            [("A", "if workspace then\nend\n"), ("B", "local = 1\n"), ("C", "print(1)\n")]
+        {
             let script = scene.create(scene.root(), "Script", name);
             scene.set_source(script, text.to_owned());
         }

@@ -408,14 +408,15 @@ impl House {
             let seat = self.board.seat(session)?;
             let (ask, answer) = channel();
             let _ = known.words.send(Word::Size(ask));
-            let size = answer.recv_timeout(Duration::from_millis(200)).unwrap_or((0, 0));
+            let size = answer.recv_timeout(Duration::from_millis(200)).unwrap_or_default();
             Some(SessionView {
                 session: session.clone(),
                 epoch: seat.epoch(),
                 place: known.shown(),
                 connected: seat.silence() < AWAY,
-                instances: size.0,
-                version: size.1,
+                instances: size.instances,
+                version: size.version,
+                project: size.project,
             })
         };
         let mut sessions: Vec<SessionView> = self.sessions.iter().filter_map(view).collect();

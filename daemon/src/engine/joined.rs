@@ -67,7 +67,7 @@ impl Engine {
     }
 
     /// Looks which project the open place is synced with, before anything is planned in it.
-    pub(super) fn look_for_project(&mut self) {
+    pub fn look_for_project(&mut self) {
         let place = self.studio().map(|studio| studio.place().place.place_id);
         let Some(place) = place.filter(|_| self.joined().is_none() && self.scene.is_whole()) else {
             return;

@@ -64,12 +64,21 @@ pub(super) enum Word {
     Do(Seq, Verb, Option<String>, Reply<()>),
     /// A person wants to go back to a checkpoint.
     Restore(Seq, Reply<Started>),
-    /// How large the mirror is: instances, and the version.
-    Size(Sender<(u32, u64)>),
+    /// How large the mirror is, and what it is synced with.
+    Size(Sender<Size>),
     /// Something was decided, and there is more to do.
     GoOn,
     /// It ends; its workflows go on when it comes back.
     End,
+}
+
+/// How large a mirror is, and what it is synced with.
+#[derive(Debug, Default)]
+pub(super) struct Size {
+    pub(super) instances: u32,
+    pub(super) version: u64,
+    /// A project of Rojo.
+    pub(super) project: Option<String>,
 }
 
 /// What a session knows of a workflow at work in it.
@@ -255,7 +264,12 @@ impl Live {
             }
             Word::GoOn | Word::End => {}
             Word::Size(reply) => {
-                let _ = reply.send((self.engine.scene().mirrored(), self.version));
+                self.engine.look_for_project();
+                let _ = reply.send(Size {
+                    instances: self.engine.scene().mirrored(),
+                    version: self.version,
+                    project: self.engine.joined().map(Project::name),
+                });
                 return;
             }
         }

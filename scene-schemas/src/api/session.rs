@@ -136,6 +136,9 @@ pub struct SessionView {
     pub instances: u32,
     /// The version of the mirror.
     pub version: u64,
+    /// The Rojo project that holds what Rojo owns of it, by its file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
 }
 
 /// The open places.

@@ -104,6 +104,13 @@ impl Scene {
     /// From now on `new:K` means what this proposal creates.
     pub fn begin(&mut self, scope: Seq) {
         self.scope = scope;
+        self.called = None;
+    }
+
+    /// What is created next is called `new:K`, and not as it would be in its turn: what was created
+    /// before it is somewhere else.
+    pub fn call_next(&mut self, k: u32) {
+        self.called = Some(k);
     }
 
     /// This moment, to come back to.
@@ -180,6 +187,9 @@ impl Scene {
 
     /// The number that the next created instance of this proposal gets.
     pub fn next_new(&self) -> u32 {
+        if let Some(k) = self.called {
+            return k;
+        }
         let of_scope = (self.scope, 0)..=(self.scope, u32::MAX);
         self.created_by_id.range(of_scope).next_back().map_or(0, |((_, k), _)| k + 1)
     }
@@ -191,6 +201,7 @@ impl Scene {
             self.created.insert(node, (self.scope, k));
             self.created_by_id.insert((self.scope, k), node);
         }
+        self.called = None;
         if let Some(mut pointers) = self.journal.pointers.take() {
             self.add_pointers(&mut pointers, root);
             self.journal.pointers = Some(pointers);

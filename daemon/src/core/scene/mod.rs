@@ -123,6 +123,8 @@ pub struct Scene {
     created_by_id: BTreeMap<(Seq, u32), u32>,
     /// The proposal that ids without one belong to.
     scope: Seq,
+    /// What is created next is called so, where it is not in its turn.
+    called: Option<u32>,
     journal: Journal,
     /// The property that was set last: looking its name up costs more than to compare it.
     last_key: Ustr,
@@ -177,6 +179,7 @@ impl Scene {
             created: FxHashMap::default(),
             created_by_id: BTreeMap::new(),
             scope: Seq(0),
+            called: None,
             journal: Journal::default(),
             last_key: ustr(""),
             scripts: RefCell::default(),
