@@ -8,6 +8,7 @@ mod chance;
 mod crash;
 mod edited;
 mod edits;
+mod large;
 mod looked;
 mod moved;
 mod oracle;
