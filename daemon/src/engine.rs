@@ -541,19 +541,12 @@ impl Engine {
         self.input(Input::Moved { reason: reason.to_owned(), not_done }).map(drop)
     }
 
-    /// Whether approved proposals are what they were: another file of the project was changed, or what
-    /// they touch is as it was.
-    fn still_fit(&mut self, proposals: &[Seq]) -> bool {
-        let mark = self.scene.mark();
-        let fit = self.redo(proposals).is_ok();
-        self.trial.clear();
-        self.scene.rollback(mark);
-        fit
-    }
-
     fn failed(&mut self, proposals: Vec<Seq>, error: PlaceError) -> Result<(), EngineError> {
         self.moves = 0;
-        self.input(Input::Failed { proposals, reason: error.to_string() })?;
+        // What is neither done nor undone is put back, and done again, before anything else.
+        if !matches!(error, PlaceError::Torn { .. }) {
+            self.input(Input::Failed { proposals, reason: error.to_string() })?;
+        }
         Err(error.into())
     }
 

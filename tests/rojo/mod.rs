@@ -13,4 +13,5 @@ mod looked;
 mod moved;
 mod oracle;
 mod packages;
+mod recover;
 mod sourcemap;

@@ -123,7 +123,7 @@ impl Target {
     /// Performs proposals on the scene, and stores the result beside what it replaces. Studio does
     /// its own: there it gives nothing.
     pub(super) fn prepare(
-        &self,
+        &mut self,
         scene: &mut Scene,
         proposals: &[(Seq, Seq, &Proposal)],
         blobs: &Blobs,
@@ -155,7 +155,7 @@ impl Target {
     /// Puts what is ready in its place, and the scene where that leads.
     ///
     /// # Errors
-    /// What was there is as it was.
+    /// What was there is as it was, but for what [`PlaceError::Kept`] and [`PlaceError::Torn`] name.
     pub(super) fn commit(&mut self, ready: Ready, scene: &mut Scene) -> Result<(), PlaceError> {
         match (self, ready) {
             (Self::File(file), Ready::File(stored)) => {

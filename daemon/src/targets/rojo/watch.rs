@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 use notify::event::{AccessKind, AccessMode};
 use notify::{Config, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
+use crate::targets::disk::TEMPORARY;
+
 /// For how long nothing may have happened.
 const REST: Duration = Duration::from_millis(40);
 /// How long after its first event a change is told at the latest, though more come.
@@ -23,8 +25,6 @@ const LATEST: Duration = Duration::from_millis(120);
 const MANY: usize = 500;
 /// How long the end of a storm is waited for.
 const STORM: Duration = Duration::from_secs(2);
-/// What Vector itself writes beside a file, before it takes its place.
-const OWN: &str = ".vector-";
 
 /// What has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -199,7 +199,7 @@ fn is_change(kind: EventKind) -> bool {
 
 fn is_ours(path: &Path, roots: &[PathBuf]) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    !name.starts_with(OWN) && roots.iter().any(|root| path.starts_with(root))
+    !name.starts_with(TEMPORARY) && roots.iter().any(|root| path.starts_with(root))
 }
 
 #[cfg(test)]
