@@ -8,6 +8,7 @@ mod chance;
 mod crash;
 mod edited;
 mod edits;
+mod followed;
 mod large;
 mod looked;
 mod moved;

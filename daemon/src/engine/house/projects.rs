@@ -1,6 +1,8 @@
 //! The Rojo projects that the daemon has open: sessions without a plugin, whose files are followed.
 
 use std::path::Path;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::{House, Word, random};
@@ -37,11 +39,20 @@ impl House {
         for notice in recover(&self.ledger, &file)? {
             (self.say)(&format!("note: {notice}"));
         }
-        let (project, scene) = Project::open(&file, false).map_err(EngineError::from)?;
+        let (mut project, scene) = Project::open(&file, false).map_err(EngineError::from)?;
         for fault in project.diagnostics() {
             (self.say)(&format!("warning: {fault}"));
         }
-        let (name, roots) = (project.name(), project.roots());
+        let (name, session_words) = (project.name(), Arc::new(OnceLock::<Sender<Word>>::new()));
+        let later = Arc::clone(&session_words);
+        // A session that has not begun, or has ended, needs to hear nothing.
+        let hear = move |heard| {
+            if let Some(words) = later.get() {
+                let _ = words.send(Word::Files(heard));
+            }
+        };
+        let watch = Watch::start(&project.roots(), hear).map_err(|why| failed(why.to_string()))?;
+        project.followed_by(watch.follower());
         let opened = (Target::from(project), scene);
         let Some(session) = opened.0.place().session() else {
             return Ok(());
@@ -53,10 +64,7 @@ impl House {
         let seat = self.board.sit(&session, self.epoch, Secret::of(&token));
         seat.stays();
         let words = self.begin(&seat, opened).map_err(|why| failed(why.to_string()))?;
-        let later = words.clone();
-        // A session that has ended needs to hear nothing.
-        let hear = move |heard| drop(later.send(Word::Files(heard)));
-        let watch = Watch::start(&roots, hear).map_err(|why| failed(why.to_string()))?;
+        let words = session_words.get_or_init(|| words);
         // What changed between the reading and this was told to nobody.
         let _ = words.send(Word::Files(Heard::All));
         self.watches.push(watch);

@@ -34,7 +34,7 @@ pub use self::running::{PORT, Serving, Syncing, serving, syncing};
 pub use self::sourcemap::Shown;
 pub use self::target::{Prepared, Project, Stored, not_back};
 pub use self::tree::{Diagnostic, Instance, Origin, Tree, instance_of, reference_to};
-pub use self::watch::{Heard, Watch, WatchError};
+pub use self::watch::{Follower, Heard, Watch, WatchError};
 pub use self::write::back::{NotBack, Progress, Rest};
 pub use self::write::journal::{Journal, Noted};
 

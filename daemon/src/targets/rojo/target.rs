@@ -15,7 +15,7 @@ use scene_schemas::proposal::{Ack, Bytes, Proposal};
 
 use super::open::{Changed, ProjectError, locate};
 use super::tree::{Origin, Tree};
-use super::watch::Heard;
+use super::watch::{Follower, Heard};
 use super::write::back::NotBack;
 use super::write::journal::{Done, Journal, Ready};
 use super::write::{self, Changes};
@@ -50,6 +50,8 @@ pub struct Project {
     is_torn: bool,
     /// A step that is done in part, and could not be taken back so far.
     torn: Option<Done>,
+    /// Who follows the files.
+    follower: Follower,
 }
 
 /// What is ready to be put in its place.
@@ -87,10 +89,19 @@ impl Project {
             scene.know_memory(memory.text().to_owned());
         }
         let (start, hash) = (scene.mark(), hash_of(&tree, &files));
-        let (by_path, is_torn) = (false, false);
-        let torn = None;
-        let project =
-            Self { tree, nodes, start, files, hash, is_dry, by_path, memory, is_torn, torn };
+        let project = Self {
+            tree,
+            nodes,
+            start,
+            files,
+            hash,
+            is_dry,
+            by_path: false,
+            memory,
+            is_torn: false,
+            torn: None,
+            follower: Follower::default(),
+        };
         Ok((project, scene))
     }
 
@@ -140,23 +151,35 @@ impl Project {
         own.collect()
     }
 
-    /// What has to be followed to hear of changes: its project files, and what they mount.
+    /// What has to be followed to hear of changes: its project files, and what they mount, whether or not
+    /// it is there; the meta files beside a single file; and what links lead to.
     pub fn roots(&self) -> Vec<PathBuf> {
         let mut roots = BTreeSet::from([self.tree.project.clone()]);
         for instance in &self.tree.instances {
-            let (at, mounted) = match &instance.origin {
-                Origin::Node { project, .. } => (project, &None),
-                Origin::File { file, mounted, .. } | Origin::Model { file, mounted, .. } => {
-                    (file, mounted)
+            let mounted = match &instance.origin {
+                Origin::Node { project, .. } => {
+                    roots.insert(project.clone());
+                    continue;
                 }
-                Origin::Folder { folder, mounted, .. } => (folder, mounted),
+                Origin::File { meta, mounted, .. } => {
+                    if let (Some(meta), Some(_)) = (meta, mounted) {
+                        roots.extend(["json", "jsonc"].map(|end| meta.with_extension(end)));
+                    }
+                    mounted
+                }
+                Origin::Folder { mounted, .. } | Origin::Model { mounted, .. } => mounted,
             };
-            let is_node = matches!(instance.origin, Origin::Node { .. });
-            roots.extend((is_node || mounted.is_some()).then(|| at.clone()));
             roots.extend(mounted.iter().map(|(project, _)| project.clone()));
         }
-        let is_below = |root: &PathBuf| root.ancestors().skip(1).any(|it| roots.contains(it));
-        roots.iter().filter(|root| !is_below(root)).cloned().collect()
+        let led = self.tree.mounts.iter().chain(&self.tree.links).map(|(_, to)| to);
+        roots.extend(led.filter(|to| to.starts_with(&self.tree.boundary)).cloned());
+        roots.into_iter().collect()
+    }
+
+    /// Tells whom to follow what, now and whenever that becomes another.
+    pub fn followed_by(&mut self, follower: Follower) {
+        self.follower = follower;
+        self.follower.follow(&self.roots());
     }
 
     /// The hash of all files.
@@ -174,6 +197,12 @@ impl Project {
     /// # Errors
     /// The project cannot be read now; it is as it was.
     pub fn follow(&mut self, heard: &Heard) -> Result<Option<Scene>, PlaceError> {
+        let scene = self.read_changed(heard);
+        self.follower.follow(&self.roots());
+        scene
+    }
+
+    fn read_changed(&mut self, heard: &Heard) -> Result<Option<Scene>, PlaceError> {
         let paths: Vec<PathBuf> = match heard {
             Heard::Paths(paths) if !self.is_torn => paths.iter().cloned().collect(),
             Heard::Paths(_) | Heard::All => {
@@ -225,7 +254,9 @@ impl Project {
     /// # Errors
     /// It cannot be read any more.
     pub fn reopen(&self) -> Result<(Self, Scene), PlaceError> {
-        Self::open(&self.tree.project, self.is_dry)
+        let (mut project, scene) = Self::open(&self.tree.project, self.is_dry)?;
+        project.follower = self.follower.clone();
+        Ok((project, scene))
     }
 
     /// Whether files can hold a scene that stood for the project and was changed.
@@ -383,6 +414,7 @@ impl Project {
             Ok((project, read)) => match first_difference(scene, &read) {
                 None => {
                     *self = project.addressed_by_path(true);
+                    self.follower.follow(&self.roots());
                     return Ok(read);
                 }
                 Some(what) => what,
