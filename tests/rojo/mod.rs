@@ -16,3 +16,4 @@ mod oracle;
 mod packages;
 mod recover;
 mod sourcemap;
+mod vectors;
