@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use scene_schemas::Fingerprint;
 
+use super::case::Twins;
 use super::journal::{Journal, Kept, Noted, look, set_mode};
 use crate::targets::disk;
 
@@ -86,8 +87,9 @@ impl Journal {
     /// How far the step has got, by the files and folders as they are.
     pub fn progress(&self) -> Progress {
         let (mut were, mut become_, mut theirs) = (0, 0, Vec::new());
+        let twins = self.twins();
         for noted in &self.files {
-            let Ok(now) = look(&noted.path) else {
+            let Ok(now) = look(&noted.path, &twins) else {
                 theirs.push(noted.path.clone());
                 continue;
             };
@@ -105,9 +107,9 @@ impl Journal {
         let folders = (self.made.iter().filter(once).map(|it| (it, true)))
             .chain(self.gone.iter().filter(once).map(|it| (it, false)));
         for (folder, is_made) in folders {
-            *(if folder.is_dir() == is_made { &mut become_ } else { &mut were }) += 1;
+            *(if twins.is_folder(folder) == is_made { &mut become_ } else { &mut were }) += 1;
         }
-        let is_between = again.iter().any(|folder| !folder.is_dir());
+        let is_between = again.iter().any(|folder| !twins.is_folder(folder));
         let rest = match (were, become_) {
             _ if is_between => Some(Rest::Begun),
             (0, 0) => None,
@@ -136,19 +138,19 @@ impl Journal {
     /// Some could not be made what they were, or are somebody else's; all of them are named, and all
     /// others are what they were. Running it again goes on with them.
     pub fn take_back(&self, before: impl Fn(&Noted) -> Option<Vec<u8>>) -> Result<(), NotBack> {
-        let mut left = NotBack::default();
+        let (mut left, twins) = (NotBack::default(), self.twins());
         for noted in self.files.iter().filter(|it| it.before.is_none()) {
-            left.note(&noted.path, noted.take_away());
+            left.note(&noted.path, noted.take_away(&twins));
         }
         let again = self.made_again();
         for folder in self.made.iter().rev().filter(|folder| !again.contains(folder)) {
-            left.note(folder, remove_empty(folder).map_err(Fault::Io));
+            left.note(folder, remove_empty(folder, &twins).map_err(Fault::Io));
         }
         for folder in self.gone.iter().rev() {
             left.note(folder, fs::create_dir_all(folder).map_err(Fault::Io));
         }
         for noted in &self.files {
-            left.note(&noted.path, noted.restore(&self.mark, &before));
+            left.note(&noted.path, noted.restore(&self.mark, &twins, &before));
         }
         self.sweep();
         self.sync();
@@ -158,8 +160,8 @@ impl Journal {
 
 impl Noted {
     /// Takes a file away that the step made.
-    fn take_away(&self) -> Result<(), Fault> {
-        match look(&self.path)? {
+    fn take_away(&self, twins: &Twins) -> Result<(), Fault> {
+        match look(&self.path, twins)? {
             Some(now) if self.leaves(&now) => Ok(fs::remove_file(&self.path)?),
             Some(_) => Err(Fault::Theirs),
             None => Ok(()),
@@ -167,9 +169,14 @@ impl Noted {
     }
 
     /// Gives a file the content back that it had. Where it is missing nobody's work is lost by that.
-    fn restore(&self, mark: &str, before: impl Fn(&Self) -> Option<Vec<u8>>) -> Result<(), Fault> {
+    fn restore(
+        &self,
+        mark: &str,
+        twins: &Twins,
+        before: impl Fn(&Self) -> Option<Vec<u8>>,
+    ) -> Result<(), Fault> {
         let Some(kept) = &self.before else { return Ok(()) };
-        match look(&self.path)? {
+        match look(&self.path, twins)? {
             Some(now) if now == kept.hash => return Ok(()),
             Some(now) if !self.leaves(&now) => return Err(Fault::Theirs),
             _ => {}
@@ -189,7 +196,11 @@ impl Noted {
 
 /// Takes a folder away that the step made. What somebody has put there meanwhile stays, and the folder
 /// with it.
-fn remove_empty(folder: &Path) -> io::Result<()> {
+fn remove_empty(folder: &Path, twins: &Twins) -> io::Result<()> {
+    // On some systems another one of the step is found under this name.
+    if !twins.is_called(folder) {
+        return Ok(());
+    }
     match fs::remove_dir(folder) {
         // It may not be there, or a file that goes with the step is.
         Err(_) if !folder.is_dir() => Ok(()),

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempPath;
 
 use super::back::NotBack;
+use super::case::Twins;
 use super::files::{Changes, hash};
 use crate::targets::disk;
 
@@ -114,9 +115,10 @@ impl Ready {
     /// left on the disk.
     pub(in crate::targets::rojo) fn store(changes: Changes, mark: &str) -> io::Result<Self> {
         let mut temporary = Vec::with_capacity(changes.files.len());
+        let twins = changes.twins();
         for change in &changes.files {
             let stored = change.after.as_ref().map(|after| {
-                let beside = free_beside(&change.path, &changes.gone);
+                let beside = free_beside(&change.path, &changes.gone, &twins);
                 let file = disk::marked(&beside, mark, [&after.bytes[..]])?;
                 set_mode(file.path(), after.mode)?;
                 Ok::<_, io::Error>(file.into_temp_path())
@@ -132,7 +134,7 @@ impl Ready {
         };
         let journal = Journal {
             files: changes.files.iter().map(noted).collect(),
-            made: missing_folders(&changes),
+            made: missing_folders(&changes, &twins),
             gone: changes.gone.clone(),
             temporary: temporary.iter().flatten().map(|it| it.to_path_buf()).collect(),
             mark: mark.to_owned(),
@@ -150,6 +152,8 @@ impl Ready {
 
     /// The first file that is not what it was when the step was planned.
     pub(in crate::targets::rojo) fn changed(&self) -> Option<PathBuf> {
+        let twins = self.changes.twins();
+        let current = |file: &Path| look(file, &twins).ok().flatten();
         let is_other = |change: &&Change| current(&change.path) != hash(change.before.as_ref());
         self.changes.files.iter().find(is_other).map(|change| change.path.clone())
     }
@@ -269,6 +273,12 @@ impl Journal {
         serde_json::from_slice(bytes).ok()
     }
 
+    /// The paths of the step that differ by case alone.
+    pub(super) fn twins(&self) -> Twins {
+        let files = self.files.iter().map(|it| &it.path);
+        Twins::of(files.chain(&self.made).chain(&self.gone).map(PathBuf::as_path))
+    }
+
     /// What has to be fetched from the ledger to take the step back.
     pub fn needs(&self) -> impl Iterator<Item = &Fingerprint> {
         self.files.iter().filter_map(|it| it.before.as_ref()).map(|kept| &kept.hash)
@@ -296,11 +306,14 @@ impl Journal {
     }
 }
 
-/// The hash of a file as it is; none where there is no file.
+/// The hash of a file as it is; none where there is no file that is called so.
 ///
 /// # Errors
 /// It is there and cannot be read.
-pub(super) fn look(file: &Path) -> io::Result<Option<Fingerprint>> {
+pub(super) fn look(file: &Path, twins: &Twins) -> io::Result<Option<Fingerprint>> {
+    if !twins.is_called(file) {
+        return Ok(None);
+    }
     match disk::hash(file) {
         Ok(hash) => Ok(Some(hash)),
         Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -311,26 +324,21 @@ pub(super) fn look(file: &Path) -> io::Result<Option<Fingerprint>> {
     }
 }
 
-/// The hash of a file as it is; none where it is not there, or cannot be read.
-pub(in crate::targets::rojo) fn current(file: &Path) -> Option<Fingerprint> {
-    look(file).ok().flatten()
-}
-
 /// A path in the nearest folder that is there and stays.
-fn free_beside(path: &Path, gone: &[PathBuf]) -> PathBuf {
-    let stays = |folder: &&Path| folder.is_dir() && !gone.iter().any(|it| it == folder);
+fn free_beside(path: &Path, gone: &[PathBuf], twins: &Twins) -> PathBuf {
+    let stays = |folder: &&Path| twins.is_folder(folder) && !gone.iter().any(|it| it == folder);
     let folder = path.ancestors().skip(1).find(stays).unwrap_or(Path::new("."));
     // Permissions are given apart.
     folder.join(".vector-new")
 }
 
 /// The folders that have to be made, those on the way included.
-fn missing_folders(changes: &Changes) -> Vec<PathBuf> {
+fn missing_folders(changes: &Changes, twins: &Twins) -> Vec<PathBuf> {
     let parents =
         changes.files.iter().filter(|it| it.after.is_some()).filter_map(|it| it.path.parent());
     let wanted = parents.chain(changes.made.iter().map(PathBuf::as_path));
     let is_missing =
-        |folder: &&Path| !folder.is_dir() || changes.gone.iter().any(|it| it == folder);
+        |folder: &&Path| !twins.is_folder(folder) || changes.gone.iter().any(|it| it == folder);
     let mut missing: Vec<PathBuf> = wanted
         .flat_map(|folder| folder.ancestors().take_while(is_missing))
         .map(Path::to_owned)

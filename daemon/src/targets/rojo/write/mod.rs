@@ -9,6 +9,7 @@
 //! -> `model` (model files that hold what changed) -> `files` -> `journal`.
 
 pub(super) mod back;
+mod case;
 mod files;
 mod gone;
 pub(super) mod journal;
