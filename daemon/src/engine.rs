@@ -459,6 +459,7 @@ impl Engine {
             .filter_map(|seq| workflow.proposal(*seq).map(|it| (*seq, it.call, &it.proposal)))
             .collect();
         let back = back(&self.ledger, &self.target, &approved, &mut self.blobs)?;
+        let _alone = self.target.alone();
         let start = self.scene.mark();
         let prepared = match self.target.prepare(&mut self.scene, &approved, &self.blobs, &back) {
             Ok(prepared) => prepared,
@@ -495,7 +496,10 @@ impl Engine {
 
     fn failed(&mut self, proposals: Vec<Seq>, error: PlaceError) -> Result<(), EngineError> {
         self.moves = 0;
-        self.input(Input::Failed { proposals, reason: error.to_string() })?;
+        // What is neither done nor undone is put back, and done again, before anything else.
+        if !matches!(error, PlaceError::Torn { .. }) {
+            self.input(Input::Failed { proposals, reason: error.to_string() })?;
+        }
         Err(error.into())
     }
 

@@ -332,6 +332,18 @@ impl Command {
         }
     }
 
+    /// The number of the first instance that it makes in its proposal.
+    pub fn made_as(&self) -> Option<u32> {
+        let (Self::Create { id, .. }
+        | Self::Clone { id, .. }
+        | Self::Restore { id, .. }
+        | Self::Insert { id, .. }) = self
+        else {
+            return None;
+        };
+        id.0.strip_prefix("new:")?.parse().ok()
+    }
+
     /// Whether it changes the project's memory, and not the place.
     pub fn is_memory(&self) -> bool {
         matches!(self, Self::EditMemory { .. })

@@ -245,11 +245,17 @@ pub enum Entry {
     Undone {
         /// Which proposal.
         proposal: Seq,
+        /// What of it stays in files, and why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        left: Option<String>,
     },
     /// A person has redone it.
     Redone {
         /// Which proposal.
         proposal: Seq,
+        /// What of it is not in files, and why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        left: Option<String>,
     },
     /// The workflow is over.
     Finished {

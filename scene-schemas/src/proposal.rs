@@ -131,6 +131,9 @@ const NAMED: usize = 5;
 impl InFiles {
     /// What a card says of it.
     pub fn sentence(&self) -> String {
+        if self.files.is_empty() {
+            return format!("In files of Rojo, of {}", self.project);
+        }
         let mut names = self.files.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
         if self.files.len() > NAMED {
             names.push_str(&format!(" and {} more", self.files.len() - NAMED));
@@ -142,8 +145,10 @@ impl InFiles {
 impl Proposal {
     /// Whether Studio does nothing of a command, for files hold it.
     pub fn is_in_files(&self, command: usize) -> bool {
-        let files = self.files.as_ref();
-        files.is_some_and(|files| files.owned.iter().any(|owned| *owned as usize == command))
+        let Some(files) = &self.files else {
+            return false;
+        };
+        u32::try_from(command).is_ok_and(|command| files.owned.binary_search(&command).is_ok())
     }
 }
 

@@ -3,7 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
+use scene_schemas::entry::{Approver, Seq};
+use scene_schemas::proposal::Mode;
+use serde_json::json;
+use vector_daemon::core::prompt::Call;
+use vector_daemon::engine::{Driver, Due, Engine};
+use vector_daemon::ledger::Ledger;
+use vector_daemon::targets::rojo::Project;
 use vector_tests::binary::{Home, Output};
 
 struct Bench {
@@ -59,6 +67,32 @@ impl Bench {
     fn edit(&self, prompt: &str) {
         let done = self.run(&["edit", "--project", "GAME", "--prompt", prompt, "--yes"]);
         assert_eq!(done.code, 0, "{}", done.stderr);
+    }
+
+    /// Has calls done.
+    #[track_caller]
+    fn call(&self, calls: &str) {
+        let folder = self.folder.display().to_string();
+        let run = self.home.run(&["edit", "--project", &folder, "--ops", "-", "--yes"], calls);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+    }
+
+    /// A deploy that is refused: why.
+    #[track_caller]
+    fn refused(&self, more: &[&str]) -> String {
+        let run = self.run(&[&["deploy", "GAME"], more].concat());
+        assert_eq!(run.code, 1, "{}", run.stdout);
+        run.stderr
+    }
+
+    /// Somebody else's commit on a branch, in a folder of their own.
+    fn commit_elsewhere(&self, branch: &str, name: &str, text: &str) {
+        let other = self.folder.with_file_name("elsewhere");
+        let shown = other.display().to_string();
+        self.git(&["worktree", "add", "--quiet", &shown, branch]);
+        fs::write(other.join("src").join(name), text).unwrap();
+        self.git(&["-C", &shown, "commit", "--quiet", "--all", "-m", "Theirs"]);
+        self.git(&["worktree", "remove", &shown]);
     }
 
     #[track_caller]
@@ -176,4 +210,226 @@ fn what_cannot_be_committed_is_said() {
     let alone = bench.run(&["deploy", "GAME"]);
     assert_eq!(alone.code, 1);
     assert!(alone.stderr.contains("is in no Git repository"), "{}", alone.stderr);
+}
+
+const TEN: &str = "replace \"return 1\" with \"return 10\" in game.ServerStorage.One";
+const ELEVEN: &str = "replace \"return 10\" with \"return 11\" in game.ServerStorage.One";
+
+#[test]
+fn what_others_committed_on_the_branch_is_not_lost() {
+    let Some(bench) = Bench::new() else { return };
+    bench.edit(TEN);
+    bench.deploy(&["--branch", "next"]);
+    // A commit to another file is built upon.
+    bench.commit_elsewhere("next", "Two.luau", "return 22\n");
+    bench.edit(ELEVEN);
+    bench.deploy(&["--branch", "next"]);
+    assert_eq!(bench.git(&["show", "next:src/One.luau"]), "return 11");
+    assert_eq!(bench.git(&["show", "next:src/Two.luau"]), "return 22");
+    // One to the same file would be undone.
+    bench.commit_elsewhere("next", "One.luau", "return 99\n");
+    let tip = bench.git(&["rev-parse", "next"]);
+    bench.edit("replace \"return 11\" with \"return 12\" in game.ServerStorage.One");
+    let why = bench.refused(&["--branch", "next"]);
+    assert!(why.contains("next has other versions") && why.contains("  src/One.luau\n"), "{why}");
+    assert!(why.contains("git merge"), "{why}");
+    assert_eq!(bench.git(&["rev-parse", "next"]), tip);
+    // Who has gone back to what it was before is gone before.
+    bench.commit_elsewhere("next", "One.luau", "return 10\n");
+    bench.deploy(&["--branch", "next"]);
+    assert_eq!(bench.git(&["show", "next:src/One.luau"]), "return 12");
+}
+
+#[test]
+fn a_change_of_ones_own_is_not_taken_along() {
+    let Some(bench) = Bench::new() else { return };
+    fs::write(bench.file("One.luau"), "-- mine\nreturn 1\n").unwrap();
+    bench.edit(TEN);
+    for branch in [&[][..], &["--branch", "main"]] {
+        let why = bench.refused(branch);
+        assert!(why.contains("other versions") && why.contains("Commit your own changes"), "{why}");
+    }
+    assert_eq!(bench.git(&["branch", "--format=%(refname:short)"]), "main");
+    bench.git(&["commit", "--quiet", "--all", "-m", "Mine"]);
+    let done = bench.deploy(&["--branch", "main"]);
+    assert!(done.stderr.contains("Nothing is to be committed"), "{}", done.stderr);
+    // And between two of them.
+    bench.edit(ELEVEN);
+    fs::write(bench.file("One.luau"), "-- mine\nreturn 11 -- too\n").unwrap();
+    bench.edit("replace \"return 11\" with \"return 12\" in game.ServerStorage.One");
+    assert!(bench.refused(&["--branch", "main"]).contains("other versions"));
+}
+
+/// An engine at work on a call, and the proposal that waits.
+fn proposed(bench: &Bench, ledger: &Arc<Ledger>, attribute: &str) -> (Engine, Seq) {
+    let opened = Project::open(&bench.folder, false).unwrap();
+    let (driver, listener) = (Driver::Calls, Box::new(|_: &_| {}));
+    let mut engine =
+        Engine::start(ledger, opened, attribute, driver, Mode::Confirm, listener).unwrap();
+    let props = json!({ format!("@{attribute}"): true });
+    let args = json!({ "path": "game.ServerStorage.One", "props": props });
+    engine.call(vec![Call::new("set_properties", args)]).unwrap();
+    let Due::Decision(seq) = engine.run().unwrap() else { panic!("nothing is due") };
+    (engine, seq)
+}
+
+/// What was proposed first is applied last.
+#[test]
+fn the_order_is_that_in_which_they_were_applied() {
+    let Some(bench) = Bench::new() else { return };
+    let ledger = Arc::new(Ledger::open(&bench.home.path().join("vector")).unwrap());
+    let (mut first, early) = proposed(&bench, &ledger, "First");
+    let (mut second, late) = proposed(&bench, &ledger, "Second");
+    for (engine, seq) in [(&mut second, late), (&mut first, early)] {
+        engine.approve(seq, Approver::Person, true).unwrap();
+        assert_eq!(engine.run().unwrap(), Due::Nothing);
+    }
+    drop((first, second, ledger));
+    let meta = text(&bench.file("One.meta.json"));
+    assert!(meta.contains("First") && meta.contains("Second"), "{meta}");
+    let done = bench.deploy(&["--branch", "next"]);
+    assert_eq!(done.stderr, "");
+    assert_eq!(bench.git(&["show", "next:src/One.meta.json"]), meta.trim_end());
+    let message = bench.git(&["log", "-1", "--format=%B", "next"]);
+    assert_eq!(message.matches("- proposal ").count(), 2, "{message}");
+}
+
+#[test]
+fn what_is_taken_back_and_done_again_is_committed_once() {
+    let Some(bench) = Bench::new() else { return };
+    bench.edit(TEN);
+    let back = bench.run(&["revert", "1", "--yes"]);
+    assert_eq!(back.code, 0, "{}", back.stderr);
+    bench.edit(TEN);
+    bench.deploy(&["--branch", "next"]);
+    assert_eq!(bench.git(&["show", "next:src/One.luau"]), "return 10");
+    let done = bench.deploy(&["--branch", "next"]);
+    assert!(done.stderr.contains("Nothing is to be committed"), "{}", done.stderr);
+}
+
+#[test]
+fn without_a_branch_the_files_are_committed_all_the_same() {
+    let Some(bench) = Bench::new() else { return };
+    bench.git(&["checkout", "--quiet", "--detach"]);
+    let head = bench.git(&["rev-parse", "HEAD"]);
+    bench.edit(TEN);
+    bench.deploy(&[]);
+    assert_eq!(bench.git(&["rev-parse", "HEAD"]), head);
+    assert_eq!(bench.git(&["rev-parse", "vector/1^"]), head);
+    assert_eq!(bench.git(&["status", "--porcelain"]), "M src/One.luau");
+}
+
+#[test]
+fn a_branch_that_is_in_use_is_left_alone() {
+    let Some(bench) = Bench::new() else { return };
+    bench.edit(TEN);
+    let other = bench.folder.with_file_name("other");
+    bench.git(&["worktree", "add", "--quiet", "-b", "theirs", &other.display().to_string()]);
+    let why = bench.refused(&["--branch", "theirs"]);
+    assert!(why.contains("theirs is checked out in ") && why.contains("--branch"), "{why}");
+    let head = bench.git(&["rev-parse", "main"]);
+    fs::write(bench.folder.join(".git/MERGE_HEAD"), format!("{head}\n")).unwrap();
+    let why = bench.refused(&["--branch", "main"]);
+    assert!(why.contains("a merge on main is not finished"), "{why}");
+    // A branch of its own is in nobody's way.
+    bench.deploy(&[]);
+    assert_eq!(bench.git(&["rev-parse", "main"]), head);
+}
+
+#[cfg(unix)]
+#[test]
+fn names_and_folders_are_taken_as_they_are() {
+    let Some(mut bench) = Bench::new() else { return };
+    let names =
+        ["with space", "Größe", "it's", "new\nline", "-x", ":(top)y", "*", "qu\"ote", "tab\t"];
+    for name in names {
+        fs::write(bench.file(&format!("{name}.luau")), "return 1\n").unwrap();
+    }
+    bench.git(&["add", "."]);
+    bench.git(&["commit", "--quiet", "-m", "Names"]);
+    // A repository that begins above the project, in a folder whose name has spaces at its ends.
+    let above = bench.folder.with_file_name(" all of it ");
+    fs::create_dir_all(above.join("deep")).unwrap();
+    fs::rename(bench.folder.join(".git"), above.join(".git")).unwrap();
+    fs::rename(&bench.folder, above.join("deep/game")).unwrap();
+    bench.folder = above.join("deep/game");
+    bench.git(&["add", "--all", ":/"]);
+    bench.git(&["commit", "--quiet", "-m", "Deeper"]);
+    let calls = names.map(|name| {
+        let path = format!("game.ServerStorage[{}]", json!(name));
+        let args = json!({ "path": path, "source": "return 2\n" });
+        json!({ "tool": "write_script", "args": args }).to_string()
+    });
+    bench.call(&calls.join("\n"));
+    bench.deploy(&["--branch", "main"]);
+    let changed = bench.git(&["show", "--name-only", "--format=", "-z", "main"]);
+    let mut changed: Vec<&str> = changed.split('\0').filter(|it| !it.is_empty()).collect();
+    changed.sort_unstable();
+    let mut expected = names.map(|name| format!("deep/game/src/{name}.luau"));
+    expected.sort_unstable();
+    assert_eq!(changed, expected);
+    assert_eq!(bench.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_repository_inside_of_the_repository_is_left_out() {
+    let Some(bench) = Bench::new() else { return };
+    let inner = bench.file("Packages");
+    fs::create_dir(&inner).unwrap();
+    fs::write(inner.join("Lib.luau"), "return 1\n").unwrap();
+    let shown = inner.display().to_string();
+    bench.git(&["-C", &shown, "init", "--quiet", "--initial-branch", "main"]);
+    for args in [&["add", "."][..], &["commit", "--quiet", "-m", "Inner"]] {
+        let who = ["-C", &shown, "-c", "user.name=A", "-c", "user.email=a@example.com"];
+        bench.git(&[&who[..], args].concat());
+    }
+    // As a submodule is: a commit of the other repository in the place of a folder.
+    bench.git(&["add", "src/Packages"]);
+    bench.git(&["commit", "--quiet", "-m", "Packages"]);
+    bench.edit("replace \"return 1\" with \"return 10\" in game.ServerStorage.One");
+    bench.edit("replace \"return 1\" with \"return 10\" in game.ServerStorage.Packages.Lib");
+    let done = bench.deploy(&["--branch", "next"]);
+    assert!(
+        done.stderr.contains("src/Packages/Lib.luau is in another repository"),
+        "{}",
+        done.stderr
+    );
+    assert_eq!(bench.git(&["diff", "--name-only", "main", "next"]), "src/One.luau");
+}
+
+#[test]
+fn line_ends_are_committed_as_git_keeps_them() {
+    let Some(bench) = Bench::new() else { return };
+    bench.git(&["config", "core.autocrlf", "true"]);
+    fs::write(bench.file("One.luau"), "-- one\r\nreturn 1\r\n").unwrap();
+    bench.git(&["commit", "--quiet", "--all", "-m", "Windows"]);
+    bench.edit(TEN);
+    assert_eq!(text(&bench.file("One.luau")), "-- one\r\nreturn 10\r\n");
+    bench.deploy(&["--branch", "main"]);
+    assert_eq!(bench.git(&["show", "main:src/One.luau"]), "-- one\nreturn 10");
+    assert_eq!(bench.git(&["status", "--porcelain"]), "");
+    bench.edit(ELEVEN);
+    bench.deploy(&["--branch", "main"]);
+    assert_eq!(bench.git(&["show", "main:src/One.luau"]), "-- one\nreturn 11");
+}
+
+#[cfg(unix)]
+#[test]
+fn no_hook_is_run() {
+    use std::os::unix::fs::PermissionsExt;
+    let Some(bench) = Bench::new() else { return };
+    bench.edit(TEN);
+    let hooks = bench.folder.join(".git/hooks");
+    fs::create_dir_all(&hooks).unwrap();
+    let marker = bench.folder.with_file_name("was run");
+    let all =
+        ["pre-commit", "commit-msg", "post-commit", "reference-transaction", "post-index-change"];
+    for hook in all {
+        let text = format!("#!/bin/sh\necho {hook} >> '{}'\nexit 1\n", marker.display());
+        fs::write(hooks.join(hook), text).unwrap();
+        fs::set_permissions(hooks.join(hook), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    bench.deploy(&["--branch", "main"]);
+    assert!(!marker.exists(), "{}", text(&marker));
+    assert_eq!(bench.git(&["show", "main:src/One.luau"]), "return 10");
 }

@@ -6,20 +6,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 use clap::Args;
 use scene_schemas::Fingerprint;
-use scene_schemas::entry::{Place, Seq};
+use scene_schemas::entry::{Entry, Place, Seq};
 
 use super::Exit;
-use super::log::replay;
+use super::log::for_each;
 use super::style::safe;
 use super::terminal::{print, say};
-use crate::core::workflow::Status;
+use crate::core::workflow::{State, Status};
 use crate::ledger::Ledger;
 use crate::targets::rojo::{Journal, Project};
 
@@ -31,7 +31,8 @@ Examples:
   vector deploy --branch main -m 'Faster rounds'
   vector deploy --dry-run              # what would be committed
 
-Files that somebody has changed since are left out and named. No hooks are run, and nothing is pushed.
+Files that somebody has changed since are left out and named. Where the branch has another version of a
+file than the accepted changes were made on, nothing is committed. No hooks are run, and nothing is pushed.
 
 Exit codes: 0 committed, or nothing to commit; 1 failed; 2 usage.")]
 pub(super) struct Deploy {
@@ -63,16 +64,26 @@ struct Accepted {
     patch: String,
 }
 
-/// Files as Git names them, each with who changed it.
-type Files<'a> = BTreeMap<String, &'a BTreeSet<Accepted>>;
+/// What accepted proposals have made of a file.
+#[derive(Debug, Default)]
+struct History {
+    /// Its hashes, none where it was not there: what it was before the first change, and after each. A
+    /// change on top of somebody else's begins anew.
+    states: Vec<Option<Fingerprint>>,
+    /// Who changed it.
+    by: BTreeSet<Accepted>,
+}
+
+/// Files as Git names them.
+type Files<'a> = BTreeMap<String, &'a History>;
 
 /// What the ledger knows of a project's files.
 #[derive(Debug, Default)]
 struct Written {
     /// The goals of the runs.
     goals: BTreeMap<Seq, String>,
-    /// For each file, its hash as it was last left (none where it went), and who changed it.
-    files: BTreeMap<PathBuf, (Option<Fingerprint>, BTreeSet<Accepted>)>,
+    /// The files.
+    files: BTreeMap<PathBuf, History>,
 }
 
 pub(super) fn run(args: &Deploy, home: &Path) -> anyhow::Result<Exit> {
@@ -91,8 +102,18 @@ pub(super) fn run(args: &Deploy, home: &Path) -> anyhow::Result<Exit> {
     let newest = written.goals.keys().next_back().copied().unwrap_or(Seq(0));
     let branch = args.branch.clone().unwrap_or_else(|| format!("vector/{newest}"));
     let reference = git.reference(&branch)?;
+    git.check_free(&branch, &reference)?;
     let (base, is_new) = git.base(&reference);
-    let staged = git.staged(base.as_deref(), &ours)?;
+    let (staged, strange) = git.staged(base.as_deref(), &ours, &ledger)?;
+    if !strange.is_empty() {
+        bail!(
+            "{} has other versions of these files than what was accepted was made on:\n{}\nNothing is \
+             committed, so that nobody's change is lost or taken along. Commit your own changes to them \
+             first, or bring the two together (`git merge`); or deploy on another branch (--branch)",
+            if is_new { "HEAD" } else { &branch },
+            strange.iter().map(|name| format!("  {}", safe(name))).collect::<Vec<_>>().join("\n")
+        );
+    }
     if staged.is_empty() {
         say("Nothing is to be committed: what was accepted is committed already, or taken back.");
         return Ok(Exit::Done);
@@ -109,11 +130,18 @@ pub(super) fn run(args: &Deploy, home: &Path) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What applied proposals have left of the files of a project.
+/// What applied proposals have left of the files of a project, in the order in which they were applied.
 fn written(ledger: &Ledger, project: &Path) -> anyhow::Result<Written> {
     let name = project.display().to_string();
-    let state = replay(ledger)?;
-    let mut steps: BTreeMap<Seq, (Accepted, Journal)> = BTreeMap::new();
+    let (mut state, mut when) = (State::default(), BTreeMap::new());
+    for_each(ledger, |record| {
+        state.apply(record);
+        if let Entry::Applied { proposal, .. } = &record.entry {
+            when.insert(*proposal, record.seq);
+        }
+        Ok(())
+    })?;
+    let mut steps: BTreeMap<Option<Seq>, (Accepted, Fingerprint)> = BTreeMap::new();
     let mut written = Written::default();
     for (seq, workflow) in state.workflows() {
         let Place::Project(place) = &workflow.place else { continue };
@@ -122,24 +150,34 @@ fn written(ledger: &Ledger, project: &Path) -> anyhow::Result<Written> {
         }
         for (proposal, pending) in workflow.proposals() {
             let Status::Applied(ack) = &pending.status else { continue };
-            let record = ack.bytes.as_ref().map(|bytes| ledger.blob(&bytes.patch)).transpose()?;
-            let Some(journal) = record.flatten().as_deref().and_then(Journal::read) else {
-                continue;
-            };
+            let Some(bytes) = &ack.bytes else { continue };
             written.goals.insert(seq, workflow.goal.clone());
             let (title, patch) = (pending.proposal.title.clone(), &pending.proposal.patch_id);
             let patch = patch.short().to_owned();
             let accepted = Accepted { workflow: seq, proposal, title, patch };
-            steps.insert(proposal, (accepted, journal));
+            steps.insert(when.get(&proposal).copied(), (accepted, bytes.patch.clone()));
         }
     }
     let memory = project.parent().unwrap_or(project).join(".vector");
-    for (accepted, journal) in steps.into_values() {
+    let mut last: Option<Fingerprint> = None;
+    for (accepted, record) in steps.into_values() {
+        // Proposals that were applied together have one record.
+        let is_again = last.as_ref() == Some(&record);
+        let journal = ledger.blob(&record)?.as_deref().and_then(Journal::read);
+        last = Some(record);
         // What is remembered is the person's own business.
-        for file in journal.files.into_iter().filter(|file| !file.path.starts_with(&memory)) {
-            let (hash, by) = written.files.entry(file.path).or_default();
-            *hash = file.after.map(|kept| kept.hash);
-            by.insert(accepted.clone());
+        let files = journal.into_iter().flat_map(|it| it.files);
+        for file in files.filter(|file| !file.path.starts_with(&memory)) {
+            let history = written.files.entry(file.path).or_default();
+            history.by.insert(accepted.clone());
+            if is_again {
+                continue;
+            }
+            let [before, after] = [file.before, file.after].map(|kept| kept.map(|it| it.hash));
+            if history.states.last() != Some(&before) {
+                history.states = vec![before];
+            }
+            history.states.push(after);
         }
     }
     Ok(written)
@@ -148,7 +186,7 @@ fn written(ledger: &Ledger, project: &Path) -> anyhow::Result<Written> {
 /// The files that are as they were left, and those that somebody has changed since; as Git names them.
 fn apart<'a>(written: &'a Written, root: &Path) -> anyhow::Result<(Files<'a>, Vec<String>)> {
     let (mut ours, mut others) = (BTreeMap::new(), Vec::new());
-    for (file, (left, by)) in &written.files {
+    for (file, history) in &written.files {
         let Ok(inside) = file.strip_prefix(root) else {
             bail!(
                 "{} is not in the Git repository {}; commit it where it is",
@@ -158,18 +196,34 @@ fn apart<'a>(written: &'a Written, root: &Path) -> anyhow::Result<(Files<'a>, Ve
         };
         let names: Option<Vec<&str>> = inside.iter().map(|name| name.to_str()).collect();
         let name = names.with_context(|| format!("{} is no UTF-8 name", file.display()))?.join("/");
-        let now = match std::fs::read(file) {
-            Ok(bytes) => Some(Fingerprint::of(&bytes)),
-            Err(why) if why.kind() == std::io::ErrorKind::NotFound => None,
-            Err(why) => return Err(why).context(format!("{} cannot be read", file.display())),
-        };
-        if now == *left {
-            ours.insert(name, by);
+        let above = file.ancestors().skip(1).take_while(|folder| *folder != root);
+        if let Some(other) = above.filter(|folder| folder.join(".git").exists()).last() {
+            say(&format!(
+                "note: {} is in another repository, {}, and is left out; commit it there.",
+                safe(&name),
+                safe(&other.display().to_string())
+            ));
+            continue;
+        }
+        if Some(&hash(file)?) == history.states.last() {
+            ours.insert(name, history);
         } else {
             others.push(name);
         }
     }
     Ok((ours, others))
+}
+
+/// The hash of a file; none where it is not there.
+fn hash(file: &Path) -> anyhow::Result<Option<Fingerprint>> {
+    match std::fs::read(file) {
+        Ok(bytes) => Ok(Some(Fingerprint::of(&bytes))),
+        // A folder of its way may be a file now.
+        Err(why) if matches!(why.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(why) => Err(why).context(format!("{} cannot be read", file.display())),
+    }
 }
 
 /// The message: what was asked for, and which proposals of which runs are in it.
@@ -181,7 +235,7 @@ fn message(
     staged: &Files<'_>,
 ) -> anyhow::Result<String> {
     let done = git.committed(base)?;
-    let all: BTreeSet<&Accepted> = staged.values().flat_map(|by| by.iter()).collect();
+    let all: BTreeSet<&Accepted> = staged.values().flat_map(|it| it.by.iter()).collect();
     let is_new = |it: &&&Accepted| !done.contains(&trailer(it));
     let new: Vec<&&Accepted> = all.iter().filter(is_new).collect();
     let goal = new.last().and_then(|it| written.goals.get(&it.workflow));
@@ -245,7 +299,8 @@ impl Git {
         if !output.status.success() {
             bail!("{} is in no Git repository; `git init` makes one", folder.display());
         }
-        let root = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+        let said = String::from_utf8_lossy(&output.stdout);
+        let root = PathBuf::from(said.trim_end_matches(['\n', '\r']));
         let root = root.canonicalize().with_context(|| format!("{} is gone", root.display()))?;
         Ok(Self { root, scratch: tempfile::tempdir().context("no folder for an index")? })
     }
@@ -260,6 +315,9 @@ impl Git {
         let mut child = Command::new("git")
             .arg("-C")
             .arg(&self.root)
+            // A hook would look at the person's index and files, which are not what is committed.
+            .arg("-c")
+            .arg(format!("core.hooksPath={}", self.scratch.path().join("none").display()))
             .args(args)
             .envs(index.map(|index| ("GIT_INDEX_FILE", index)))
             .stdin(Stdio::piped())
@@ -300,21 +358,96 @@ impl Git {
         }
     }
 
-    /// Puts the files into the index; those that differ from the base.
-    fn staged<'a>(&self, base: Option<&str>, files: &Files<'a>) -> anyhow::Result<Files<'a>> {
+    /// Whether a branch may be moved: it is checked out nowhere else, and here nothing is half done.
+    fn check_free(&self, branch: &str, reference: &str) -> anyhow::Result<()> {
+        let format = "--format=%(refname) %(worktreepath)";
+        let all = self.run(&["for-each-ref", format, "--", reference], b"")?;
+        let own = |line: &str| line.strip_prefix(reference)?.strip_prefix(' ').map(str::to_owned);
+        let Some(at) = all.lines().find_map(own).filter(|at| !at.is_empty()) else {
+            return Ok(());
+        };
+        let real = Path::new(&at).canonicalize().unwrap_or_else(|_| PathBuf::from(&at));
+        if real != self.root {
+            bail!(
+                "{branch} is checked out in {at}, whose files would not be what it says any more; \
+                 deploy on another branch (--branch), and merge it there"
+            );
+        }
+        for (name, what) in [
+            ("MERGE_HEAD", "merge"),
+            ("CHERRY_PICK_HEAD", "cherry-pick"),
+            ("REVERT_HEAD", "revert"),
+        ] {
+            if self.run(&["rev-parse", "--verify", "--quiet", name], b"").is_ok() {
+                bail!(
+                    "a {what} on {branch} is not finished; finish it, or `git {what} --abort` it"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the files into the index: those that differ from the base; and those of which the base has
+    /// a version that no accepted change was made on.
+    fn staged<'a>(
+        &self,
+        base: Option<&str>,
+        files: &Files<'a>,
+        ledger: &Ledger,
+    ) -> anyhow::Result<(Files<'a>, Vec<String>)> {
         self.run(&["read-tree", base.unwrap_or("--empty")], b"")?;
         let ignored = self.ignored(files.keys());
-        let known = self.run(&["ls-files", "-z"], b"")?;
-        let known: BTreeSet<&str> = known.split('\0').collect();
+        let known = self.run(&["ls-files", "--stage", "-z"], b"")?;
+        // `MODE OBJECT STAGE<tab>NAME`
+        let known: BTreeMap<&str, &str> = known
+            .split('\0')
+            .filter_map(|line| line.split_once('\t'))
+            .filter_map(|(about, name)| Some((name, about.split(' ').nth(1)?)))
+            .collect();
         let wanted =
-            files.keys().filter(|it| known.contains(it.as_str()) || !ignored.contains(*it));
+            files.keys().filter(|it| known.contains_key(it.as_str()) || !ignored.contains(*it));
         self.run(&["update-index", "--add", "--remove", "-z", "--stdin"], &names(wanted))?;
         let changed = match base {
             Some(base) => self.run(&["diff-index", "--cached", "--name-only", "-z", base], b"")?,
             None => self.run(&["ls-files", "-z"], b"")?,
         };
-        let changed = changed.split('\0').filter_map(|name| files.get_key_value(name));
-        Ok(changed.map(|(name, by)| (name.clone(), *by)).collect())
+        let (mut staged, mut strange) = (Files::new(), Vec::new());
+        for (name, history) in changed.split('\0').filter_map(|name| files.get_key_value(name)) {
+            if !self.is_known(name, known.get(name.as_str()).copied(), history, ledger)? {
+                strange.push(name.clone());
+            }
+            staged.insert(name.clone(), history);
+        }
+        Ok((staged, strange))
+    }
+
+    /// Whether an object of the base is a file as it was before or after an accepted change.
+    fn is_known(
+        &self,
+        name: &str,
+        object: Option<&str>,
+        history: &History,
+        ledger: &Ledger,
+    ) -> anyhow::Result<bool> {
+        for state in &history.states {
+            let (Some(hash), Some(object)) = (state, object) else {
+                if state.is_none() && object.is_none() {
+                    return Ok(true);
+                }
+                continue;
+            };
+            let bytes = match ledger.blob(hash)? {
+                Some(bytes) => bytes,
+                // What the last change left is on the disk alone.
+                None => std::fs::read(self.root.join(name)).unwrap_or_default(),
+            };
+            // By its path, so that line ends are as Git keeps them.
+            let path = format!("--path={name}");
+            if self.run(&["hash-object", "--stdin", &path], &bytes)?.trim() == object {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// What Git is told to leave alone, of these.

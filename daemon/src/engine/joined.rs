@@ -6,20 +6,24 @@
 //! Studio until Rojo has synced it; until then it is laid over the mirror, so that nobody plans on what
 //! is no more.
 
+mod ahead;
+mod back;
+
+use std::collections::BTreeSet;
+
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Ack, InFiles, Proposal, Warning, WarningKind};
 use scene_schemas::value::canonical_json;
-use scene_schemas::{Command, Fingerprint};
+use scene_schemas::{Command, Fingerprint, InstancePath};
 
-use super::open::ask;
-use super::{Engine, EngineError, Target, recover};
+pub(super) use self::back::put_begun_back;
+use super::{Engine, EngineError, Target};
 use crate::core::Refusal;
 use crate::core::proposal::{Blobs, attempt, parted, relocated};
-use crate::core::refusal::refuse;
-use crate::core::scene::{Mark, Scene, reflection};
+use crate::core::scene::{Mark, Scene, count, reflection};
 use crate::core::workflow::{Input, Status};
 use crate::targets::place::PlaceError;
-use crate::targets::rojo::{self, Heard, Journal, Progress, Project};
+use crate::targets::rojo::{self, Heard, Project};
 
 /// The projects beside an open place, and what was written to their files.
 #[derive(Debug, Default)]
@@ -50,7 +54,19 @@ impl Joined {
     /// Nothing is known of the open place any more.
     pub(super) fn began_anew(&mut self) {
         self.laid = None;
+        // What it is called there may be somebody else by now.
+        self.ahead.clear();
         self.beside.iter_mut().for_each(|beside| beside.is_joined = false);
+    }
+
+    /// The scene of a project, by its file.
+    pub(super) fn scene_of(&mut self, project: &str) -> Option<&mut Scene> {
+        let found = self.beside.iter_mut().find(|beside| beside.project.name() == project);
+        found.map(|beside| &mut beside.scene)
+    }
+
+    fn at(&self) -> Option<usize> {
+        self.beside.iter().position(|beside| beside.is_joined)
     }
 }
 
@@ -62,21 +78,52 @@ impl Engine {
 
     /// The project that the open place is synced with.
     pub fn joined(&self) -> Option<&Project> {
-        let mut beside = self.joined.beside.iter();
-        beside.find(|beside| beside.is_joined).map(|beside| &beside.project)
+        self.joined.at().map(|at| &self.joined.beside[at].project)
     }
 
-    /// Looks which project the open place is synced with, before anything is planned in it.
-    pub fn look_for_project(&mut self) {
-        let place = self.studio().map(|studio| studio.place().place.place_id);
-        let Some(place) = place.filter(|_| self.joined().is_none() && self.scene.is_whole()) else {
-            return;
+    /// Looks which project the open place is synced with. What waited before that was known is planned
+    /// again.
+    ///
+    /// # Errors
+    /// The ledger cannot be used.
+    pub fn look_for_project(&mut self) -> Result<(), EngineError> {
+        let is_known = self.joined.beside.is_empty() || self.joined.at().is_some();
+        // What is on trial may have moved what is looked for.
+        if is_known || !self.trial.is_empty() || !self.scene.is_whole() {
+            return Ok(());
+        }
+        let Some(place) = self.studio().map(|studio| studio.place().place.place_id) else {
+            return Ok(());
         };
         let open = &self.scene;
         let is_of = |beside: &&mut Beside| beside.project.is_of(place, open, &beside.scene);
-        if let Some(beside) = self.joined.beside.iter_mut().find(is_of) {
-            beside.is_joined = true;
+        let Some(beside) = self.joined.beside.iter_mut().find(is_of) else {
+            return Ok(());
+        };
+        beside.is_joined = true;
+        for (seq, _) in self.waiting(|files| files.is_none()) {
+            self.plan_again(
+                seq,
+                "The place is synced with a project of Rojo, and this is planned again.",
+            )?;
         }
+        Ok(())
+    }
+
+    /// What waits to be done, with what of it goes to files.
+    fn waiting(&self, wanted: impl Fn(Option<&InFiles>) -> bool) -> Vec<(Seq, Option<InFiles>)> {
+        let waits = |status: &Status| matches!(status, Status::Waiting | Status::Approved);
+        let all = self.proposals().into_iter().filter(|(_, it)| waits(&it.status));
+        let wanted = all.filter(|(_, it)| wanted(it.proposal.files.as_ref()));
+        wanted.map(|(seq, it)| (seq, it.proposal.files.clone())).collect()
+    }
+
+    fn plan_again(&mut self, seq: Seq, reason: &str) -> Result<(), EngineError> {
+        let Some((workflow, _)) = self.proposal(seq) else {
+            return Ok(());
+        };
+        let moved = Input::Moved { reason: reason.to_owned(), not_done: Vec::new() };
+        self.in_turn_of(workflow, |engine| engine.input(moved)).map(drop)
     }
 
     /// Says of a proposal in an open place what of it goes to files.
@@ -91,14 +138,24 @@ impl Engine {
         if !matches!(self.target, Target::Open(_)) {
             return Ok(proposal);
         }
-        let Some(at) = self.joined.beside.iter().position(|beside| beside.is_joined) else {
+        let Some(at) = self.joined.at() else {
             return Ok(self.warned_of_rojo(proposal));
         };
         let beside = &mut self.joined.beside[at];
         let mark = beside.scene.mark();
-        let in_files = self.files_of(at, call, &proposal);
+        let parted = self.files_of(at, call, &proposal);
         self.joined.beside[at].scene.rollback(mark);
-        let Some(in_files) = in_files? else {
+        let (in_files, loose) = parted?;
+        let mut proposal = proposal;
+        if let Some(path) = loose.first() {
+            let others = count(loose.len(), "instance stands", "instances stand");
+            let text = format!(
+                "{others} below what Rojo owns, and in no file, {path} first: Rojo may take away what \
+                 Studio does there."
+            );
+            proposal.warnings.push(Warning { kind: WarningKind::Rojo, text });
+        }
+        let Some(in_files) = in_files else {
             return Ok(proposal);
         };
         let own = serde_json::to_value(&in_files.commands).unwrap_or_default();
@@ -108,39 +165,45 @@ impl Engine {
     }
 
     /// What of a proposal goes to files, which is done in the project's scene afterwards, on top of all
-    /// that waits.
+    /// that waits; and what Studio does below what they are all of.
     fn files_of(
         &mut self,
         at: usize,
         call: Seq,
         proposal: &Proposal,
-    ) -> Result<Option<InFiles>, Refusal> {
+    ) -> Result<(Option<InFiles>, Vec<InstancePath>), Refusal> {
+        let name = self.joined.beside[at].project.name();
         let waiting: Vec<(Seq, Vec<Command>)> = self
             .trial
             .iter()
             .filter_map(|(seq, _)| self.proposal(*seq))
-            .filter_map(|(_, it)| Some((it.call, it.proposal.files.as_ref()?.commands.clone())))
+            .filter_map(|(_, it)| Some((it.call, it.proposal.files.as_ref()?)))
+            .filter(|(_, files)| files.project == name)
+            .map(|(call, files)| (call, files.commands.clone()))
             .collect();
         let Beside { project, scene, .. } = &mut self.joined.beside[at];
-        for (call, commands) in waiting {
-            scene.begin(call);
-            for command in commands {
-                let command = relocated(scene, command)?;
-                attempt(scene, &command, &self.blobs)?;
-            }
+        for (call, commands) in &waiting {
+            scene.begin(*call);
+            do_all(scene, commands, &self.blobs)?;
         }
-        let before = project.changes(scene)?;
+        let before = scene.mark();
         scene.begin(call);
         let holder = |node| project.holder(node);
         let parted = parted(&proposal.commands, &self.scene, scene, &holder, &self.blobs)?;
         if parted.owned.is_empty() {
-            return Ok(None);
+            return Ok((None, parted.loose));
         }
         let after = project.changes(scene)?;
-        let is_new = |(name, hash): &(&String, _)| before.get(*name) != Some(*hash);
-        let files = after.iter().filter(is_new).map(|(name, _)| name.clone()).collect();
+        let files = if waiting.is_empty() {
+            after.into_keys().collect()
+        } else {
+            scene.rollback(before);
+            let before = project.changes(scene)?;
+            let is_new = |(name, hash): &(String, _)| before.get(name) != Some(hash);
+            after.into_iter().filter(is_new).map(|(name, _)| name).collect()
+        };
         let (owned, commands) = (parted.owned, parted.commands);
-        Ok(Some(InFiles { project: project.name(), owned, commands, files }))
+        Ok((Some(InFiles { project: name, owned, commands, files }), parted.loose))
     }
 
     /// Warns of a change of scripts in a place that Rojo syncs, while its project is not known here.
@@ -151,10 +214,16 @@ impl Engine {
             _ => false,
         };
         if proposal.commands.iter().any(is_of_scripts) && rojo::is_locked(&self.scene) {
-            let text = "Rojo syncs this place, and what it owns is overwritten by its files. Let Vector \
-                        know the project (`vector serve --project PATH`), and edits go to the files.";
-            let warning = Warning { kind: WarningKind::Rojo, text: text.to_owned() };
-            proposal.warnings.push(warning);
+            let what = if self.joined.beside.is_empty() {
+                "Let Vector know the project (`vector serve --project PATH`), and edits go to the files."
+            } else {
+                "The project that Vector serves does not look like this place: its scripts are not here, \
+                 or its `servePlaceIds` name others."
+            };
+            let text = format!(
+                "Rojo syncs this place, and what it owns is overwritten by its files. {what}"
+            );
+            proposal.warnings.push(Warning { kind: WarningKind::Rojo, text });
         }
         proposal
     }
@@ -168,18 +237,11 @@ impl Engine {
         mut ack: Ack,
         session: String,
     ) -> Result<bool, EngineError> {
-        let wanted = proposal.files.as_ref();
-        let is_it = |it: &Beside| wanted.is_some_and(|files| files.project == it.project.name());
-        let Some((at, files)) = self.joined.beside.iter().position(is_it).zip(wanted) else {
+        let _alone = rojo::alone();
+        let Some((at, own)) = self.own_part(proposal) else {
             let reason = "Its files belong to a project that is not served any more. Serve it \
                           (`vector serve --project PATH`), and ask again.";
             return self.not_written(seq, reason.to_owned());
-        };
-        let own = Proposal {
-            commands: files.commands.clone(),
-            files: None,
-            after: Vec::new(),
-            ..proposal.clone()
         };
         let Beside { project, scene, .. } = &mut self.joined.beside[at];
         let start = scene.mark();
@@ -191,7 +253,8 @@ impl Engine {
         };
         let Some(mut stored) = prepared.stored.take() else {
             let reason = prepared.refused.pop().map(|(_, reason)| reason).unwrap_or_default();
-            return self.planned_again(seq, reason, Vec::new());
+            self.stale(seq, &reason, None)?;
+            return Ok(false);
         };
         let blobs = std::mem::take(&mut stored.blobs);
         ack.files = stored.acks.pop().map(|(_, ack)| Box::new(ack));
@@ -219,29 +282,54 @@ impl Engine {
         }
     }
 
+    /// The part of a proposal that goes to files, as a proposal of its project's own.
+    fn own_part(&self, proposal: &Proposal) -> Option<(usize, Proposal)> {
+        let files = proposal.files.as_ref()?;
+        let is_it = |it: &Beside| it.project.name() == files.project;
+        let at = self.joined.beside.iter().position(is_it)?;
+        let commands = files.commands.clone();
+        let own = Proposal { commands, files: None, after: Vec::new(), ..proposal.clone() };
+        Some((at, own))
+    }
+
     /// Goes on with the files as somebody else left them.
     fn moved_on(&mut self, seq: Seq, at: usize, why: &PlaceError) -> Result<bool, EngineError> {
         let reason = format!("{why} It is planned again on what is there now.");
-        // A project that cannot be read now is read again before anything is written.
-        let _ = self.follow(at, &Heard::All);
-        self.planned_again(seq, reason, vec![seq])
-    }
-
-    fn planned_again(
-        &mut self,
-        seq: Seq,
-        reason: String,
-        not_done: Vec<Seq>,
-    ) -> Result<bool, EngineError> {
-        let is_begun = self.proposal(seq).is_some_and(|(_, it)| it.status.is_pending());
-        let not_done = if is_begun { Vec::new() } else { not_done };
-        self.input(Input::Moved { reason, not_done })?;
+        self.input(Input::Moved { reason, not_done: vec![seq] })?;
+        self.follow(at, &Heard::All)?;
         Ok(false)
     }
 
     fn not_written(&mut self, seq: Seq, reason: String) -> Result<bool, EngineError> {
         self.input(Input::Failed { proposals: vec![seq], reason })?;
         Ok(false)
+    }
+
+    /// Goes on where a proposal does not fit what is there: it is planned again. Where files are ahead of
+    /// Studio, and so what was planned is not what Studio has, or not all files could be put back,
+    /// it is given up, for the next plan would be the same.
+    pub(super) fn stale(
+        &mut self,
+        seq: Seq,
+        why: &str,
+        predicted: Option<&Ack>,
+    ) -> Result<(), EngineError> {
+        let files = predicted.map_or(Ok(Ok(String::new())), |it| self.take_files_back(it))?;
+        let input = match files {
+            Ok(files) if self.joined.at().is_none() || predicted.is_some() => Input::Moved {
+                reason: format!("{why} It is planned again on what is there now.{files}"),
+                not_done: vec![seq],
+            },
+            Ok(files) => Input::Failed {
+                proposals: vec![seq],
+                reason: format!(
+                    "{why} Studio may have it only when Rojo has synced what is in files; ask for it \
+                     again then.{files}"
+                ),
+            },
+            Err(files) => Input::Failed { proposals: vec![seq], reason: format!("{why}{files}") },
+        };
+        self.input(input).map(drop)
     }
 
     /// Notes that a proposal is done of which Studio does nothing.
@@ -259,261 +347,70 @@ impl Engine {
         Ok(())
     }
 
-    /// Notes what is written to files and Studio has to be synced with.
-    pub(super) fn is_ahead(&mut self, call: Seq, proposal: &Proposal) {
-        if proposal.files.is_none() {
-            return;
-        }
-        let commands = proposal.commands.iter().enumerate();
-        let own = commands.filter(|(at, _)| proposal.is_in_files(*at)).map(|(_, command)| command);
-        // Texts are laid over as the files say them.
-        let is_laid = |command: &&Command| !matches!(command, Command::EditScript { .. });
-        let commands = own.filter(is_laid).cloned().collect();
-        self.drop_trial();
-        self.joined.ahead.push(Ahead { call, commands });
-    }
-
-    /// Lays over the mirror what is written to files and Studio does not show: what was made, moved and
-    /// deleted here, until it shows that or something else, and the texts of all scripts that Rojo owns.
-    /// False where something has to be asked first.
-    pub(super) fn lay_ahead(&mut self) -> bool {
-        self.look_for_project();
-        if self.joined.laid.is_some() || self.joined().is_none() {
-            return true;
-        }
-        let mark = self.scene.mark();
-        let mut ahead = std::mem::take(&mut self.joined.ahead);
-        for Ahead { call, commands } in &mut ahead {
-            self.scene.begin(*call);
-            let mut stays = Vec::with_capacity(commands.len());
-            for command in commands.iter() {
-                stays.push(lay(&mut self.scene, *call, command, &self.blobs));
-                let missing = self.scene.take_missing();
-                if let (false, Target::Open(studio)) = (missing.is_empty(), &mut self.target) {
-                    ask(studio, missing);
-                    self.scene.rollback(mark);
-                    self.joined.ahead = ahead;
-                    return false;
-                }
-            }
-            let mut stays = stays.into_iter();
-            commands.retain(|_| stays.next() == Some(true));
-        }
-        ahead.retain(|it| !it.commands.is_empty());
-        self.joined.ahead = ahead;
-        self.joined.laid = Some(mark);
-        if let Some(beside) = self.joined.beside.iter().find(|beside| beside.is_joined) {
-            lay_texts(&mut self.scene, &beside.scene);
-        }
-        true
-    }
-
-    /// Takes back what was laid over the mirror, on which nothing is on trial.
-    pub(super) fn lift_ahead(&mut self) {
-        if let Some(mark) = self.joined.laid.take() {
-            self.scene.rollback(mark);
-        }
-    }
-
-    /// How far the files of a proposal had got when an earlier process stopped: whether they are done.
-    /// Otherwise they are what they were before, and what becomes of the proposal is on record.
-    pub(super) fn are_files_done(
-        &mut self,
-        seq: Seq,
-        predicted: &Ack,
-    ) -> Result<bool, EngineError> {
-        let Some(step) = self.step(predicted)? else {
-            return Ok(true);
-        };
-        match step.progress() {
-            Progress::Done => Ok(true),
-            Progress::NotBegun | Progress::Begun => {
-                let files = self.take_files_back(predicted);
-                let reason = format!(
-                    "Vector was stopped while it wrote the files of this, and it is planned again.{files}"
-                );
-                self.input(Input::Moved { reason, not_done: vec![seq] })?;
-                Ok(false)
-            }
-            Progress::Diverged(files) => {
-                let files: Vec<String> = files.iter().map(|it| it.display().to_string()).collect();
-                self.not_written(
-                    seq,
-                    format!(
-                        "Vector was stopped while it wrote this, and somebody has changed {} since: \
-                         look whether it is there, and ask for it again where it is not.",
-                        files.join(", ")
-                    ),
-                )
-            }
-        }
-    }
-
-    /// The record of what a proposal did to files.
-    fn step(&self, ack: &Ack) -> Result<Option<Journal>, EngineError> {
-        let record = ack.files.as_ref().and_then(|ack| ack.bytes.as_ref());
-        let bytes = record.map(|it| self.ledger.blob(&it.patch)).transpose()?.flatten();
-        Ok(bytes.as_deref().and_then(Journal::read))
-    }
-
-    /// Puts files back where Studio did not do its part; what to say where that cannot be done whole.
-    pub(super) fn take_files_back(&mut self, ack: &Ack) -> String {
-        let step = match self.step(ack) {
-            Ok(None) => return String::new(),
-            Ok(Some(step)) => recover::put_back(&self.ledger, &step),
-            Err(error) => Err(error),
-        };
-        for at in 0..self.joined.beside.len() {
-            // A project that cannot be read now is read again before anything is written.
-            let _ = self.follow(at, &Heard::All);
-        }
-        match step {
-            Ok(()) => " Its files are what they were.".to_owned(),
-            Err(error) => format!(" Not all of its files could be put back: {error}."),
-        }
-    }
-
-    /// Follows in files what a person undoes in Studio, or does again there.
-    ///
-    /// # Errors
-    /// The ledger cannot be used.
-    pub fn undo_files(&mut self, proposal: Seq, again: bool) -> Result<(), EngineError> {
-        let Some(record) = self.ledger.record(proposal)? else {
-            return Ok(());
-        };
-        let state = super::settled::read(&self.ledger, record.workflow)?;
-        let pending = state.workflow(record.workflow).and_then(|it| it.proposal(proposal));
-        let Some(pending) = pending else {
-            return Ok(());
-        };
-        match (&pending.status, &pending.proposal.files) {
-            (Status::Applied(ack) | Status::Applying(ack), Some(_)) if !again => {
-                self.drop_trial();
-                self.joined.ahead.retain(|it| it.call != pending.call);
-                self.take_files_back(ack);
-            }
-            (Status::Undone(_), Some(files)) if again => {
-                let own = Proposal {
-                    commands: files.commands.clone(),
-                    files: None,
-                    ..pending.proposal.clone()
-                };
-                let beside = &mut self.joined.beside;
-                let found = beside.iter_mut().find(|it| it.project.name() == files.project);
-                let Some(Beside { project, scene, .. }) = found else {
-                    return Ok(());
-                };
-                let each = [(proposal, pending.call, &own)];
-                let prepared = project.prepare(scene, &each, &self.blobs, None)?;
-                if let Some(stored) = prepared.stored
-                    && let Some(read) = project.commit(stored, scene)?
-                {
-                    *scene = read;
-                }
-                self.is_ahead(pending.call, &pending.proposal);
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// Follows the files of the projects beside an open place: what waits for a yes is tried again on
-    /// them, and what would change a file that is another one now is planned again.
+    /// Follows the files of the projects beside an open place: what waits is tried again on them, and what
+    /// would change a file that is another one now is planned again.
     ///
     /// # Errors
     /// The ledger cannot be used.
     pub fn follow_beside(&mut self, heard: &Heard) -> Result<(), EngineError> {
-        for at in 0..self.joined.beside.len() {
-            // A project that cannot be read now is read again before anything is written.
-            if self.follow(at, heard).unwrap_or(false) {
-                self.withdraw_of(at)?;
-                self.retry_waiting();
-            }
-        }
-        Ok(())
+        (0..self.joined.beside.len()).try_for_each(|at| self.follow(at, heard))
     }
 
-    fn follow(&mut self, at: usize, heard: &Heard) -> Result<bool, PlaceError> {
+    fn follow(&mut self, at: usize, heard: &Heard) -> Result<(), EngineError> {
         let beside = &mut self.joined.beside[at];
-        let Some(scene) = beside.project.follow(heard)? else {
-            return Ok(false);
+        let before = beside.project.read_files();
+        // A project that cannot be read now is read again before anything is written.
+        let Ok(Some(scene)) = beside.project.follow(heard) else {
+            return Ok(());
         };
         beside.scene = scene;
-        Ok(true)
-    }
-
-    /// Has planned again what was planned on files that are others now.
-    fn withdraw_of(&mut self, at: usize) -> Result<(), EngineError> {
-        let name = self.joined.beside[at].project.name();
-        let waiting: Vec<(Seq, Vec<Command>)> = self
-            .proposals()
-            .into_iter()
-            .filter(|(_, it)| it.status == Status::Waiting)
-            .filter_map(|(seq, it)| Some((seq, it.proposal.files.as_ref()?)))
-            .filter(|(_, files)| files.project == name)
-            .map(|(seq, files)| (seq, files.commands.clone()))
-            .collect();
-        for (seq, commands) in waiting {
+        let after = beside.project.read_files();
+        let is_same = |file: &&String| before.get(*file) == after.get(*file);
+        let all = before.keys().chain(after.keys());
+        let changed: BTreeSet<String> = all.filter(|file| !is_same(file)).cloned().collect();
+        let name = beside.project.name();
+        let waiting = self.waiting(|it| it.is_some_and(|files| files.project == name));
+        self.drop_trial();
+        let Beside { scene, .. } = &mut self.joined.beside[at];
+        let mark = scene.mark();
+        let mut unfit = Vec::new();
+        for (seq, files) in waiting {
+            let Some(files) = files else { continue };
+            let call = self.state.proposal(seq).map_or(seq, |(_, it)| it.call);
             let Beside { scene, .. } = &mut self.joined.beside[at];
-            let mark = scene.mark();
-            let fits = fits(scene, commands, &self.blobs);
-            scene.rollback(mark);
-            let Some((workflow, _)) = self.proposal(seq).filter(|_| fits.is_err()) else {
-                continue;
-            };
-            let reason = "A file that this changes was changed, and it is planned again.";
-            let moved = Input::Moved { reason: reason.to_owned(), not_done: Vec::new() };
-            self.in_turn_of(workflow, |engine| engine.input(moved))?;
+            scene.begin(call);
+            if takes_away(&files, &changed) || do_all(scene, &files.commands, &self.blobs).is_err()
+            {
+                unfit.push(seq);
+            }
         }
+        self.joined.beside[at].scene.rollback(mark);
+        for seq in unfit {
+            self.plan_again(seq, "A file that this changes was changed, and it is planned again.")?;
+        }
+        self.retry_waiting();
         Ok(())
     }
 }
 
-/// Whether commands can be done as they were planned. Only a text says what it was, so nothing else
-/// counts as unchanged.
-fn fits(scene: &mut Scene, commands: Vec<Command>, blobs: &Blobs) -> Result<(), Refusal> {
+/// Whether what waits would take away something that nobody has seen: a text says what it was, and the
+/// rest of a file does not.
+fn takes_away(files: &InFiles, changed: &BTreeSet<String>) -> bool {
+    let is_blind = |it: &Command| {
+        matches!(it, Command::Delete { .. } | Command::Set { .. } | Command::Move { .. })
+    };
+    let is_changed = |name: &String| {
+        changed.contains(name)
+            || name.ends_with('/') && changed.iter().any(|it| it.starts_with(name))
+    };
+    files.commands.iter().any(is_blind) && files.files.iter().any(is_changed)
+}
+
+/// Does commands in the scene of a project, with instances found by their paths.
+fn do_all(scene: &mut Scene, commands: &[Command], blobs: &Blobs) -> Result<(), Refusal> {
     for command in commands {
-        if matches!(command, Command::Delete { .. } | Command::Set { .. }) {
-            return refuse!("{} may be another by now.", command.target().path);
-        }
-        let command = relocated(scene, command)?;
+        let command = relocated(scene, command.clone())?;
         attempt(scene, &command, blobs)?;
     }
     Ok(())
-}
-
-/// Lays the texts of files over the mirror, where it shows others.
-fn lay_texts(open: &mut Scene, files: &Scene) {
-    let scripts = files.subtree(files.root()).filter(|node| files.is_script(*node));
-    for script in scripts {
-        let Ok(shown) = open.resolve(&files.path(script)) else {
-            continue;
-        };
-        let text = files.source(script).unwrap_or_default();
-        let is_other = || open.source_if_known(shown).as_deref() != Some(&*text);
-        if open.class(shown) == files.class(script) && is_other() {
-            open.set_source(shown, text.into_owned());
-        }
-    }
-}
-
-/// Lays a command over the mirror; false where Studio shows it, or something else that was done there.
-fn lay(scene: &mut Scene, call: Seq, command: &Command, blobs: &Blobs) -> bool {
-    let Ok(command) = relocated(scene, command.clone()) else {
-        return false;
-    };
-    if let Command::Create { id, parent, name, .. }
-    | Command::Clone { id, parent, name, .. }
-    | Command::Restore { id, parent, name, .. } = &command
-        && let Ok(parent) = scene.locate(parent)
-        && let Some(made) = scene.child(parent, name)
-    {
-        let k = id.0.strip_prefix("new:").and_then(|k| k.parse().ok());
-        let real = scene.id(made);
-        if let Some(k) = k {
-            scene.known_as(call, k, &real);
-        }
-        return false;
-    }
-    attempt(scene, &command, blobs).is_ok()
 }

@@ -153,12 +153,7 @@ impl Live {
     pub(super) fn run(live: &Mutex<Self>, words: &Receiver<Word>) {
         // Who panicked leaves a session that is lost, and the next hello begins it anew.
         let Ok(()) = live.lock().map(|mut live| {
-            for project in std::mem::take(&mut live.projects) {
-                // One that cannot be read any more is nobody's files.
-                if let Ok(opened) = Project::open(&project, false) {
-                    live.engine.know_project(opened);
-                }
-            }
+            live.open_projects();
             live.resume();
             live.go_on();
         }) else {
@@ -173,6 +168,19 @@ impl Live {
             }
             live.hear(word);
         }
+    }
+
+    /// Opens the projects that are open beside the place. One that cannot be read now is read when
+    /// something in it has changed.
+    fn open_projects(&mut self) {
+        let engine = &mut self.engine;
+        self.projects.retain(|project| match Project::open(project, false) {
+            Ok((project, scene)) => {
+                engine.know_project((project.without_memory(), scene));
+                false
+            }
+            Err(_) => true,
+        });
     }
 
     /// Goes on with what an earlier epoch or process left.
@@ -207,6 +215,7 @@ impl Live {
             // A project that cannot be read now is read again when somebody has mended it, and nothing is
             // written meanwhile: its files are not what was read.
             Word::Files(heard) => {
+                self.open_projects();
                 let _ = self.engine.read_again(&heard);
                 let _ = self.engine.follow_beside(&heard);
             }
@@ -264,7 +273,6 @@ impl Live {
             }
             Word::GoOn | Word::End => {}
             Word::Size(reply) => {
-                self.engine.look_for_project();
                 let _ = reply.send(Size {
                     instances: self.engine.scene().mirrored(),
                     version: self.version,
@@ -310,6 +318,7 @@ impl Live {
             }
         }
         self.version = update.version;
+        self.engine.look_for_project().map_err(|error| wrong(&error))?;
         Ok(SceneTaken { instances: self.engine.scene().mirrored() })
     }
 
@@ -321,15 +330,15 @@ impl Live {
         let Some(proposal) = recorded(recording) else {
             return Ok(());
         };
-        let again = matches!(part, ScenePart::Redone { .. });
-        self.engine.undo_files(proposal, again)?;
         let Some(record) = self.ledger.record(proposal)? else {
             return Ok(());
         };
         if self.engine.is_at_work(record.workflow) {
             return Ok(());
         }
-        let input = Input::Undone { proposal, again };
+        let again = matches!(part, ScenePart::Redone { .. });
+        let left = self.engine.undo_files(proposal, again)?;
+        let input = Input::Undone { proposal, again, left };
         let records = settled::input(&self.ledger, &self.board, record.workflow, [input])?;
         self.engine.heard_of(&records);
         Ok(())

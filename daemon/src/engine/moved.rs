@@ -61,14 +61,4 @@ impl Engine {
         let not_done = proposals.to_vec();
         self.input(Input::Moved { reason: reason.to_owned(), not_done }).map(drop)
     }
-
-    /// Whether approved proposals are what they were: another file of the project was changed, or what
-    /// they touch is as it was.
-    fn still_fit(&mut self, proposals: &[Seq]) -> bool {
-        let mark = self.scene.mark();
-        let fit = self.redo(proposals).is_ok();
-        self.trial.clear();
-        self.scene.rollback(mark);
-        fit
-    }
 }

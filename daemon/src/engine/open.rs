@@ -77,7 +77,6 @@ impl Engine {
 
     /// What is told for a call counts until the call is settled.
     pub(super) fn begin_questions(&mut self, call: Seq) {
-        self.look_for_project();
         if self.questions.call != Some(call) {
             self.questions.call = Some(call);
             self.questions.rounds = 0;
@@ -115,7 +114,7 @@ impl Engine {
             }
             if let Some(seq) = self.first_approved() {
                 self.hand_out(seq)?;
-            } else if !self.lay_ahead() {
+            } else if !self.lay_ahead()? {
                 return Ok(true);
             } else if self.questions.untried.is_empty() {
                 return Ok(false);
@@ -244,7 +243,7 @@ impl Engine {
             (&pending.status, pending.proposal.files.is_some())
         {
             let predicted = predicted.clone();
-            if !self.are_files_done(seq, &predicted)? {
+            if !self.are_files_done(seq, &predicted, seen)? {
                 return Ok(());
             }
         }
@@ -277,13 +276,8 @@ impl Engine {
         let prepared = match prepared {
             Ok(prepared) => prepared,
             Err(refusal) if seen == Seen::Unclear => return self.settle_unknown(seq, &refusal),
-            Err(refusal) => {
-                let files = predicted.map(|it| self.take_files_back(&it)).unwrap_or_default();
-                let reason = format!("{refusal} It is planned again on what is there now.{files}");
-                // What was given to Studio before this process is not there, as was seen.
-                let not_done = if is_new { Vec::new() } else { vec![seq] };
-                return self.input(Input::Moved { reason, not_done }).map(drop);
-            }
+            // What was given to Studio before this process is not there, as was seen.
+            Err(refusal) => return self.stale(seq, &refusal.0, predicted.as_deref()),
         };
         let approved = pending.proposal.clone();
         if is_new && !self.begin_applying((seq, call), &approved, prepared.ack)? {
@@ -362,13 +356,10 @@ impl Engine {
                 self.input(Input::Acted { proposal: seq, ack: Box::new(predicted) })?;
                 self.is_ahead(call, &proposal);
             }
-            ApplyOutcome::Stale { reason } => {
-                let files = self.take_files_back(&predicted);
-                let reason = format!("{reason} It is planned again on what is there now.{files}");
-                self.input(Input::Moved { reason, not_done: vec![seq] })?;
-            }
+            ApplyOutcome::Stale { reason } => self.stale(seq, &reason, Some(&predicted))?,
             ApplyOutcome::Refused { reason } | ApplyOutcome::Diverged { reason } => {
-                let reason = format!("{reason}{}", self.take_files_back(&predicted));
+                let (Ok(files) | Err(files)) = self.take_files_back(&predicted)?;
+                let reason = format!("{reason}{files}");
                 self.input(Input::Failed { proposals: vec![seq], reason })?;
             }
         }
@@ -417,7 +408,8 @@ impl Engine {
             if let Some(proposal) = studio::recorded(recording)
                 && self.turn_to_proposal(proposal)
             {
-                self.input(Input::Undone { proposal, again })?;
+                let left = self.undo_files(proposal, again)?;
+                self.input(Input::Undone { proposal, again, left })?;
                 self.take_back_settled();
             }
             return Ok(Ok(()));

@@ -1,6 +1,6 @@
 //! What a stopped process left behind in a place: finished where it was approved, and said.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use scene_schemas::entry::{Entry, FilePlace, Finish, Place, ProjectPlace, Record, Seq};
@@ -12,7 +12,7 @@ use crate::core::proposal::{Blobs, attempt};
 use crate::core::workflow::{Input, State, Status, Workflow};
 use crate::ledger::{Lease, Ledger};
 use crate::targets::place::{self, PlaceError, PlaceFile};
-use crate::targets::rojo::{Journal, Noted, Progress, Project};
+use crate::targets::rojo::{self, Journal, NotBack, Noted, Progress, Project, Rest};
 
 /// Settles the workflows that a stopped process left unfinished in a place file. A replacement of the
 /// file that had happened is noted; what was approved and not done is done, while the file is what it
@@ -83,7 +83,8 @@ fn settle(ledger: &Arc<Ledger>, lease: Lease) -> Result<Vec<String>, EngineError
 }
 
 /// Settles a workflow in a project. A step that was cut off is taken back first, so that the project is
-/// what it was before it, and then done again.
+/// what it was before it, and then done again: so it is read and held against what was approved, which the
+/// stopped process may not have come to.
 fn settle_project(
     ledger: &Arc<Ledger>,
     lease: Lease,
@@ -93,35 +94,35 @@ fn settle_project(
 ) -> Result<Vec<String>, EngineError> {
     let seq = lease.workflow();
     let base = last_hash(workflow, &place.hash);
-    let progress = match cut_off(ledger, workflow)? {
-        Some(step) => take_back(ledger, &step)?,
-        None => Progress::NotBegun,
+    let given_up = match cut_off(ledger, workflow)? {
+        Some(step) => take_back(ledger, place, &step)?,
+        None => None,
     };
-    let opened = match Project::open(Path::new(&place.project), false) {
-        Ok((project, scene)) => (project.addressed_by_path(base != place.hash), scene),
+    let (project, scene) = match Project::open(Path::new(&place.project), false) {
+        Ok(opened) => opened,
         Err(error) => {
             return Ok(vec![format!("Workflow {seq} was stopped and cannot go on: {error}.")]);
         }
     };
+    let begun = workflow.proposals().filter(|(_, it)| is_begun(&it.status));
+    project.sweep(begun.map(|(seq, it)| (seq, &it.proposal)));
+    let by_path = project.hash() != &place.hash;
+    let opened = (project.addressed_by_path(by_path), scene);
     let listener: Listener = Box::new(|_| {});
     let mut engine = Engine::idle(ledger, opened, listener);
     engine.resume(lease, records, Driver::Calls);
     let mut notices = Vec::new();
-    match progress {
-        Progress::Done => notices.extend(engine.note_done()?),
-        Progress::Diverged(files) => {
-            let files: Vec<String> = files.iter().map(|it| it.display().to_string()).collect();
-            notices.extend(engine.give_up(&format!(
-                "Vector was stopped while it wrote this, and somebody has changed {} since: look \
-                 whether it is there, and ask for it again where it is not.",
-                files.join(", ")
-            ))?);
-        }
-        Progress::NotBegun | Progress::Begun => {}
+    if let Some(reason) = given_up {
+        notices.extend(engine.give_up(&reason)?);
     }
     notices.extend(engine.settle_approved(&base, None)?);
     engine.input(Input::Finish { outcome: Finish::Failed })?;
     Ok(notices)
+}
+
+/// Whether files may have been written for a proposal.
+fn is_begun(status: &Status) -> bool {
+    matches!(status, Status::Approved | Status::Applying(_))
 }
 
 /// The step that was being done when the process stopped.
@@ -134,18 +135,54 @@ fn cut_off(ledger: &Ledger, workflow: &Workflow) -> Result<Option<Journal>, Engi
     Ok(bytes.as_deref().and_then(Journal::read))
 }
 
-/// Takes a step back that was cut off, and says how far it had got.
-fn take_back(ledger: &Ledger, step: &Journal) -> Result<Progress, EngineError> {
-    let progress = step.progress();
-    match progress {
-        Progress::Begun => put_back(ledger, step)?,
-        Progress::NotBegun | Progress::Done | Progress::Diverged(_) => step.sweep(),
+/// Takes a step back that was cut off. Where somebody has changed its files since, it says why the step
+/// is given up; what was done in part is put back then, too.
+fn take_back(
+    ledger: &Ledger,
+    place: &ProjectPlace,
+    step: &Journal,
+) -> Result<Option<String>, EngineError> {
+    let (theirs, rest) = match step.progress() {
+        Progress::NotBegun | Progress::Begun | Progress::Done => (Vec::new(), Some(Rest::Begun)),
+        Progress::Diverged { theirs, rest } => (theirs, rest),
+    };
+    if rest != Some(Rest::Begun) {
+        step.sweep();
+        return Ok(Some(diverged(&theirs, rest)));
     }
-    Ok(progress)
+    match put_back(ledger, step)? {
+        Ok(()) if theirs.is_empty() => Ok(None),
+        Ok(()) => Ok(Some(diverged(&theirs, rest))),
+        Err(left) if left.faults.is_empty() => Ok(Some(diverged(&left.theirs, rest))),
+        // It stays as it is in the ledger, and is taken back when that can be done.
+        Err(left) => {
+            let why = "Vector was stopped while it wrote this";
+            Err(rojo::not_back(place.project.clone(), why, &left).into())
+        }
+    }
 }
 
-/// Makes the files of a step what they were before it.
-pub(super) fn put_back(ledger: &Ledger, step: &Journal) -> Result<(), EngineError> {
+/// Why a step is given up whose files somebody has changed since.
+fn diverged(theirs: &[PathBuf], rest: Option<Rest>) -> String {
+    let files: Vec<String> = theirs.iter().map(|it| it.display().to_string()).collect();
+    let rest = match rest {
+        Some(Rest::NotBegun) => "nothing else of it was done",
+        Some(Rest::Begun) => "all other files were put back",
+        Some(Rest::Done) => "all other files are as it was to leave them",
+        None => "no other file tells whether it was done",
+    };
+    format!(
+        "Vector was stopped while it wrote this, and somebody has changed {} since; {rest}: look whether \
+         it is there, and ask for it again where it is not.",
+        files.join(", ")
+    )
+}
+
+/// Makes the files of a step what they were before it; what could not be.
+pub(super) fn put_back(
+    ledger: &Ledger,
+    step: &Journal,
+) -> Result<Result<(), NotBack>, EngineError> {
     let mut before = Blobs::new();
     for hash in step.needs() {
         if let Some(bytes) = ledger.blob(hash)? {
@@ -153,12 +190,7 @@ pub(super) fn put_back(ledger: &Ledger, step: &Journal) -> Result<(), EngineErro
         }
     }
     let kept = |noted: &Noted| before.get(&noted.before.as_ref()?.hash).cloned();
-    let written = step.take_back(kept).map_err(|why| PlaceError::Write {
-        file: step.files.first().map(|it| it.path.display().to_string()).unwrap_or_default(),
-        why,
-        hint: "",
-    });
-    Ok(written?)
+    Ok(step.take_back(kept))
 }
 
 /// The hash that the workflow last saw or left.
@@ -194,12 +226,6 @@ impl Engine {
         self.say_done(done)
     }
 
-    /// Notes that all had been done that was begun.
-    fn note_done(&mut self) -> Result<Vec<String>, EngineError> {
-        let done = self.pending(|status| matches!(status, Status::Applying(_)));
-        self.say_done(done)
-    }
-
     /// Gives up what was begun.
     fn give_up(&mut self, reason: &str) -> Result<Vec<String>, EngineError> {
         let begun = self.pending(|status| matches!(status, Status::Applying(_)));
@@ -226,33 +252,49 @@ impl Engine {
         base: &Fingerprint,
         replaced: Option<&Fingerprint>,
     ) -> Result<Vec<String>, EngineError> {
-        let approved: Vec<Seq> =
-            self.pending(|status| matches!(status, Status::Approved | Status::Applying(_)));
+        let approved = self.pending(is_begun);
         if approved.is_empty() {
             return Ok(Vec::new());
         }
+        let was_begun = !self.pending(|status| matches!(status, Status::Applying(_))).is_empty();
         let is_as_left = match &self.target {
             Target::File(file) => file.hash() == base && file.replaces() == replaced,
             Target::Project(project) => project.hash() == base,
             Target::Open(_) => false,
         };
-        if !is_as_left {
-            let was_begun = self.pending(|status| matches!(status, Status::Applying(_)));
-            let reason = if was_begun.is_empty() {
-                "The file was changed after this was approved; ask for it again."
-            } else {
-                "Vector was stopped while it wrote this, and the file was changed since: look whether \
-                 it is there, and ask for it again where it is not."
+        // It was begun on what it was approved for, and taken back. Other files may be others now.
+        let is_project = matches!(self.target, Target::Project(_));
+        let fits = is_project && was_begun && !is_as_left && self.still_fit(&approved);
+        if !is_as_left && !fits {
+            let reason = match (was_begun, is_project) {
+                (false, _) => "The file was changed after this was approved; ask for it again.",
+                (true, false) => {
+                    "Vector was stopped while it wrote this, and the file was changed since: look \
+                     whether it is there, and ask for it again where it is not."
+                }
+                (true, true) => {
+                    "Vector was stopped while it wrote this. Somebody has changed other files of the \
+                     project since, so that it does not fit any more: its own files are as they were \
+                     before, and you can ask for it again."
+                }
             };
             let reason = reason.to_owned();
             self.input(Input::Failed { proposals: approved.clone(), reason: reason.clone() })?;
             return Ok(approved.iter().map(|seq| format!("Proposal {seq}: {reason}")).collect());
         }
         self.forget();
-        self.apply(&approved)?;
+        match self.apply(&approved) {
+            // Why is said below, as the ledger has it.
+            Err(EngineError::Place(error)) if !matches!(error, PlaceError::Torn { .. }) => {}
+            applied => applied?,
+        }
         let say = |seq: &Seq| {
             let status = self.workflow().and_then(|it| it.proposal(*seq)).map(|it| &it.status);
             match status {
+                Some(Status::Applied(_)) if fits => format!(
+                    "Proposal {seq} was being applied when Vector was stopped. Other files of the \
+                     project have changed since; it is applied on top of that now, so look at it again."
+                ),
                 Some(Status::Applied(_)) => {
                     format!(
                         "Proposal {seq} was approved before Vector was stopped; it is applied now."

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use super::target::{Back, Target};
 use super::{Engine, EngineError, restored};
 use crate::core::Refusal;
-use crate::core::proposal::{Blobs, Draft, relocated, witness};
+use crate::core::proposal::{Blobs, Draft, draft_by_path, relocated, witness};
 use crate::core::refusal::refuse;
 use crate::core::scene::Patch;
 use crate::core::tools::Plan;
@@ -47,6 +47,12 @@ impl Engine {
         }
         self.fetch(restored(&ack.inverse))?;
         self.fetch(ack.files.iter().flat_map(|files| restored(&files.inverse)).collect())?;
+        if let Some(files) = &ack.files
+            && let Err(refusal) = self.are_files_as_left(call, files)
+        {
+            let why = for_person(&refusal.0);
+            return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
+        }
         // A project's instances may stand in another order when they are read again.
         let is_as_left = ack.after.as_ref() == self.file().map(PlaceFile::hash);
         self.scene.begin(call);
@@ -61,7 +67,7 @@ impl Engine {
             }
         }
         if let Some(files) = ack.files
-            && let Err(refusal) = files_go_back(&mut draft, files.inverse)
+            && let Err(refusal) = draft_by_path(&mut draft, files.inverse)
         {
             let why = for_person(&refusal.0);
             return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
@@ -92,6 +98,13 @@ impl Engine {
         }
         let in_files = since.iter().filter_map(|(_, ack)| ack.files.as_ref());
         self.fetch(in_files.flat_map(|files| restored(&files.inverse)).collect())?;
+        if let Some((seq, files)) =
+            since.first().and_then(|(seq, ack)| Some((seq, ack.files.as_ref()?)))
+            && let Err(refusal) = self.are_files_as_left(call, files)
+        {
+            let why = for_person(&refusal.0);
+            return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
+        }
         self.scene.begin(call);
         let mut draft = Draft::new(&mut self.scene, &self.blobs);
         draft.title(format!("Go back to checkpoint {checkpoint}"));
@@ -100,7 +113,7 @@ impl Engine {
             let in_files = ack.files.map(|files| files.inverse).unwrap_or_default();
             let mut own = ack.inverse.into_iter();
             let went = own.try_for_each(|command| draft.push(command).map(drop));
-            if let Err(refusal) = went.and_then(|()| files_go_back(&mut draft, in_files)) {
+            if let Err(refusal) = went.and_then(|()| draft_by_path(&mut draft, in_files)) {
                 let why = for_person(&refusal.0);
                 return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
             }
@@ -146,6 +159,26 @@ fn applied_since(
     Ok(found)
 }
 
+impl Engine {
+    /// Whether what was written to files by a proposal in an open place is there as it was left.
+    fn are_files_as_left(&mut self, call: Seq, files: &Ack) -> Result<(), Refusal> {
+        let (scene, blobs) = match files.file.as_deref().and_then(|file| self.joined.scene_of(file))
+        {
+            Some(scene) => (scene, &self.blobs),
+            None => return Ok(()),
+        };
+        let mark = scene.mark();
+        scene.begin(call);
+        let mut draft = Draft::new(scene, blobs);
+        draft.goes_back();
+        let witnesses = files.witnesses.iter().map(Option::as_ref).chain(std::iter::repeat(None));
+        let mut back = files.inverse.iter().cloned().zip(witnesses);
+        let went = back.try_for_each(|(command, left)| go_back(&mut draft, command, left, false));
+        scene.rollback(mark);
+        went
+    }
+}
+
 /// Drafts a command of an inverse. The file may have moved on, and so may its numbers; paths,
 /// fingerprints and witnesses tell whether it means what it meant.
 fn go_back(
@@ -168,28 +201,6 @@ fn go_back(
         );
     }
     draft.push(command).map(drop)
-}
-
-/// Drafts the way back of what was written to files, in the open place that they are synced with: what
-/// they expect is of the project, but for texts.
-fn files_go_back(draft: &mut Draft<'_>, inverse: Vec<Command>) -> Result<(), Refusal> {
-    for command in inverse {
-        let mut command = relocated(draft.scene(), command)?;
-        if let Command::Create { expect, .. }
-        | Command::Clone { expect, .. }
-        | Command::Set { expect, .. }
-        | Command::Move { expect, .. } = &mut command
-        {
-            *expect = None;
-        }
-        if let Command::Delete { target, count, expect } = &mut command {
-            *expect = None;
-            let node = draft.scene().locate(target)?;
-            *count = draft.scene().subtree(node).count() as u32;
-        }
-        draft.push(command)?;
-    }
-    Ok(())
 }
 
 /// A refusal that was worded for a model, for a person who takes something back.

@@ -1,6 +1,7 @@
 //! Whom the engine works with: a place file, a Rojo project, or a place that is open in Studio.
 
 use std::path::PathBuf;
+use std::sync::MutexGuard;
 
 use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Place, Seq};
@@ -120,10 +121,15 @@ impl Target {
         }
     }
 
+    /// Waits until nobody else writes the same files.
+    pub(super) fn alone(&self) -> Option<MutexGuard<'static, ()>> {
+        matches!(self, Self::Project(_)).then(rojo::alone)
+    }
+
     /// Performs proposals on the scene, and stores the result beside what it replaces. Studio does
     /// its own: there it gives nothing.
     pub(super) fn prepare(
-        &self,
+        &mut self,
         scene: &mut Scene,
         proposals: &[(Seq, Seq, &Proposal)],
         blobs: &Blobs,
@@ -155,7 +161,7 @@ impl Target {
     /// Puts what is ready in its place, and the scene where that leads.
     ///
     /// # Errors
-    /// What was there is as it was.
+    /// What was there is as it was, but for what [`PlaceError::Kept`] and [`PlaceError::Torn`] name.
     pub(super) fn commit(&mut self, ready: Ready, scene: &mut Scene) -> Result<(), PlaceError> {
         match (self, ready) {
             (Self::File(file), Ready::File(stored)) => {

@@ -73,6 +73,16 @@ impl Engine {
         Ok(())
     }
 
+    /// Whether approved proposals are what they were: another file of the project was changed, or what
+    /// they touch is as it was.
+    pub(super) fn still_fit(&mut self, proposals: &[Seq]) -> bool {
+        let mark = self.scene.mark();
+        let fit = self.redo(proposals).is_ok();
+        self.trial.clear();
+        self.scene.rollback(mark);
+        fit
+    }
+
     /// Takes all back that is on trial.
     pub(super) fn drop_trial(&mut self) {
         match self.target {

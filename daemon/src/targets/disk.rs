@@ -32,14 +32,27 @@ pub(super) fn canonical(file: &Path) -> io::Result<PathBuf> {
     }
 }
 
+/// What the names of temporary files begin with.
+pub(super) const TEMPORARY: &str = ".vector-";
+
 /// Writes a new file beside another one, with that one's permissions, down to the disk.
 pub(super) fn beside<'a>(
     target: &Path,
     runs: impl IntoIterator<Item = &'a [u8]>,
 ) -> io::Result<NamedTempFile> {
+    marked(target, "", runs)
+}
+
+/// As [`beside`], with a mark in the file's name by which it is found again.
+pub(super) fn marked<'a>(
+    target: &Path,
+    mark: &str,
+    runs: impl IntoIterator<Item = &'a [u8]>,
+) -> io::Result<NamedTempFile> {
     let permissions = fs::metadata(target).map(|it| it.permissions()).ok();
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".vector-").suffix(".tmp");
+    let prefix = format!("{TEMPORARY}{mark}");
+    builder.prefix(&prefix).suffix(".tmp");
     readable_as_others(&mut builder);
     let mut file = builder.tempfile_in(target.parent().unwrap_or(Path::new(".")))?;
     for run in runs {

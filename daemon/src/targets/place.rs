@@ -67,6 +67,32 @@ pub enum PlaceError {
         /// The first difference.
         what: String,
     },
+    /// A step of a project was not done, and all files were put back but some that are somebody else's.
+    #[error(
+        "{project} was not changed: {why}; all files were put back but for {files}, which somebody \
+         else has saved meanwhile: they stay as they are, so look at them"
+    )]
+    Kept {
+        /// The project file.
+        project: String,
+        /// Why it was not done.
+        why: String,
+        /// The files that are somebody else's now.
+        files: String,
+    },
+    /// A step of a project was done in part, and could not be taken back.
+    #[error(
+        "{project} is changed in part: {why}; these files could not be put back: {left}. Mend that, and \
+         run it again: what is left is put back first"
+    )]
+    Torn {
+        /// The project file.
+        project: String,
+        /// Why it was not done.
+        why: String,
+        /// The files that are not as they were, each with the reason.
+        left: String,
+    },
     /// There is no folder to write to.
     #[error("{file} cannot be written: {why}; choose another place with --out")]
     Output {

@@ -196,6 +196,10 @@ pub fn prepare(
             nodes.push(None);
             continue;
         }
+        // What files make before it has its number, though it is not made here.
+        if let Some(k) = command.made_as() {
+            scene.call_next(k);
+        }
         let over = over(scene, command);
         let done = perform(scene, command, blobs)?;
         actions.extend(action(scene, command, done.node, over)?);

@@ -30,7 +30,7 @@ use crate::core::scene::{Node, Scene, count};
 
 use self::conflict::conflict;
 pub use self::inverse::{Back, Inverse, inverse, witness};
-pub use self::part::{Text as PartText, Unit, draft_again, relocated, units};
+pub use self::part::{Text as PartText, Unit, draft_again, draft_by_path, relocated, units};
 pub use self::parted::{Holder, Parted, parted};
 pub use self::perform::{Blobs, Done, attempt, perform, text_of};
 

@@ -191,6 +191,38 @@ pub fn relocated(scene: &Scene, command: Command) -> Result<Command, Refusal> {
     })
 }
 
+/// Drafts commands of somewhere else once more, where instances are found by their paths and nothing is
+/// expected of them but of texts.
+///
+/// # Errors
+/// One of them is not there, or cannot be changed so.
+pub fn draft_by_path(draft: &mut Draft<'_>, commands: Vec<Command>) -> Result<(), Refusal> {
+    let mut ids: HashMap<InstanceId, InstanceId> = HashMap::new();
+    for command in commands {
+        let named = with_targets(command, &mut |target| match ids.get(&target.id) {
+            Some(id) => Ok(Target { id: id.clone(), ..target }),
+            None => Ok(target),
+        })?;
+        let found = relocated(draft.scene(), named)?;
+        let mut command = renumbered(draft.scene().next_new(), found, &mut ids);
+        match &mut command {
+            Command::Create { expect, .. }
+            | Command::Clone { expect, .. }
+            | Command::Set { expect, .. }
+            | Command::Move { expect, .. }
+            | Command::Insert { expect, .. } => *expect = None,
+            Command::Delete { target, count, expect } => {
+                *expect = None;
+                let node = draft.scene().locate(target)?;
+                *count = draft.scene().subtree(node).count() as u32;
+            }
+            Command::Restore { .. } | Command::EditScript { .. } | Command::EditMemory { .. } => {}
+        }
+        draft.push(command)?;
+    }
+    Ok(())
+}
+
 /// Changes every instance that a command names.
 pub(super) fn with_targets(
     command: Command,

@@ -7,8 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use scene_schemas::command::Props;
-use scene_schemas::value::Content;
-use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target, Value};
+use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target};
 
 use super::part::{is_own, renumbered, with_targets};
 use super::perform::{Blobs, attempt, text_of};
@@ -39,6 +38,8 @@ pub struct Parted {
     pub owned: Vec<u32>,
     /// The same, addressed as in the project.
     pub commands: Vec<Command>,
+    /// What Studio changes below what files are all of, and no file has: Rojo may take it away.
+    pub loose: Vec<InstancePath>,
 }
 
 /// Parts the commands of a proposal, which are done on trial in the open place, and does in the scene
@@ -58,7 +59,11 @@ pub fn parted(
     let mut parted = Parted::default();
     for (at, command) in (0..).zip(commands) {
         if !parting.is_of_files(files, command)? {
-            parting.check_apart(command)?;
+            parting.check_apart(files, command)?;
+            let path = &command.target().path;
+            if parting.is_loose(files, path) && !parted.loose.contains(path) {
+                parted.loose.push(path.clone());
+            }
             continue;
         }
         let own = parting.translated(files, command)?;
@@ -95,6 +100,8 @@ impl Parting<'_> {
                 Some(node) => self.holds(files, node, props),
                 None => Ok(false),
             },
+            // What files were is brought back in files, and nowhere else.
+            Command::Restore { blob: Some(_), .. } => Ok(true),
             Command::Create { parent, class, .. } | Command::Restore { parent, class, .. } => {
                 self.takes(files, parent, class)
             }
@@ -117,12 +124,12 @@ impl Parting<'_> {
                 if from == to {
                     return Ok(from);
                 }
-                let (one, other) = if from { (target, parent) } else { (parent, target) };
+                let (here, there) = if from { ("files", "Studio") } else { ("Studio", "files") };
                 refuse!(
-                    "{} stands in files of Rojo and {} in Studio alone: make it anew where it is to \
-                     go, and delete the old one in a second step.",
-                    one.path,
-                    other.path
+                    "{} stands in {here} and would stand in {there} below {}: make it anew there, and \
+                     delete the old one in a second step.",
+                    target.path,
+                    parent.path
                 )
             }
             Command::Insert { asset, parent, .. } => {
@@ -230,36 +237,45 @@ impl Parting<'_> {
     }
 
     /// Whether Studio can do a command before it has what files make.
-    fn check_apart(&self, command: &Command) -> Result<(), Refusal> {
-        let named = |target: &Target| {
-            if !self.ids.contains_key(&target.id) {
-                return Ok(());
+    fn check_apart(&self, files: &Scene, command: &Command) -> Result<(), Refusal> {
+        with_targets(command.clone(), &mut |target| {
+            let is_moved = |moved: &InstancePath| {
+                target.path.segments.starts_with(&moved.segments) && !moved.segments.is_empty()
+            };
+            if !self.ids.contains_key(&target.id) && !self.moved.iter().any(is_moved) {
+                return Ok(target);
             }
             refuse!(
-                "{} is made in a file of Rojo, and Studio has it only when Rojo has synced. Do this in a \
+                "{} stands so in files of Rojo, and in Studio only when Rojo has synced. Do this in a \
                  second step.",
                 target.path
             )
-        };
-        let path = &command.target().path;
-        if self.moved.iter().any(|moved| path.segments.starts_with(&moved.segments)) {
+        })?;
+        if let Command::Clone { source, .. } = command
+            && let Some(node) = self.find(files, source)?
+            && files.subtree(node).any(|node| files.is_script(node))
+        {
             return refuse!(
-                "{path} is called so only when Rojo has synced what is renamed or moved above it. Do this \
-                 in a second step."
+                "{} has scripts in files of Rojo, and Studio would copy what it has of them. Make them \
+                 anew where they are to go.",
+                source.path
             );
         }
-        // The children of what goes to files go with it: only a reference can lead there.
-        if let Command::Set { props, .. } | Command::Create { props, .. } = command {
-            for value in props.values().flatten() {
-                if let Value::Ref(Some(to)) | Value::Content(Content::Object(Some(to))) = value {
-                    named(to)?;
-                }
+        Ok(())
+    }
+
+    /// Whether something that the project does not know stands below what files are all of.
+    fn is_loose(&self, files: &Scene, path: &InstancePath) -> bool {
+        let mut above = path.clone();
+        loop {
+            if let Ok(Some(node)) = by_path(files, &above) {
+                return above.segments.len() < path.segments.len()
+                    && (self.holder)(node) == Some(Holder::Files { ignores_unknown: false });
+            }
+            if above.segments.pop().is_none() {
+                return false;
             }
         }
-        if let Command::Clone { source, .. } = command {
-            named(source)?;
-        }
-        Ok(())
     }
 }
 

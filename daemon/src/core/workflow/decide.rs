@@ -132,6 +132,8 @@ pub enum Input {
         proposal: Seq,
         /// Whether it was redone.
         again: bool,
+        /// What files could not follow in, and why.
+        left: Option<String>,
     },
     /// The place is another one by now: what is pending is planned again.
     Moved {
@@ -208,7 +210,7 @@ pub fn decide(state: &State, workflow: Seq, input: Input) -> Result<Vec<Entry>, 
             }
             _ => Ok(Vec::new()),
         },
-        Input::Undone { proposal, again } => Ok(undone(workflow, proposal, again)),
+        Input::Undone { proposal, again, left } => Ok(undone(workflow, proposal, again, left)),
         Input::Failed { proposals, reason } => {
             let failed = |proposal| Entry::Failed { proposal, reason: reason.clone() };
             Ok(proposals.into_iter().map(failed).collect())
@@ -512,14 +514,14 @@ fn applied(workflow: &Workflow, proposals: &[Seq]) -> Vec<Entry> {
 }
 
 /// What Studio's undo says of a proposal, where it says something new.
-fn undone(workflow: &Workflow, proposal: Seq, again: bool) -> Vec<Entry> {
+fn undone(workflow: &Workflow, proposal: Seq, again: bool, left: Option<String>) -> Vec<Entry> {
     match workflow.proposals.get(&proposal).map(|pending| &pending.status) {
-        Some(Status::Applied(_)) if !again => vec![Entry::Undone { proposal }],
+        Some(Status::Applied(_)) if !again => vec![Entry::Undone { proposal, left }],
         // What is undone was done, and what the plugin said of it is still on its way.
         Some(Status::Applying(ack)) if !again => {
-            vec![Entry::Applied { proposal, ack: ack.clone() }, Entry::Undone { proposal }]
+            vec![Entry::Applied { proposal, ack: ack.clone() }, Entry::Undone { proposal, left }]
         }
-        Some(Status::Undone(_)) if again => vec![Entry::Redone { proposal }],
+        Some(Status::Undone(_)) if again => vec![Entry::Redone { proposal, left }],
         _ => Vec::new(),
     }
 }

@@ -65,10 +65,13 @@ pub fn events(record: &Record) -> Vec<Event> {
         Entry::Withdrawn { proposal, reason, .. } => {
             changed(*proposal, ProposalStatus::Withdrawn, None, Some(reason))
         }
-        Entry::Applied { proposal, .. } | Entry::Redone { proposal } => {
-            changed(*proposal, ProposalStatus::Applied, None, None)
+        Entry::Applied { proposal, .. } => changed(*proposal, ProposalStatus::Applied, None, None),
+        Entry::Redone { proposal, left } => {
+            changed(*proposal, ProposalStatus::Applied, None, left.as_ref())
         }
-        Entry::Undone { proposal } => changed(*proposal, ProposalStatus::Undone, None, None),
+        Entry::Undone { proposal, left } => {
+            changed(*proposal, ProposalStatus::Undone, None, left.as_ref())
+        }
         Entry::Failed { proposal, reason } => {
             changed(*proposal, ProposalStatus::Failed, None, Some(reason))
         }

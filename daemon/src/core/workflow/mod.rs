@@ -415,7 +415,7 @@ impl Workflow {
             Entry::Applied { proposal, ack } => {
                 self.become_(*proposal, Status::Applied(ack.clone()));
             }
-            Entry::Undone { proposal } | Entry::Redone { proposal } => {
+            Entry::Undone { proposal, .. } | Entry::Redone { proposal, .. } => {
                 self.undone(*proposal, matches!(entry, Entry::Redone { .. }));
             }
             Entry::Failed { proposal, reason } => {

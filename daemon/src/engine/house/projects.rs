@@ -1,11 +1,12 @@
 //! The Rojo projects that the daemon has open: sessions without a plugin, whose files are followed.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::{House, Word, random};
-use crate::engine::{EngineError, Target, recover};
+use crate::engine::{EngineError, Target, joined, recover};
 use crate::server::Secret;
 use crate::targets::rojo::{self, Heard, Project, Watch};
 
@@ -35,14 +36,28 @@ impl House {
         let shown = path.display().to_string();
         let failed = |why: String| NotServed::Watch { project: shown.clone(), why };
         let file = Project::locate(path).map_err(|why| failed(why.to_string()))?;
-        for notice in recover(&self.ledger, &file)? {
+        let begun = joined::put_begun_back(&self.ledger, &file)?;
+        for notice in begun.into_iter().chain(recover(&self.ledger, &file)?) {
             (self.say)(&format!("note: {notice}"));
         }
-        let (project, scene) = Project::open(&file, false).map_err(EngineError::from)?;
+        let (mut project, scene) = Project::open(&file, false).map_err(EngineError::from)?;
         for fault in project.diagnostics() {
             (self.say)(&format!("warning: {fault}"));
         }
-        let (name, roots) = (project.name(), project.roots());
+        let (name, session_words) = (project.name(), Arc::new(OnceLock::<Sender<Word>>::new()));
+        let later = Arc::clone(&session_words);
+        let followers = Arc::clone(&self.followers);
+        // A session that has not begun, or has ended, needs to hear nothing.
+        let hear = move |heard: Heard| {
+            if let Ok(mut followers) = followers.lock() {
+                followers.retain(|it| it.send(Word::Files(heard.clone())).is_ok());
+            }
+            if let Some(words) = later.get() {
+                let _ = words.send(Word::Files(heard));
+            }
+        };
+        let watch = Watch::start(&project.roots(), hear).map_err(|why| failed(why.to_string()))?;
+        project.followed_by(watch.follower());
         let opened = (Target::from(project), scene);
         let Some(session) = opened.0.place().session() else {
             return Ok(());
@@ -54,15 +69,7 @@ impl House {
         let seat = self.board.sit(&session, self.epoch, Secret::of(&token));
         seat.stays();
         let words = self.begin(&seat, opened).map_err(|why| failed(why.to_string()))?;
-        let (later, followers) = (words.clone(), Arc::clone(&self.followers));
-        // A session that has ended needs to hear nothing.
-        let hear = move |heard: Heard| {
-            if let Ok(mut followers) = followers.lock() {
-                followers.retain(|it| it.send(Word::Files(heard.clone())).is_ok());
-            }
-            let _ = later.send(Word::Files(heard));
-        };
-        let watch = Watch::start(&roots, hear).map_err(|why| failed(why.to_string()))?;
+        let words = session_words.get_or_init(|| words);
         // What changed between the reading and this was told to nobody.
         let _ = words.send(Word::Files(Heard::All));
         self.watches.push(watch);

@@ -31,12 +31,14 @@ mod watch;
 mod write;
 
 pub use self::open::{Changed, ProjectError};
+pub use self::owned::alone;
 pub use self::running::{PORT, Serving, Syncing, is_locked, serving, syncing};
 pub use self::sourcemap::Shown;
-pub use self::target::{Prepared, Project, Stored};
+pub use self::target::{Prepared, Project, Stored, not_back};
 pub use self::tree::{Diagnostic, Instance, Origin, Tree, instance_of, reference_to};
-pub use self::watch::{Heard, Watch, WatchError};
-pub use self::write::journal::{Journal, Noted, Progress};
+pub use self::watch::{Follower, Heard, Watch, WatchError};
+pub use self::write::back::{NotBack, Progress, Rest};
+pub use self::write::journal::{Journal, Noted};
 
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use scene_schemas::Fingerprint;
 use serde_json::Value as Json;
@@ -13,6 +15,16 @@ use super::write;
 use crate::core::Refusal;
 use crate::core::proposal::Holder;
 use crate::core::scene::{Node, Scene};
+
+/// Who writes the files of a project does it alone, from the look at what they are to the look at what
+/// they have become: several sessions may be at work on one project.
+static WRITING: Mutex<()> = Mutex::new(());
+
+/// Waits until nobody else in this process writes the files of projects; nobody does while what is given
+/// is held.
+pub fn alone() -> MutexGuard<'static, ()> {
+    WRITING.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// How many scripts are looked for in a place.
 const LOOKED_FOR: usize = 200;
@@ -42,13 +54,35 @@ impl Project {
     pub fn changes(&self, scene: &Scene) -> Result<BTreeMap<String, Option<Fingerprint>>, Refusal> {
         let touched = scene.touched(self.start);
         let changes = write::plan(&self.tree, &self.nodes, scene, &touched)?;
-        let named = changes.files.iter().map(|change| {
-            let inside = change.path.strip_prefix(&self.tree.folder).unwrap_or(&change.path);
-            let names: Vec<_> = inside.iter().map(|name| name.to_string_lossy()).collect();
+        let files = changes.files.iter().map(|change| {
             let after = change.after.as_ref().map(|after| Fingerprint::of(&after.bytes));
-            (names.join("/"), after)
+            (self.named(&change.path), after)
         });
-        Ok(named.collect())
+        // A folder that comes or goes alone is all that there is to see of it.
+        let is_alone = |folder: &&Path| !changes.files.iter().any(|it| it.path.starts_with(folder));
+        let folders = changes.folders().filter(is_alone);
+        let folders = folders.map(|folder| (format!("{}/", self.named(folder)), None));
+        Ok(folders.chain(files).collect())
+    }
+
+    /// A file as a card names it: from the folder and with `/`.
+    fn named(&self, file: &Path) -> String {
+        let inside = file.strip_prefix(&self.tree.folder).unwrap_or(file);
+        let names: Vec<_> = inside.iter().map(|name| name.to_string_lossy()).collect();
+        names.join("/")
+    }
+
+    /// The files that were read, as a card names them, each with its hash.
+    pub fn read_files(&self) -> BTreeMap<String, Fingerprint> {
+        self.files.iter().map(|(file, hash)| (self.named(file), hash.clone())).collect()
+    }
+
+    /// The same project, whose memory is somebody else's business.
+    #[must_use]
+    pub fn without_memory(mut self) -> Self {
+        self.memory = None;
+        self.is_without_memory = true;
+        self
     }
 
     /// Whether an open place is one that the project is synced with. Where the project names its

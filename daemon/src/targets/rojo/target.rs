@@ -15,8 +15,9 @@ use scene_schemas::proposal::{Ack, Bytes, Proposal};
 
 use super::open::{Changed, ProjectError, locate};
 use super::tree::{Origin, Tree};
-use super::watch::Heard;
-use super::write::journal::{Journal, Ready};
+use super::watch::{Follower, Heard};
+use super::write::back::NotBack;
+use super::write::journal::{Done, Journal, Ready};
 use super::write::{self, Changes};
 use crate::core::Refusal;
 use crate::core::proposal::{Blobs, Inverse, inverse};
@@ -37,16 +38,22 @@ pub struct Project {
     /// The scene before anything was done to it.
     pub(super) start: Mark,
     /// The hashes of its files.
-    files: BTreeMap<PathBuf, Fingerprint>,
+    pub(super) files: BTreeMap<PathBuf, Fingerprint>,
     /// The hash of all of them.
     hash: Fingerprint,
     /// Whether nothing is written.
     is_dry: bool,
     /// Whether commands were planned in another epoch, so that only their paths count.
     by_path: bool,
-    memory: Option<MemoryFile>,
+    pub(super) memory: Option<MemoryFile>,
+    /// Whether the memory is somebody else's business.
+    pub(super) is_without_memory: bool,
     /// Whether a reading was given up half-way, so that nobody knows what the files say.
     is_torn: bool,
+    /// A step that is done in part, and could not be taken back so far.
+    torn: Option<Done>,
+    /// Who follows the files.
+    follower: Follower,
 }
 
 /// What is ready to be put in its place.
@@ -84,8 +91,20 @@ impl Project {
             scene.know_memory(memory.text().to_owned());
         }
         let (start, hash) = (scene.mark(), hash_of(&tree, &files));
-        let (by_path, is_torn) = (false, false);
-        let project = Self { tree, nodes, start, files, hash, is_dry, by_path, memory, is_torn };
+        let project = Self {
+            tree,
+            nodes,
+            start,
+            files,
+            hash,
+            is_dry,
+            by_path: false,
+            memory,
+            is_without_memory: false,
+            is_torn: false,
+            torn: None,
+            follower: Follower::default(),
+        };
         Ok((project, scene))
     }
 
@@ -135,23 +154,35 @@ impl Project {
         own.collect()
     }
 
-    /// What has to be followed to hear of changes: its project files, and what they mount.
+    /// What has to be followed to hear of changes: its project files, and what they mount, whether or not
+    /// it is there; the meta files beside a single file; and what links lead to.
     pub fn roots(&self) -> Vec<PathBuf> {
         let mut roots = BTreeSet::from([self.tree.project.clone()]);
         for instance in &self.tree.instances {
-            let (at, mounted) = match &instance.origin {
-                Origin::Node { project, .. } => (project, &None),
-                Origin::File { file, mounted, .. } | Origin::Model { file, mounted, .. } => {
-                    (file, mounted)
+            let mounted = match &instance.origin {
+                Origin::Node { project, .. } => {
+                    roots.insert(project.clone());
+                    continue;
                 }
-                Origin::Folder { folder, mounted, .. } => (folder, mounted),
+                Origin::File { meta, mounted, .. } => {
+                    if let (Some(meta), Some(_)) = (meta, mounted) {
+                        roots.extend(["json", "jsonc"].map(|end| meta.with_extension(end)));
+                    }
+                    mounted
+                }
+                Origin::Folder { mounted, .. } | Origin::Model { mounted, .. } => mounted,
             };
-            let is_node = matches!(instance.origin, Origin::Node { .. });
-            roots.extend((is_node || mounted.is_some()).then(|| at.clone()));
             roots.extend(mounted.iter().map(|(project, _)| project.clone()));
         }
-        let is_below = |root: &PathBuf| root.ancestors().skip(1).any(|it| roots.contains(it));
-        roots.iter().filter(|root| !is_below(root)).cloned().collect()
+        let led = self.tree.mounts.iter().chain(&self.tree.links).map(|(_, to)| to);
+        roots.extend(led.filter(|to| to.starts_with(&self.tree.boundary)).cloned());
+        roots.into_iter().collect()
+    }
+
+    /// Tells whom to follow what, now and whenever that becomes another.
+    pub fn followed_by(&mut self, follower: Follower) {
+        self.follower = follower;
+        self.follower.follow(&self.roots());
     }
 
     /// The hash of all files.
@@ -169,11 +200,18 @@ impl Project {
     /// # Errors
     /// The project cannot be read now; it is as it was.
     pub fn follow(&mut self, heard: &Heard) -> Result<Option<Scene>, PlaceError> {
+        let scene = self.read_changed(heard);
+        self.follower.follow(&self.roots());
+        scene
+    }
+
+    fn read_changed(&mut self, heard: &Heard) -> Result<Option<Scene>, PlaceError> {
         let paths: Vec<PathBuf> = match heard {
             Heard::Paths(paths) if !self.is_torn => paths.iter().cloned().collect(),
             Heard::Paths(_) | Heard::All => {
-                let (read, scene) = self.reopen()?;
+                let (mut read, scene) = self.reopen()?;
                 let is_same = !self.is_torn && self.is_read_alike(&read);
+                read.torn = self.torn.take();
                 *self = read.addressed_by_path(true);
                 return Ok((!is_same).then_some(scene));
             }
@@ -219,7 +257,9 @@ impl Project {
     /// # Errors
     /// It cannot be read any more.
     pub fn reopen(&self) -> Result<(Self, Scene), PlaceError> {
-        Self::open(&self.tree.project, self.is_dry)
+        let (mut project, scene) = Self::open(&self.tree.project, self.is_dry)?;
+        project.follower = self.follower.clone();
+        Ok((if self.is_without_memory { project.without_memory() } else { project }, scene))
     }
 
     /// Whether files can hold a scene that stood for the project and was changed.
@@ -231,6 +271,13 @@ impl Project {
             return refuse!(
                 "The project {} cannot be read as it is now. Look what is wrong with it (`vector \
                  sourcemap` says), and ask again.",
+                self.name()
+            );
+        }
+        if self.torn.is_some() {
+            return refuse!(
+                "The project {} is changed in part, and has to be put back first. Mend what was said to \
+                 be in the way of that, and start Vector anew.",
                 self.name()
             );
         }
@@ -256,17 +303,29 @@ impl Project {
     /// files in synced temporary ones. Where all of them take back steps, whose records `back` has,
     /// newest first, the files become what they were, where they still are what those steps left.
     ///
+    /// A step that was done in part and could not be taken back is taken back first.
+    ///
     /// # Errors
     /// Nothing was stored, and the scene is as it was.
     pub fn prepare(
-        &self,
+        &mut self,
         scene: &mut Scene,
         proposals: &[(Seq, Seq, &Proposal)],
         blobs: &Blobs,
         back: Option<&[Journal]>,
     ) -> Result<Prepared, PlaceError> {
+        if let Some(step) = self.torn.take()
+            && let Err(left) = step.take_back()
+        {
+            return Err(self.not_back(
+                "an earlier change was not done as a whole",
+                &left,
+                Some(step),
+            ));
+        }
         self.check_unchanged()?;
         let start = scene.mark();
+        let mark = proposals.first().map(|(seq, _, proposal)| temporary_mark(*seq, proposal));
         let Performed { done, mut refused } = perform_all(scene, proposals, blobs, self.by_path);
         if done.is_empty() {
             return Ok(Prepared { stored: None, refused });
@@ -284,7 +343,7 @@ impl Project {
                 return Ok(Prepared { stored: None, refused });
             }
         };
-        match self.store(scene, done, changes) {
+        match self.store(scene, done, changes, &mark.unwrap_or_default()) {
             Ok(stored) => Ok(Prepared { stored: Some(stored), refused }),
             Err(error) => {
                 scene.rollback(start);
@@ -298,9 +357,10 @@ impl Project {
         scene: &mut Scene,
         done: Vec<DoneOne>,
         changes: Changes,
+        mark: &str,
     ) -> Result<Stored, PlaceError> {
         let after = self.hash_after(&changes);
-        let ready = (!self.is_dry).then(|| Ready::store(changes)).transpose();
+        let ready = (!self.is_dry).then(|| Ready::store(changes, mark)).transpose();
         let ready = ready.map_err(|why| self.not_written(why))?;
         let record = ready.as_ref().map(|it| it.journal.to_bytes()).unwrap_or_default();
         let bytes = Bytes { patch: Fingerprint::of(&record), hash: self.hash.clone() };
@@ -335,25 +395,80 @@ impl Project {
     /// written. The last moment at which a change by somebody else is noticed.
     ///
     /// # Errors
-    /// The files are as they were.
+    /// The files are as they were, but for those that the error names: [`PlaceError::Kept`] are somebody
+    /// else's now, and [`PlaceError::Torn`] have to be put back, which the next [`Project::prepare`] tries.
     pub fn commit(&mut self, stored: Stored, scene: &Scene) -> Result<Option<Scene>, PlaceError> {
         let Some(ready) = stored.ready else { return Ok(None) };
         if let Some(file) = ready.changed() {
             return Err(PlaceError::Changed { file: file.display().to_string() });
         }
-        let done = ready.go().map_err(|why| self.not_written(why))?;
-        let (what, reopened) = match self.reopen() {
-            Ok((project, read)) => (first_difference(scene, &read), Some((project, read))),
-            Err(error) => (Some(error.to_string()), None),
+        match ready.go() {
+            Ok(done) => self.verify(done, scene).map(Some),
+            Err(failed) => Err(match failed.left {
+                None => self.not_written(failed.why),
+                Some(left) => self.not_back(&failed.why.to_string(), &left, Some(failed.step)),
+            }),
+        }
+    }
+
+    /// Reads the project again. Where that gives anything else than what was approved, the step is taken
+    /// back.
+    fn verify(&mut self, done: Done, scene: &Scene) -> Result<Scene, PlaceError> {
+        let what = match self.reopen() {
+            Ok((project, read)) => match first_difference(scene, &read) {
+                None => {
+                    *self = project.addressed_by_path(true);
+                    self.follower.follow(&self.roots());
+                    return Ok(read);
+                }
+                Some(what) => what,
+            },
+            Err(error) => error.to_string(),
         };
-        match (what, reopened) {
-            (None, Some((project, read))) => {
-                *self = project.addressed_by_path(true);
-                Ok(Some(read))
+        match done.take_back() {
+            Ok(()) => Err(PlaceError::Otherwise { project: self.name(), what }),
+            Err(left) => {
+                let why = format!("its files are read otherwise than what was approved ({what})");
+                Err(self.not_back(&why, &left, Some(done)))
             }
-            (what, _) => {
-                done.take_back().map_err(|why| self.not_written(why))?;
-                Err(PlaceError::Otherwise { project: self.name(), what: what.unwrap_or_default() })
+        }
+    }
+
+    /// What is said of a step that was not done, and could not be taken back as a whole. It is kept where
+    /// that can be tried again.
+    fn not_back(&mut self, why: &str, left: &NotBack, step: Option<Done>) -> PlaceError {
+        let error = not_back(self.name(), why, left);
+        if matches!(error, PlaceError::Torn { .. }) {
+            self.torn = step;
+        }
+        error
+    }
+
+    /// Takes away the temporary files of steps that a crash cut off, also where it came before their
+    /// records were kept. Nobody else may be at work on these proposals.
+    pub fn sweep<'a>(&self, proposals: impl Iterator<Item = (Seq, &'a Proposal)>) {
+        let marks: Vec<String> = proposals
+            .map(|(seq, it)| format!("{}{}", disk::TEMPORARY, temporary_mark(seq, it)))
+            .collect();
+        if marks.is_empty() {
+            return;
+        }
+        let files = self.files.keys();
+        let folders = self.tree.instances.iter().filter_map(|instance| match &instance.origin {
+            Origin::Folder { folder, .. } => Some(folder),
+            _ => None,
+        });
+        let memory = self.memory.as_ref().map(MemoryFile::path);
+        let files = files.map(PathBuf::as_path).chain(memory);
+        let above = files.filter_map(Path::parent).chain(folders.map(PathBuf::as_path));
+        let inside = |folder: &&Path| folder.starts_with(&self.tree.boundary);
+        let all: BTreeSet<&Path> = above.flat_map(Path::ancestors).filter(inside).collect();
+        for entry in all.into_iter().filter_map(|it| std::fs::read_dir(it).ok()).flatten().flatten()
+        {
+            let name = entry.file_name();
+            let is_ours = |name: &str| marks.iter().any(|mark| name.starts_with(mark.as_str()));
+            if name.to_str().is_some_and(is_ours) {
+                let _ = std::fs::remove_file(entry.path());
             }
         }
     }
@@ -439,6 +554,21 @@ fn hash_of(tree: &Tree, files: &BTreeMap<PathBuf, Fingerprint>) -> Fingerprint {
     Fingerprint::of(text.as_bytes())
 }
 
+/// What the names of the temporary files of a step begin with: its first proposal.
+fn temporary_mark(seq: Seq, proposal: &Proposal) -> String {
+    format!("{seq}-{}-", proposal.patch_id.short())
+}
+
+/// What is said of a step that was not done, and could not be taken back as a whole.
+pub fn not_back(project: String, why: &str, left: &NotBack) -> PlaceError {
+    let why = why.to_owned();
+    if left.faults.is_empty() {
+        let files: Vec<String> = left.theirs.iter().map(|it| it.display().to_string()).collect();
+        return PlaceError::Kept { project, why, files: files.join(", ") };
+    }
+    PlaceError::Torn { project, why, left: left.to_string() }
+}
+
 /// The first thing in which what was read differs from what was performed.
 fn first_difference(performed: &Scene, read: &Scene) -> Option<String> {
     Some(match diff(performed, read).into_iter().next()? {
@@ -452,3 +582,6 @@ fn first_difference(performed: &Scene, read: &Scene) -> Option<String> {
         Difference::Script { path, .. } => format!("the text of {path}"),
     })
 }
+
+#[cfg(test)]
+mod tests;

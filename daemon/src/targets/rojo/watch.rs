@@ -5,15 +5,17 @@
 //! everything again is then the shorter way. The system may lose events, and says so: that is told
 //! in the same way.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use notify::event::{AccessKind, AccessMode};
+use notify::event::{AccessKind, AccessMode, Flag};
 use notify::{Config, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+
+use crate::targets::disk::TEMPORARY;
 
 /// For how long nothing may have happened.
 const REST: Duration = Duration::from_millis(40);
@@ -23,8 +25,6 @@ const LATEST: Duration = Duration::from_millis(120);
 const MANY: usize = 500;
 /// How long the end of a storm is waited for.
 const STORM: Duration = Duration::from_secs(2);
-/// What Vector itself writes beside a file, before it takes its place.
-const OWN: &str = ".vector-";
 
 /// What has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,13 +48,16 @@ pub struct WatchError {
 #[derive(Debug)]
 pub struct Watch {
     /// With it goes the system's watcher, with that the last who can say anything, and so the thread.
-    _roots: Arc<Mutex<Roots>>,
+    roots: Arc<Mutex<Roots>>,
 }
+
+/// Tells a [`Watch`] what is to be followed from now on.
+#[derive(Debug, Clone, Default)]
+pub struct Follower(Weak<Mutex<Roots>>);
 
 impl Watch {
     /// Follows files, and folders with all that is below them. Links are not followed. What is not there
-    /// yet, or goes, is followed when it comes, as long as its folder is there. `hear` is called on a
-    /// thread of its own.
+    /// yet, or goes, is followed when it comes. `hear` is called on a thread of its own.
     ///
     /// # Errors
     /// The system cannot watch them, or no more of them.
@@ -64,21 +67,26 @@ impl Watch {
     ) -> Result<Self, WatchError> {
         let (say, said) = channel();
         // Who has ended needs to hear nothing.
-        let tell = move |event| drop(say.send(event));
+        let to = say.clone();
+        let tell = move |event| drop(to.send(event));
         let config = Config::default().with_follow_symlinks(false);
         let watcher = RecommendedWatcher::new(tell, config);
         let mut roots = Roots {
             watcher: watcher.map_err(|why| failed(Path::new("The project"), why))?,
             roots: roots.iter().map(|root| (root.clone(), false)).collect(),
+            folders: BTreeSet::new(),
+            say,
         };
-        roots.follow_folders()?;
         roots.follow(&Heard::All)?;
-        let names: Vec<PathBuf> = roots.roots.iter().map(|(root, _)| root.clone()).collect();
         let roots = Arc::new(Mutex::new(roots));
         let followed = Arc::downgrade(&roots);
         let thread = thread::Builder::new().name("watch".to_owned());
         let spawned = thread.spawn(move || {
-            while let Some(changed) = gather(&said, &names) {
+            let is_ours = |path: &Path| {
+                let roots = followed.upgrade();
+                roots.is_some_and(|roots| roots.lock().is_ok_and(|roots| roots.has(path)))
+            };
+            while let Some(changed) = gather(&said, &is_ours) {
                 let Some(roots) = followed.upgrade() else {
                     return;
                 };
@@ -92,7 +100,31 @@ impl Watch {
             }
         });
         spawned.map_err(|why| failed(Path::new("The project"), notify::Error::io(why)))?;
-        Ok(Self { _roots: roots })
+        Ok(Self { roots })
+    }
+
+    /// Who can tell it what is to be followed.
+    pub fn follower(&self) -> Follower {
+        Follower(Arc::downgrade(&self.roots))
+    }
+}
+
+impl Follower {
+    /// Follows these from now on. Where others come with that, [`Heard::All`] is told: nobody knows what
+    /// happened to them since they were read.
+    pub fn follow(&self, wanted: &[PathBuf]) {
+        let Some(roots) = self.0.upgrade() else { return };
+        let Ok(mut roots) = roots.lock() else { return };
+        let stays = |root: &PathBuf| roots.roots.get(root).copied();
+        let new: BTreeMap<PathBuf, bool> =
+            wanted.iter().map(|root| (root.clone(), stays(root).unwrap_or(false))).collect();
+        let is_more = new.keys().any(|root| !roots.roots.contains_key(root));
+        roots.roots = new;
+        if is_more {
+            // What cannot be watched is read again before anything is written, as all is.
+            let _ = roots.follow(&Heard::Paths(BTreeSet::new()));
+            let _ = roots.say.send(Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)));
+        }
     }
 }
 
@@ -100,29 +132,27 @@ impl Watch {
 struct Roots {
     watcher: RecommendedWatcher,
     /// What is followed, and whether all below it is watched.
-    roots: Vec<(PathBuf, bool)>,
+    roots: BTreeMap<PathBuf, bool>,
+    /// The folders of which only the entries are watched.
+    folders: BTreeSet<PathBuf>,
+    say: Sender<notify::Result<Event>>,
 }
 
 impl Roots {
-    /// Watches the folders in which the roots stand: a file may be replaced by another, and a folder
-    /// may come back.
-    fn follow_folders(&mut self) -> Result<(), WatchError> {
-        let folders: BTreeSet<PathBuf> =
-            self.roots.iter().filter_map(|(root, _)| root.parent()).map(Path::to_owned).collect();
-        for folder in folders {
-            let watched = self.watcher.watch(&folder, RecursiveMode::NonRecursive);
-            watched.map_err(|why| failed(&folder, why))?;
-        }
-        Ok(())
+    /// Whether a path is part of what is followed, or on the way to it.
+    fn has(&self, path: &Path) -> bool {
+        self.roots.keys().any(|root| path.starts_with(root) || root.starts_with(path))
     }
 
-    /// Watches the folders that have come, or may be others than they were. Whether there were any that
-    /// had been watched, or are now: what happened below them before is not known.
+    /// Watches what has come, or may be another than it was. Whether there were folders that had been
+    /// watched, or are now: what happened below them before is not known.
     fn follow(&mut self, changed: &Heard) -> Result<bool, WatchError> {
-        let is_named = |root: &PathBuf| match changed {
-            Heard::Paths(paths) => paths.contains(root),
+        let is_named = |root: &Path| match changed {
+            Heard::Paths(paths) => root.ancestors().any(|it| paths.contains(it)),
             Heard::All => true,
         };
+        // What comes while they are looked at is seen in the next round.
+        while self.follow_folders(is_named)? {}
         let mut is_torn = false;
         for (root, is_watched) in &mut self.roots {
             // A link leads elsewhere.
@@ -140,6 +170,27 @@ impl Roots {
         }
         Ok(is_torn)
     }
+
+    /// Watches the folders in which the roots stand, or will: a file may be replaced by another, and a
+    /// folder may come, or come back. Whether there are more than before.
+    fn follow_folders(&mut self, is_named: impl Fn(&Path) -> bool) -> Result<bool, WatchError> {
+        let folder =
+            |root: &PathBuf| root.ancestors().skip(1).find(|it| it.is_dir()).map(Path::to_owned);
+        let wanted: BTreeSet<PathBuf> = self.roots.keys().filter_map(folder).collect();
+        self.folders.retain(|folder| wanted.contains(folder));
+        let mut is_more = false;
+        for folder in wanted {
+            // A watch of its own would end the one of all that is below it.
+            let is_below = folder.ancestors().any(|it| self.roots.get(it) == Some(&true));
+            if is_below || self.folders.contains(&folder) && !is_named(&folder) {
+                continue;
+            }
+            let watched = self.watcher.watch(&folder, RecursiveMode::NonRecursive);
+            watched.map_err(|why| failed(&folder, why))?;
+            is_more |= self.folders.insert(folder);
+        }
+        Ok(is_more)
+    }
 }
 
 fn failed(path: &Path, why: notify::Error) -> WatchError {
@@ -154,7 +205,10 @@ fn failed(path: &Path, why: notify::Error) -> WatchError {
 }
 
 /// Waits for a change, and for its end; none where nobody is left who could say anything.
-fn gather(said: &Receiver<notify::Result<Event>>, roots: &[PathBuf]) -> Option<Heard> {
+fn gather(
+    said: &Receiver<notify::Result<Event>>,
+    is_ours: impl Fn(&Path) -> bool,
+) -> Option<Heard> {
     let mut paths = BTreeSet::new();
     let mut is_torn = false;
     let mut first: Option<Instant> = None;
@@ -175,7 +229,7 @@ fn gather(said: &Receiver<notify::Result<Event>>, roots: &[PathBuf]) -> Option<H
         match event {
             Ok(event) if event.need_rescan() => is_torn = true,
             Ok(event) if is_change(event.kind) => {
-                let ours = event.paths.into_iter().filter(|path| is_ours(path, roots));
+                let ours = event.paths.into_iter().filter(|path| !is_own(path) && is_ours(path));
                 paths.extend(ours);
             }
             Ok(_) => {}
@@ -197,9 +251,9 @@ fn is_change(kind: EventKind) -> bool {
     }
 }
 
-fn is_ours(path: &Path, roots: &[PathBuf]) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    !name.starts_with(OWN) && roots.iter().any(|root| path.starts_with(root))
+/// Whether Vector itself writes it beside a file, before it takes its place.
+fn is_own(path: &Path) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(TEMPORARY))
 }
 
 #[cfg(test)]

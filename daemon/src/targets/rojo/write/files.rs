@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use scene_schemas::Fingerprint;
 
+use super::case::Twins;
 use super::journal::{Change, Content, Journal};
 use crate::core::proposal::Blobs;
 use crate::core::refusal::{Refusal, refuse};
@@ -62,6 +63,13 @@ pub(in crate::targets::rojo) struct Changes {
     pub(super) made: Vec<PathBuf>,
     /// Folders that go where nothing is left in them, a parent behind what is in it.
     pub(super) gone: Vec<PathBuf>,
+}
+
+impl Changes {
+    /// The folders that come or go.
+    pub(in crate::targets::rojo) fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.made.iter().chain(&self.gone).map(PathBuf::as_path)
+    }
 }
 
 impl Files {
@@ -230,7 +238,8 @@ impl Files {
                 changes.files.push(Change { path: path.clone(), before, after });
             }
         }
-        changes.made.retain(|folder| !folder.is_dir() || changes.gone.contains(folder));
+        let twins = changes.twins();
+        changes.made.retain(|folder| !twins.is_folder(folder) || changes.gone.contains(folder));
         changes.made.sort();
         changes.gone.sort_by(|a, b| b.cmp(a));
         let files = changes.files.iter().map(|change| &change.path);
@@ -328,9 +337,11 @@ impl Files {
                 );
             }
         }
+        let all = before.keys().chain(after.keys()).chain(&changes.made).chain(&changes.gone);
+        let twins = Twins::of(all.map(PathBuf::as_path));
         for path in new.chain(&changes.made) {
             self.check_inside(path)?;
-            self.check_free(path, before, changes)?;
+            self.check_free(path, before, changes, &twins)?;
         }
         Ok(())
     }
@@ -349,10 +360,15 @@ impl Files {
         path: &Path,
         before: &BTreeMap<PathBuf, Content>,
         changes: &Changes,
+        twins: &Twins,
     ) -> Result<(), Refusal> {
         for part in path.ancestors() {
             let (Some(folder), Some(name)) = (part.parent(), part.file_name()) else { break };
             let wanted = name.to_string_lossy().to_lowercase();
+            // On some systems a folder is found by another name than its own, which it will not have.
+            if !twins.is_called(folder) {
+                continue;
+            }
             let Ok(entries) = fs::read_dir(folder) else { continue };
             for entry in entries.flatten() {
                 let there = entry.path();
@@ -384,6 +400,12 @@ impl Files {
 }
 
 impl Changes {
+    /// The paths of the plan that differ by case alone.
+    pub(super) fn twins(&self) -> Twins {
+        let files = self.files.iter().map(|it| &it.path);
+        Twins::of(files.chain(&self.made).chain(&self.gone).map(PathBuf::as_path))
+    }
+
     /// Gives one more file a content.
     ///
     /// # Errors
@@ -405,6 +427,8 @@ impl Changes {
     /// was is not known.
     pub(in crate::targets::rojo) fn back(journals: &[Journal], blobs: &Blobs) -> Option<Self> {
         let mut files: BTreeMap<&Path, Change> = BTreeMap::new();
+        let paths = journals.iter().flat_map(|it| &it.files).map(|noted| noted.path.as_path());
+        let twins = Twins::of(paths);
         let (mut made, mut gone) = (BTreeSet::new(), BTreeSet::new());
         for journal in journals {
             for noted in &journal.files {
@@ -412,7 +436,8 @@ impl Changes {
                     btree_map::Entry::Occupied(there) => there.into_mut(),
                     btree_map::Entry::Vacant(new) => {
                         let path = noted.path.clone();
-                        let before = path.exists().then(|| content(&path)).transpose().ok()?;
+                        let is_there = path.exists() && twins.is_called(&path);
+                        let before = is_there.then(|| content(&path)).transpose().ok()?;
                         new.insert(Change { path, after: before.clone(), before })
                     }
                 };

@@ -4,7 +4,6 @@
 //! and what it becomes. Contents are kept by their hashes, with the ledger. So a step that was cut off
 //! can be taken back by whoever finds it, and one that was done can be taken back later.
 
-use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,6 +12,8 @@ use scene_schemas::Fingerprint;
 use serde::{Deserialize, Serialize};
 use tempfile::TempPath;
 
+use super::back::NotBack;
+use super::case::Twins;
 use super::files::{Changes, hash};
 use crate::targets::disk;
 
@@ -47,6 +48,9 @@ pub struct Journal {
     /// The temporary files that hold what is new.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub temporary: Vec<PathBuf>,
+    /// What the names of temporary files of the step begin with.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub mark: String,
 }
 
 /// A file in the record of a step.
@@ -72,19 +76,6 @@ pub struct Kept {
     /// The permissions of Unix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<u32>,
-}
-
-/// How far a step has got.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Progress {
-    /// Every file and folder is what it was.
-    NotBegun,
-    /// Some are what they were, and others what they become.
-    Begun,
-    /// Every file and folder is what it was to become.
-    Done,
-    /// These files are neither: somebody else has changed them.
-    Diverged(Vec<PathBuf>),
 }
 
 /// A record that the ledger can keep. A step whose record cannot be written down is never begun.
@@ -116,17 +107,19 @@ pub(in crate::targets::rojo) struct Ready {
 }
 
 impl Ready {
-    /// Stores what is new in temporary files.
+    /// Stores what is new in temporary files, whose names begin with a mark of the step: so they are
+    /// found though a crash comes before the record is kept.
     ///
     /// # Errors
     /// Something cannot be written, or the record cannot: it holds a path that is no UTF-8. Nothing is
     /// left on the disk.
-    pub(in crate::targets::rojo) fn store(changes: Changes) -> io::Result<Self> {
+    pub(in crate::targets::rojo) fn store(changes: Changes, mark: &str) -> io::Result<Self> {
         let mut temporary = Vec::with_capacity(changes.files.len());
+        let twins = changes.twins();
         for change in &changes.files {
             let stored = change.after.as_ref().map(|after| {
-                let beside = free_beside(&change.path, &changes.gone);
-                let file = disk::beside(&beside, [&after.bytes[..]])?;
+                let beside = free_beside(&change.path, &changes.gone, &twins);
+                let file = disk::marked(&beside, mark, [&after.bytes[..]])?;
                 set_mode(file.path(), after.mode)?;
                 Ok::<_, io::Error>(file.into_temp_path())
             });
@@ -141,9 +134,10 @@ impl Ready {
         };
         let journal = Journal {
             files: changes.files.iter().map(noted).collect(),
-            made: missing_folders(&changes),
+            made: missing_folders(&changes, &twins),
             gone: changes.gone.clone(),
             temporary: temporary.iter().flatten().map(|it| it.to_path_buf()).collect(),
+            mark: mark.to_owned(),
         };
         Ok(Self { journal: Recorded::new(journal)?, changes, temporary })
     }
@@ -158,6 +152,8 @@ impl Ready {
 
     /// The first file that is not what it was when the step was planned.
     pub(in crate::targets::rojo) fn changed(&self) -> Option<PathBuf> {
+        let twins = self.changes.twins();
+        let current = |file: &Path| look(file, &twins).ok().flatten();
         let is_other = |change: &&Change| current(&change.path) != hash(change.before.as_ref());
         self.changes.files.iter().find(is_other).map(|change| change.path.clone())
     }
@@ -165,18 +161,17 @@ impl Ready {
     /// Does the step.
     ///
     /// # Errors
-    /// It was not done; what had been done of it was taken back, where that was possible.
-    pub(in crate::targets::rojo) fn go(mut self) -> Result<Done, io::Error> {
+    /// It was not done; what had been done of it was taken back, as far as that was possible.
+    pub(in crate::targets::rojo) fn go(mut self) -> Result<Done, Box<NotDone>> {
         let temporary = std::mem::take(&mut self.temporary);
-        match self.replace(temporary) {
-            Ok(()) => Ok(Done(self)),
-            Err(why) => Err(match self.take_back() {
-                Ok(()) => why,
-                Err(left) => io::Error::new(
-                    why.kind(),
-                    format!("{why}, and not all of it was taken back: {left}"),
-                ),
-            }),
+        let done = self.replace(temporary);
+        let step = Done(self);
+        match done {
+            Ok(()) => Ok(step),
+            Err(why) => {
+                let left = step.take_back().err();
+                Err(Box::new(NotDone { why, left, step }))
+            }
         }
     }
 
@@ -218,14 +213,6 @@ impl Ready {
             }
         }
     }
-
-    fn take_back(&self) -> io::Result<()> {
-        let before = |noted: &Noted| {
-            let change = self.changes.files.iter().find(|change| change.path == noted.path);
-            change.and_then(|change| change.before.as_ref()).map(|it| it.bytes.clone())
-        };
-        self.journal.step.take_back(before)
-    }
 }
 
 /// One thing that is done to the disk.
@@ -259,10 +246,25 @@ impl Act<'_> {
 pub(in crate::targets::rojo) struct Done(Ready);
 
 impl Done {
-    /// Takes it back.
-    pub(in crate::targets::rojo) fn take_back(&self) -> io::Result<()> {
-        self.0.take_back()
+    /// Takes it back. Running it again goes on with what could not be.
+    pub(in crate::targets::rojo) fn take_back(&self) -> Result<(), NotBack> {
+        let before = |noted: &Noted| {
+            let change = self.0.changes.files.iter().find(|change| change.path == noted.path);
+            change.and_then(|change| change.before.as_ref()).map(|it| it.bytes.clone())
+        };
+        self.0.journal.step.take_back(before)
     }
+}
+
+/// A step that could not be done.
+#[derive(Debug)]
+pub(in crate::targets::rojo) struct NotDone {
+    /// Why.
+    pub(in crate::targets::rojo) why: io::Error,
+    /// What could not be taken back of it, where there is any.
+    pub(in crate::targets::rojo) left: Option<NotBack>,
+    /// The step, by which that can be tried again.
+    pub(in crate::targets::rojo) step: Done,
 }
 
 impl Journal {
@@ -271,75 +273,15 @@ impl Journal {
         serde_json::from_slice(bytes).ok()
     }
 
+    /// The paths of the step that differ by case alone.
+    pub(super) fn twins(&self) -> Twins {
+        let files = self.files.iter().map(|it| &it.path);
+        Twins::of(files.chain(&self.made).chain(&self.gone).map(PathBuf::as_path))
+    }
+
     /// What has to be fetched from the ledger to take the step back.
     pub fn needs(&self) -> impl Iterator<Item = &Fingerprint> {
         self.files.iter().filter_map(|it| it.before.as_ref()).map(|kept| &kept.hash)
-    }
-
-    /// How far the step has got, by the files and folders as they are.
-    pub fn progress(&self) -> Progress {
-        let (mut were, mut become_, mut other) = (0, 0, Vec::new());
-        for noted in &self.files {
-            let Ok(now) = look(&noted.path) else {
-                other.push(noted.path.clone());
-                continue;
-            };
-            let is = |kept: &Option<Kept>| now.as_ref() == kept.as_ref().map(|it| &it.hash);
-            match (is(&noted.before), is(&noted.after)) {
-                // It has another mode at the most, which tells nothing.
-                (true, true) => {}
-                (true, false) => were += 1,
-                (false, true) => become_ += 1,
-                (false, false) => other.push(noted.path.clone()),
-            }
-        }
-        let again = self.made_again();
-        let once = |folder: &&PathBuf| !again.contains(*folder);
-        let folders = (self.made.iter().filter(once).map(|it| (it, true)))
-            .chain(self.gone.iter().filter(once).map(|it| (it, false)));
-        for (folder, is_made) in folders {
-            *(if folder.is_dir() == is_made { &mut become_ } else { &mut were }) += 1;
-        }
-        let is_between = again.iter().any(|folder| !folder.is_dir());
-        match (other.is_empty(), were, become_) {
-            (false, ..) => Progress::Diverged(other),
-            (true, ..) if is_between => Progress::Begun,
-            (true, _, 0) => Progress::NotBegun,
-            (true, 0, _) => Progress::Done,
-            (true, ..) => Progress::Begun,
-        }
-    }
-
-    /// The folders that go and are made again: before the step, and after it, they stand.
-    fn made_again(&self) -> BTreeSet<&PathBuf> {
-        let gone: BTreeSet<&PathBuf> = self.gone.iter().collect();
-        self.made.iter().filter(|folder| gone.contains(folder)).collect()
-    }
-
-    /// Makes every file and folder what it was, of contents that `before` has, and takes away what is
-    /// temporary. A file that is not what the step left is somebody else's work, and stays.
-    ///
-    /// # Errors
-    /// Some could not be made what they were, or are somebody else's; all of them are named, and all
-    /// others are what they were. Running it again goes on with them.
-    pub fn take_back(&self, before: impl Fn(&Noted) -> Option<Vec<u8>>) -> io::Result<()> {
-        let mut faults = Faults::default();
-        for noted in self.files.iter().filter(|it| it.before.is_none()) {
-            faults.note(&noted.path, noted.take_away());
-        }
-        let again = self.made_again();
-        for folder in self.made.iter().rev().filter(|folder| !again.contains(folder)) {
-            faults.note(folder, remove_empty(folder));
-        }
-        for folder in self.gone.iter().rev() {
-            faults.note(folder, fs::create_dir_all(folder));
-        }
-        for noted in &self.files {
-            faults.note(&noted.path, noted.restore(&before));
-        }
-        self.sweep();
-        self.sync();
-        faults.finish()
     }
 
     /// Takes away the temporary files that a stopped process has left.
@@ -350,7 +292,7 @@ impl Journal {
     }
 
     /// Renames are on the disk when their folders are. Systems that cannot sync a folder do without.
-    fn sync(&self) {
+    pub(super) fn sync(&self) {
         let parents = self.files.iter().filter_map(|it| it.path.parent());
         let mut folders: Vec<&Path> = parents.collect();
         folders.extend(self.made.iter().chain(&self.gone).filter_map(|it| it.parent()));
@@ -364,81 +306,14 @@ impl Journal {
     }
 }
 
-impl Noted {
-    /// Takes a file away that the step made.
-    fn take_away(&self) -> io::Result<()> {
-        match look(&self.path)? {
-            Some(now) if self.leaves(&now) => fs::remove_file(&self.path),
-            Some(_) => Err(theirs()),
-            None => Ok(()),
-        }
-    }
-
-    /// Gives a file the content back that it had. Where it is missing nobody's work is lost by that.
-    fn restore(&self, before: impl Fn(&Self) -> Option<Vec<u8>>) -> io::Result<()> {
-        let Some(kept) = &self.before else { return Ok(()) };
-        match look(&self.path)? {
-            Some(now) if now == kept.hash => return Ok(()),
-            Some(now) if !self.leaves(&now) => return Err(theirs()),
-            _ => {}
-        }
-        let bytes = before(self).ok_or_else(|| io::Error::other("what it was is not kept"))?;
-        let file = disk::beside(&self.path, [&bytes[..]])?;
-        set_mode(file.path(), kept.mode)?;
-        file.persist(&self.path).map_err(|error| error.error)?;
-        Ok(())
-    }
-
-    /// Whether this is what the step leaves there.
-    fn leaves(&self, now: &Fingerprint) -> bool {
-        self.after.as_ref().is_some_and(|after| after.hash == *now)
-    }
-}
-
-fn theirs() -> io::Error {
-    io::Error::other("somebody has changed it since, and it stays as it is")
-}
-
-/// What could not be taken back.
-#[derive(Debug, Default)]
-struct Faults {
-    /// The kind of the first.
-    kind: Option<io::ErrorKind>,
-    texts: Vec<String>,
-}
-
-impl Faults {
-    fn note(&mut self, path: &Path, done: io::Result<()>) {
-        if let Err(why) = done {
-            self.kind.get_or_insert(why.kind());
-            self.texts.push(format!("{}: {why}", path.display()));
-        }
-    }
-
-    fn finish(self) -> io::Result<()> {
-        match self.kind {
-            Some(kind) => Err(io::Error::new(kind, self.texts.join("; "))),
-            None => Ok(()),
-        }
-    }
-}
-
-/// Takes a folder away that the step made. What somebody has put there meanwhile stays, and the folder
-/// with it.
-fn remove_empty(folder: &Path) -> io::Result<()> {
-    match fs::remove_dir(folder) {
-        // It may not be there, or a file that goes with the step is.
-        Err(_) if !folder.is_dir() => Ok(()),
-        Err(why) if why.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
-        done => done,
-    }
-}
-
-/// The hash of a file as it is; none where there is no file.
+/// The hash of a file as it is; none where there is no file that is called so.
 ///
 /// # Errors
 /// It is there and cannot be read.
-fn look(file: &Path) -> io::Result<Option<Fingerprint>> {
+pub(super) fn look(file: &Path, twins: &Twins) -> io::Result<Option<Fingerprint>> {
+    if !twins.is_called(file) {
+        return Ok(None);
+    }
     match disk::hash(file) {
         Ok(hash) => Ok(Some(hash)),
         Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -449,26 +324,21 @@ fn look(file: &Path) -> io::Result<Option<Fingerprint>> {
     }
 }
 
-/// The hash of a file as it is; none where it is not there, or cannot be read.
-pub(in crate::targets::rojo) fn current(file: &Path) -> Option<Fingerprint> {
-    look(file).ok().flatten()
-}
-
 /// A path in the nearest folder that is there and stays.
-fn free_beside(path: &Path, gone: &[PathBuf]) -> PathBuf {
-    let stays = |folder: &&Path| folder.is_dir() && !gone.iter().any(|it| it == folder);
+fn free_beside(path: &Path, gone: &[PathBuf], twins: &Twins) -> PathBuf {
+    let stays = |folder: &&Path| twins.is_folder(folder) && !gone.iter().any(|it| it == folder);
     let folder = path.ancestors().skip(1).find(stays).unwrap_or(Path::new("."));
     // Permissions are given apart.
     folder.join(".vector-new")
 }
 
 /// The folders that have to be made, those on the way included.
-fn missing_folders(changes: &Changes) -> Vec<PathBuf> {
+fn missing_folders(changes: &Changes, twins: &Twins) -> Vec<PathBuf> {
     let parents =
         changes.files.iter().filter(|it| it.after.is_some()).filter_map(|it| it.path.parent());
     let wanted = parents.chain(changes.made.iter().map(PathBuf::as_path));
     let is_missing =
-        |folder: &&Path| !folder.is_dir() || changes.gone.iter().any(|it| it == folder);
+        |folder: &&Path| !twins.is_folder(folder) || changes.gone.iter().any(|it| it == folder);
     let mut missing: Vec<PathBuf> = wanted
         .flat_map(|folder| folder.ancestors().take_while(is_missing))
         .map(Path::to_owned)
@@ -491,7 +361,7 @@ pub(super) fn mode(_: &fs::Metadata) -> u32 {
 }
 
 #[cfg(unix)]
-fn set_mode(file: &Path, mode: Option<u32>) -> io::Result<()> {
+pub(super) fn set_mode(file: &Path, mode: Option<u32>) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     match mode {
         Some(mode) => fs::set_permissions(file, fs::Permissions::from_mode(mode)),
@@ -500,6 +370,6 @@ fn set_mode(file: &Path, mode: Option<u32>) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn set_mode(_: &Path, _: Option<u32>) -> io::Result<()> {
+pub(super) fn set_mode(_: &Path, _: Option<u32>) -> io::Result<()> {
     Ok(())
 }

@@ -8,6 +8,8 @@
 //! The way is `settle` (instances that came or stand elsewhere) -> `gone` -> `props` (texts, properties)
 //! -> `model` (model files that hold what changed) -> `files` -> `journal`.
 
+pub(super) mod back;
+mod case;
 mod files;
 mod gone;
 pub(super) mod journal;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use jsonc_parser::cst::{CstInputValue, CstObject};
 use rbx_types::Variant;
 
+use super::case::is_there;
 use super::json::{self, Document};
 use super::names;
 use super::{Home, MovedMeta, Writer, mount_of};
@@ -258,7 +259,7 @@ impl Writer<'_> {
         let own = file.parent() == Some(folder) && was == name;
         for end in META_ENDS {
             let meta = folder.join(format!("{name}.meta.{end}"));
-            if !own && meta.exists() && !self.files.leaves(&meta) {
+            if !own && is_there(&meta) && !self.files.leaves(&meta) {
                 return refuse!(
                     "{} would hold for what is called {name} there; rename it, or choose another name.",
                     self.show(&meta)

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
+use super::back::{Progress, Rest};
 use super::files::Changes;
-use super::journal::{Change, Content, Journal, Progress, Ready};
+use super::journal::{Change, Content, Journal, Ready};
 
 fn content(text: &str) -> Content {
     Content { bytes: text.as_bytes().to_vec(), mode: None }
@@ -68,7 +69,7 @@ fn prepared() -> (TempDir, Changes, Vec<(String, Option<String>)>) {
 #[test]
 fn a_step_is_done_and_taken_back() {
     let (folder, changes, before) = prepared();
-    let ready = Ready::store(changes).unwrap();
+    let ready = Ready::store(changes, "1-").unwrap();
     assert_eq!(ready.changed(), None);
     let journal = Journal::read(&ready.journal.to_bytes()).unwrap();
     assert_eq!(journal, ready.journal.step);
@@ -146,7 +147,7 @@ fn recover(journal: &Journal) -> Progress {
     let progress = journal.progress();
     match progress {
         Progress::NotBegun | Progress::Begun => journal.take_back(kept).unwrap(),
-        Progress::Done | Progress::Diverged(_) => journal.sweep(),
+        Progress::Done | Progress::Diverged { .. } => journal.sweep(),
     }
     progress
 }
@@ -155,7 +156,7 @@ fn recover(journal: &Journal) -> Progress {
 fn a_step_that_was_cut_off_anywhere_is_taken_back() {
     for plan in [step, folders_that_come, all_goes, folder_that_goes, swap, kinds] {
         let whole = tempfile::tempdir().unwrap();
-        let ready = Ready::store(plan(whole.path())).unwrap();
+        let ready = Ready::store(plan(whole.path()), "1-").unwrap();
         // What is done, one by one: files that go, folders, files that come.
         let steps = ready.acts_in_all();
         ready.go().unwrap();
@@ -164,7 +165,7 @@ fn a_step_that_was_cut_off_anywhere_is_taken_back() {
             let folder = tempfile::tempdir().unwrap();
             let changes = plan(folder.path());
             let before = state(folder.path());
-            let ready = Ready::store(changes).unwrap();
+            let ready = Ready::store(changes, "1-").unwrap();
             let journal = ready.journal.step.clone();
             ready.go_until(stop);
             let progress = recover(&journal);
@@ -180,11 +181,65 @@ fn a_step_that_was_cut_off_anywhere_is_taken_back() {
     }
 }
 
+/// Does some of a step, as a crash leaves it in the middle of going there or of coming back: these
+/// files, and the folders or not. False where that cannot be.
+fn mix(journal: &Journal, chosen: usize, folders: bool, after: &[Change]) -> bool {
+    let is_chosen = |at: usize| chosen & (1 << at) != 0;
+    let all = || after.iter().enumerate().filter(|(at, _)| is_chosen(*at)).map(|(_, it)| it);
+    for change in all().filter(|it| it.after.is_none()) {
+        fs::remove_file(&change.path).unwrap();
+    }
+    if folders {
+        // One that has something in it stays.
+        journal.gone.iter().for_each(|folder| drop(fs::remove_dir(folder)));
+        if !journal.made.iter().all(|folder| fs::create_dir_all(folder).is_ok()) {
+            return false;
+        }
+    }
+    all().filter_map(|it| Some((&it.path, it.after.as_ref()?))).all(|(path, after)| {
+        fs::create_dir_all(path.parent().unwrap()).is_ok() && fs::write(path, &after.bytes).is_ok()
+    })
+}
+
+/// Whichever files and folders are done, in whatever order that came: it is all or nothing.
+#[test]
+fn a_step_that_is_done_in_any_part_is_taken_back() {
+    let mut mixed = 0;
+    for plan in [step, folders_that_come, all_goes, folder_that_goes, swap, kinds] {
+        let files = plan(tempfile::tempdir().unwrap().path()).files.len();
+        for (chosen, folders) in (0..1 << files).flat_map(|it| [(it, false), (it, true)]) {
+            let folder = tempfile::tempdir().unwrap();
+            let changes = plan(folder.path());
+            let before = state(folder.path());
+            let after = changes.files.clone();
+            let journal = Ready::store(changes, "1-").unwrap().journal.step.clone();
+            if !mix(&journal, chosen, folders, &after) {
+                continue;
+            }
+            mixed += 1;
+            let progress = recover(&journal);
+            if progress != Progress::Done {
+                assert_eq!(state(folder.path()), before, "{chosen:b}, {folders}: {progress:?}");
+            } else {
+                assert_eq!(chosen, (1 << files) - 1, "{folders}");
+                let left = journal.made.iter().all(|it| it.is_dir());
+                assert!(
+                    left && !journal
+                        .gone
+                        .iter()
+                        .any(|it| it.is_dir() && !journal.made.contains(it))
+                );
+            }
+        }
+    }
+    assert!(mixed > 100, "{mixed}");
+}
+
 /// They save a file after the step wrote it, and before it is taken back.
 #[test]
 fn what_somebody_saves_in_between_is_not_written_over() {
     let (folder, changes, _) = prepared();
-    let done = Ready::store(changes).unwrap().go().unwrap();
+    let done = Ready::store(changes, "1-").unwrap().go().unwrap();
     let theirs = ["changed", "gone", "made"].map(|name| folder.path().join(name));
     for file in &theirs {
         fs::write(file, "theirs").unwrap();
@@ -203,7 +258,7 @@ fn what_somebody_saves_in_between_is_not_written_over() {
 #[test]
 fn everything_that_can_be_taken_back_is() {
     let (folder, changes, before) = prepared();
-    let ready = Ready::store(changes).unwrap();
+    let ready = Ready::store(changes, "1-").unwrap();
     let journal = ready.journal.step.clone();
     drop(ready.go().unwrap());
     let lost = |noted: &super::journal::Noted| kept(noted).filter(|bytes| bytes != b"old");
@@ -222,7 +277,7 @@ fn everything_that_can_be_taken_back_is() {
 #[test]
 fn what_somebody_puts_into_a_new_folder_stays() {
     let (folder, changes, _) = prepared();
-    let done = Ready::store(changes).unwrap().go().unwrap();
+    let done = Ready::store(changes, "1-").unwrap().go().unwrap();
     fs::write(folder.path().join("to/deep/theirs"), "theirs").unwrap();
     done.take_back().unwrap();
     assert_eq!(fs::read_to_string(folder.path().join("to/deep/theirs")).unwrap(), "theirs");
@@ -239,18 +294,19 @@ fn a_step_without_a_record_is_not_begun() {
     let path = folder.path().join(std::ffi::OsStr::from_bytes(b"\xff"));
     let files = vec![Change { path, before: None, after: Some(content("x")) }];
     let changes = Changes { files, ..Changes::default() };
-    assert!(Ready::store(changes).is_err());
+    assert!(Ready::store(changes, "1-").is_err());
     assert_eq!(state(folder.path()), []);
 }
 
 #[test]
 fn what_somebody_else_changed_is_left_alone() {
     let (folder, changes, _) = prepared();
-    let ready = Ready::store(changes).unwrap();
+    let ready = Ready::store(changes, "1-").unwrap();
     fs::write(folder.path().join("gone"), "mine").unwrap();
     assert_eq!(ready.changed(), Some(folder.path().join("gone")));
     let journal = ready.journal.step.clone();
-    assert_eq!(journal.progress(), Progress::Diverged(vec![folder.path().join("gone")]));
+    let theirs = vec![folder.path().join("gone")];
+    assert_eq!(journal.progress(), Progress::Diverged { theirs, rest: Some(Rest::NotBegun) });
     drop(ready);
     let left = state(folder.path()).into_iter().filter(|(name, _)| name.starts_with(".vector"));
     assert_eq!(left.count(), 0, "temporary files stay behind");
@@ -264,7 +320,7 @@ fn a_step_that_cannot_be_done_leaves_everything() {
     changes.files.push(Change { path, before: None, after: Some(content("x")) });
     // A file stands where a folder would have to be, and is not among those that go.
     changes.files.retain(|change| !change.path.ends_with("gone"));
-    let ready = Ready::store(changes).unwrap();
+    let ready = Ready::store(changes, "1-").unwrap();
     assert!(ready.go().is_err());
     assert_eq!(state(folder.path()), before);
 }

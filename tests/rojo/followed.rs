@@ -1,0 +1,159 @@
+//! What a project is made of changes while its files are followed: what comes to be part of it is
+//! followed, too.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use scene_schemas::InstancePath;
+use tempfile::TempDir;
+use vector_daemon::core::scene::Scene;
+use vector_daemon::targets::rojo::{Heard, Project, Watch};
+
+/// Longer than any machine takes.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+struct Bench {
+    _folder: TempDir,
+    root: PathBuf,
+    project: Project,
+    scene: Scene,
+    heard: Receiver<Heard>,
+    _watch: Watch,
+}
+
+impl Bench {
+    /// A project of files by their names.
+    fn new(files: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for (name, text) in files {
+            write(&root, name, text);
+        }
+        Self::open(folder, root)
+    }
+
+    fn open(folder: TempDir, root: PathBuf) -> Self {
+        let (mut project, scene) = Project::open(&root, false).unwrap();
+        let (say, heard) = channel();
+        let watch = Watch::start(&project.roots(), move |it| drop(say.send(it))).unwrap();
+        project.followed_by(watch.follower());
+        Self { _folder: folder, root, project, scene, heard, _watch: watch }
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        write(&self.root, name, text);
+    }
+
+    /// Hears of changes until an instance is so, and follows them as the daemon does.
+    #[track_caller]
+    fn until(&mut self, path: &str, is_so: impl Fn(&Scene, &str) -> bool) {
+        while !is_so(&self.scene, path) {
+            let heard = self.heard.recv_timeout(PATIENCE).expect("it is told");
+            // While it is being written it may be no project.
+            if let Ok(Some(scene)) = self.project.follow(&heard) {
+                self.scene = scene;
+            }
+        }
+    }
+
+    /// Hears of changes until a script has a text.
+    #[track_caller]
+    fn until_text(&mut self, path: &str, text: &str) {
+        self.until(path, |scene, path| {
+            let node = scene.resolve(&path.parse::<InstancePath>().unwrap()).ok();
+            node.and_then(|node| scene.source(node)).as_deref() == Some(text)
+        });
+    }
+}
+
+fn write(root: &Path, name: &str, text: &str) {
+    let path = root.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// A project with a node for each of these.
+fn tree(nodes: &str) -> String {
+    format!(
+        r#"{{ "name": "Game", "tree": {{ "$className": "DataModel", "ServerStorage": {{ {nodes} }} }} }}"#
+    )
+}
+
+#[test]
+fn a_path_that_a_project_file_comes_to_mean_is_followed() {
+    let begin = tree(r#""A": { "$path": "a" }"#);
+    let mut bench = Bench::new(&[
+        ("default.project.json", &begin),
+        ("a/One.luau", "return 1\n"),
+        ("b/deep/Two.luau", "return 2\n"),
+    ]);
+    bench.write(
+        "default.project.json",
+        &tree(r#""A": { "$path": "a" }, "B": { "$path": "b/deep" }"#),
+    );
+    bench.until_text("game.ServerStorage.B.Two", "return 2\n");
+    for text in ["return 22\n", "return 222\n"] {
+        bench.write("b/deep/Two.luau", text);
+        bench.until_text("game.ServerStorage.B.Two", text);
+    }
+    // What was followed before still is.
+    bench.write("a/One.luau", "return 11\n");
+    bench.until_text("game.ServerStorage.A.One", "return 11\n");
+    bench.write("a/new/Three.luau", "return 3\n");
+    bench.until_text("game.ServerStorage.A.new.Three", "return 3\n");
+}
+
+#[test]
+fn an_optional_path_is_followed_when_it_comes() {
+    let begin = tree(r#""A": { "$path": "a" }, "O": { "$path": { "optional": "not/there/yet" } }"#);
+    let mut bench = Bench::new(&[("default.project.json", &begin), ("a/One.luau", "return 1\n")]);
+    bench.write("not/there/yet/Two.luau", "return 2\n");
+    bench.until_text("game.ServerStorage.O.Two", "return 2\n");
+    bench.write("not/there/yet/Two.luau", "return 22\n");
+    bench.until_text("game.ServerStorage.O.Two", "return 22\n");
+    // It goes, and comes once more.
+    fs::remove_dir_all(bench.root.join("not")).unwrap();
+    bench.until("game.ServerStorage.O", |scene, path| {
+        scene.resolve(&path.parse::<InstancePath>().unwrap()).is_err()
+    });
+    bench.write("not/there/yet/Two.luau", "return 3\n");
+    bench.until_text("game.ServerStorage.O.Two", "return 3\n");
+}
+
+#[test]
+fn the_meta_file_beside_a_single_file_is_followed() {
+    let begin = tree(r#""One": { "$path": "src/One.luau" }"#);
+    let mut bench = Bench::new(&[("default.project.json", &begin), ("src/One.luau", "return 1\n")]);
+    for (name, number) in [("json", 1.0), ("json", 2.0), ("jsonc", 3.0)] {
+        let text = format!(r#"{{ "attributes": {{ "N": {number} }} }}"#);
+        bench.write(&format!("src/One.meta.{name}"), &text);
+        bench.until("game.ServerStorage.One", |scene, path| {
+            let node = scene.resolve(&path.parse::<InstancePath>().unwrap()).unwrap();
+            scene.value(node, "@N").is_some_and(|it| it.canonical() == number.to_string())
+        });
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_a_link_leads_to_is_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    write(&root, "default.project.json", &tree(r#""$path": "src""#));
+    write(&root, "src/One.luau", "return 1\n");
+    write(&root, "lib/first/Two.luau", "return 2\n");
+    write(&root, "lib/second/Two.luau", "return 3\n");
+    std::os::unix::fs::symlink("../lib/first", root.join("src/Link")).unwrap();
+    let mut bench = Bench::open(folder, root);
+    bench.until_text("game.ServerStorage.Link.Two", "return 2\n");
+    bench.write("lib/first/Two.luau", "return 22\n");
+    bench.until_text("game.ServerStorage.Link.Two", "return 22\n");
+    // Another place, to which it leads only now.
+    fs::remove_file(bench.root.join("src/Link")).unwrap();
+    std::os::unix::fs::symlink("../lib/second", bench.root.join("src/Link")).unwrap();
+    bench.until_text("game.ServerStorage.Link.Two", "return 3\n");
+    bench.write("lib/second/Two.luau", "return 33\n");
+    bench.until_text("game.ServerStorage.Link.Two", "return 33\n");
+}

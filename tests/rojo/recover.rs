@@ -1,0 +1,281 @@
+//! What a crash in the middle of a step leaves: the next run puts the files back, does the step again
+//! and holds it against what was approved, or says what stands in the way.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use scene_schemas::entry::{Entry, Finish, Record, Seq};
+use scene_schemas::proposal::{Mode, Proposal};
+use tempfile::TempDir;
+use vector_daemon::core::prompt::Call;
+use vector_daemon::core::proposal::Blobs;
+use vector_daemon::engine::{Driver, Due, Engine, recover};
+use vector_daemon::ledger::{Append, Ledger};
+use vector_daemon::targets::rojo::{Journal, Project};
+
+use super::edits::snapshot;
+
+type Files = BTreeMap<String, Vec<u8>>;
+
+/// A step that changes, makes, moves and deletes; as one proposal.
+const CALLS: &str = r#"{ "title": "all", "changes": [
+    { "tool": "write_script", "args": { "path": "game.ServerStorage.a", "source": "return 2\n" } },
+    { "tool": "write_script", "args": { "path": "game.ServerStorage.c", "source": "return 3\n" } },
+    { "tool": "create_instance", "args": { "className": "ModuleScript", "parentPath": "game.ServerStorage", "props": { "Name": "n", "Source": "return 4\n" } } },
+    { "tool": "delete_instance", "args": { "path": "game.ServerStorage.box" } }
+] }"#;
+
+/// A project, and the entries of a whole run on it.
+struct Whole {
+    folder: TempDir,
+    records: Vec<Record>,
+    ledger: Arc<Ledger>,
+    before: Files,
+    after: Files,
+}
+
+impl Whole {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap().join("game");
+        fs::create_dir_all(root.join("src/box")).unwrap();
+        let tree = r#"{ "name": "Game", "tree": { "$className": "DataModel", "ServerStorage": { "$path": "src" } } }"#;
+        fs::write(root.join("default.project.json"), tree).unwrap();
+        for name in ["a", "box/b", "c", "d"] {
+            fs::write(root.join(format!("src/{name}.luau")), "return 1\n").unwrap();
+        }
+        let before = snapshot(&root);
+        let ledger = Arc::new(Ledger::open(&folder.path().join("whole")).unwrap());
+        let opened = Project::open(&root, false).unwrap();
+        let (driver, listener) = (Driver::Calls, Box::new(|_: &_| {}));
+        let mut engine =
+            Engine::start(&ledger, opened, "test", driver, Mode::Dangerous, listener).unwrap();
+        let calls = serde_json::from_str(CALLS).unwrap();
+        engine.call(vec![Call::new("propose_changes", calls)]).unwrap();
+        assert_eq!(engine.run().unwrap(), Due::Nothing);
+        drop(engine);
+        let after = snapshot(&root);
+        assert_ne!(before, after);
+        let records = ledger.read(Seq(0), 1_000).unwrap();
+        Self { folder, records, ledger, before, after }
+    }
+
+    fn root(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join("game")
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.root().join("src").join(name)
+    }
+
+    /// The files as they were, or became.
+    fn put(&self, files: &Files) {
+        fs::remove_dir_all(self.root()).unwrap();
+        fs::create_dir(self.root()).unwrap();
+        for (name, bytes) in files {
+            let path = self.root().join(name);
+            if name.ends_with('/') {
+                fs::create_dir_all(path).unwrap();
+            } else {
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, bytes).unwrap();
+            }
+        }
+    }
+
+    fn proposal(&self) -> (Seq, &Proposal) {
+        let found = self.records.iter().find_map(|record| match &record.entry {
+            Entry::Proposed { proposal, .. } => Some((record.seq, &**proposal)),
+            _ => None,
+        });
+        found.unwrap()
+    }
+
+    /// The ledger as it was after the first entry that `is_last`, without the blobs that `is_lost`.
+    fn crashed(
+        &self,
+        is_last: impl Fn(&Entry) -> bool,
+        is_lost: impl Fn(&[u8]) -> bool,
+    ) -> Ledgers {
+        let home = tempfile::tempdir().unwrap();
+        let ledger = Arc::new(Ledger::open(home.path()).unwrap());
+        let stop = self.records.iter().position(|record| is_last(&record.entry)).unwrap();
+        for record in &self.records[..=stop] {
+            let workflow = (record.seq != record.workflow).then_some(record.workflow);
+            let mut blobs = Vec::new();
+            if let Entry::Applying { acks, .. } = &record.entry {
+                let step =
+                    self.ledger.blob(&acks[0].bytes.as_ref().unwrap().patch).unwrap().unwrap();
+                let journal = Journal::read(&step).unwrap();
+                blobs.extend(journal.needs().map(|hash| self.ledger.blob(hash).unwrap().unwrap()));
+                blobs.push(step);
+                blobs.retain(|bytes| !is_lost(bytes));
+            }
+            let entries = vec![record.entry.clone()];
+            ledger.append(Append { workflow, entries, blobs }).unwrap();
+        }
+        Ledgers { _home: home, ledger }
+    }
+
+    /// In the middle of the step.
+    fn cut_off(&self) -> Ledgers {
+        self.crashed(|entry| matches!(entry, Entry::Applying { .. }), |_| false)
+    }
+}
+
+struct Ledgers {
+    _home: TempDir,
+    ledger: Arc<Ledger>,
+}
+
+impl Ledgers {
+    fn recover(&self, root: &Path) -> String {
+        recover(&self.ledger, root).unwrap().join("\n")
+    }
+
+    /// How the run ended, and whether its proposal was applied.
+    #[track_caller]
+    fn ended(&self) -> bool {
+        let records = self.ledger.read(Seq(0), 1_000).unwrap();
+        let is_over =
+            |it: &Record| matches!(it.entry, Entry::Finished { outcome: Finish::Failed, .. });
+        assert!(records.iter().any(is_over), "the run is not over");
+        records.iter().any(|it| matches!(it.entry, Entry::Applied { .. }))
+    }
+}
+
+/// The temporary files that are left.
+fn temporary(files: &Files) -> Vec<&String> {
+    files.keys().filter(|name| name.contains(".vector-")).collect()
+}
+
+#[test]
+fn a_step_that_was_done_is_done_again_and_looked_at() {
+    let whole = Whole::new();
+    for files in [&whole.before, &whole.after] {
+        whole.put(files);
+        let crashed = whole.cut_off();
+        let said = crashed.recover(&whole.root());
+        assert!(said.contains("it is applied now"), "{said}");
+        assert_eq!(snapshot(&whole.root()), whole.after);
+        assert!(crashed.ended());
+        // It was done once more: the project was read, and held against what was approved.
+        let records = crashed.ledger.read(Seq(0), 1_000).unwrap();
+        let begun = records.iter().filter(|it| matches!(it.entry, Entry::Applying { .. }));
+        assert_eq!(begun.count(), 2);
+    }
+}
+
+/// The bytes are there, but they do not mean any more what was approved.
+#[test]
+fn a_step_that_is_read_otherwise_now_is_taken_back() {
+    let whole = Whole::new();
+    whole.put(&whole.after);
+    let tree = r#"{ "name": "Game", "globIgnorePaths": ["src/n.luau"], "tree": { "$className": "DataModel", "ServerStorage": { "$path": "src" } } }"#;
+    fs::write(whole.root().join("default.project.json"), tree).unwrap();
+    let crashed = whole.cut_off();
+    let said = crashed.recover(&whole.root());
+    assert!(said.contains("globIgnorePaths"), "{said}");
+    assert!(!crashed.ended());
+    let mut expected = whole.before.clone();
+    expected.insert("default.project.json".to_owned(), tree.as_bytes().to_vec());
+    assert_eq!(snapshot(&whole.root()), expected);
+}
+
+#[test]
+fn what_others_changed_meanwhile_is_said() {
+    let whole = Whole::new();
+    for files in [&whole.before, &whole.after] {
+        whole.put(files);
+        fs::write(whole.file("d.luau"), "return 'mine'\n").unwrap();
+        let crashed = whole.cut_off();
+        let said = crashed.recover(&whole.root());
+        assert!(said.contains("Other files of the project have changed since"), "{said}");
+        assert!(crashed.ended());
+        let mut expected = whole.after.clone();
+        expected.insert("src/d.luau".to_owned(), b"return 'mine'\n".to_vec());
+        assert_eq!(snapshot(&whole.root()), expected);
+    }
+    // What was deleted has something new in it: that was never approved.
+    whole.put(&whole.after);
+    fs::create_dir(whole.file("box")).unwrap();
+    fs::write(whole.file("box/theirs.luau"), "return 'mine'\n").unwrap();
+    let crashed = whole.cut_off();
+    let said = crashed.recover(&whole.root());
+    assert!(said.contains("its own files are as they were"), "{said}");
+    assert!(!crashed.ended());
+    let mut expected = whole.before.clone();
+    expected.insert("src/box/theirs.luau".to_owned(), b"return 'mine'\n".to_vec());
+    assert_eq!(snapshot(&whole.root()), expected);
+}
+
+/// Half done, and one of the files was saved by somebody since: all others are put back.
+#[test]
+fn what_is_half_done_is_put_back_around_what_somebody_saved() {
+    let whole = Whole::new();
+    whole.put(&whole.before);
+    fs::write(whole.file("a.luau"), "return 2\n").unwrap();
+    fs::write(whole.file("c.luau"), "return 'mine'\n").unwrap();
+    fs::write(whole.file("n.luau"), "return 4\n").unwrap();
+    let crashed = whole.cut_off();
+    let said = crashed.recover(&whole.root());
+    assert!(said.contains("c.luau since; all other files were put back"), "{said}");
+    assert!(!crashed.ended());
+    let mut expected = whole.before.clone();
+    expected.insert("src/c.luau".to_owned(), b"return 'mine'\n".to_vec());
+    assert_eq!(snapshot(&whole.root()), expected);
+}
+
+/// What cannot be put back is no failure that is over: it is said, and the next run goes on with it.
+#[test]
+fn what_cannot_be_put_back_stays_begun() {
+    let whole = Whole::new();
+    whole.put(&whole.before);
+    fs::write(whole.file("a.luau"), "return 2\n").unwrap();
+    fs::write(whole.file("n.luau"), "return 4\n").unwrap();
+    let lost = |bytes: &[u8]| bytes == b"return 1\n";
+    let crashed = whole.crashed(|entry| matches!(entry, Entry::Applying { .. }), lost);
+    for _ in 0..2 {
+        let why = recover(&crashed.ledger, &whole.root()).unwrap_err().to_string();
+        assert!(why.contains("is changed in part"), "{why}");
+        assert!(why.contains("a.luau: what it was is not kept"), "{why}");
+        let last = crashed.ledger.read(Seq(0), 1_000).unwrap().pop().unwrap();
+        assert!(matches!(last.entry, Entry::Applying { .. }), "{last:?}");
+    }
+    // Mended by hand: the next run goes on.
+    fs::write(whole.file("a.luau"), "return 1\n").unwrap();
+    crashed.recover(&whole.root());
+    assert!(crashed.ended());
+    assert_eq!(snapshot(&whole.root()), whole.after);
+}
+
+/// The process stops when all new files are stored, before anybody has written down where.
+#[test]
+fn temporary_files_that_no_record_names_are_taken_away() {
+    let whole = Whole::new();
+    for is_last in [
+        |entry: &Entry| matches!(entry, Entry::Approved { .. }),
+        |entry: &Entry| matches!(entry, Entry::Applying { .. }),
+    ] {
+        whole.put(&whole.before);
+        let (mut project, mut scene) = Project::open(&whole.root(), false).unwrap();
+        let (seq, proposal) = whole.proposal();
+        let all = [(seq, Seq(2), proposal)];
+        let prepared = project.prepare(&mut scene, &all, &Blobs::new(), None).unwrap();
+        // A crash runs no destructors.
+        std::mem::forget(prepared);
+        // Somebody else is at work in the same folder.
+        fs::write(whole.file(".vector-999-other-x.tmp"), "").unwrap();
+        let files = snapshot(&whole.root());
+        assert!(temporary(&files).len() > 3, "{files:?}");
+        let crashed = whole.crashed(is_last, |_| false);
+        crashed.recover(&whole.root());
+        assert!(crashed.ended());
+        let mut files = snapshot(&whole.root());
+        assert_eq!(temporary(&files), ["src/.vector-999-other-x.tmp"]);
+        files.remove("src/.vector-999-other-x.tmp");
+        assert_eq!(files, whole.after);
+    }
+}

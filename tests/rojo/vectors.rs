@@ -1,0 +1,211 @@
+//! Every command of `scene-schemas/vectors.json`, as the call of a tool that plans it, done to the files
+//! of a project that holds the vectors' scene: the files are then read, by us and by Rojo, as the place
+//! file that the same calls were done to.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use scene_schemas::command::Props;
+use scene_schemas::{Command, Fingerprint};
+use serde_json::{Value as Json, json};
+use vector_daemon::core::scene::Scene;
+use vector_daemon::core::scene::diff::diff;
+use vector_daemon::targets::rojo::Tree;
+use vector_tests::binary::Home;
+use vector_tests::{repository, vectors};
+
+use super::edits::snapshot;
+use super::oracle::{ask, rojo};
+
+/// The name of a folder of the scene.
+const UNUSUAL: &str = "My.Folder \"ä\"";
+
+/// A project, and a place file to which the same is done; each with a ledger of its own.
+struct Both {
+    /// Of the project.
+    home: Home,
+    project: PathBuf,
+    /// Of the place.
+    other: Home,
+    place: PathBuf,
+}
+
+impl Both {
+    /// The scene of the vectors, made by calls in an empty project; the place file is the scene itself.
+    fn new(scene: &[Json]) -> Self {
+        let (home, other) = (Home::new(), Home::new());
+        let project = home.path().canonicalize().unwrap().join("game");
+        fs::create_dir_all(project.join("src")).unwrap();
+        // No file can be called so on every system: a node of the project can.
+        let node = json!({ "$className": "Folder" });
+        let tree =
+            json!({ "$className": "DataModel", "Workspace": { "$path": "src", UNUSUAL: node } });
+        let text = json!({ "name": "Vectors", "tree": tree }).to_string();
+        fs::write(project.join("default.project.json"), text).unwrap();
+        let place = other.path().join("place.rbxl");
+        fs::write(&place, vectors::scene().encode().unwrap()).unwrap();
+        let both = Self { home, project, other, place };
+        let calls = made(scene);
+        let list =
+            json!([{ "tool": "propose_changes", "args": { "title": "all", "changes": calls } }]);
+        both.edit(&both.project, &list[0].to_string());
+        assert_eq!(both.wrong(), Vec::<String>::new(), "the scene itself");
+        both
+    }
+
+    #[track_caller]
+    fn edit(&self, what: &Path, calls: &str) {
+        let shown = what.to_str().unwrap();
+        let run = if what == self.project {
+            self.home.run(&["edit", "--project", shown, "--ops", "-", "--yes"], calls)
+        } else {
+            let args = ["edit", shown, "--ops", "-", "--yes", "--out", shown];
+            self.other.run(&args, calls)
+        };
+        assert_eq!(run.code, 0, "{calls}\n{}", run.stderr);
+    }
+
+    /// In what the files are read otherwise than the place.
+    fn wrong(&self) -> Vec<String> {
+        let wanted = Scene::decode(&fs::read(&self.place).unwrap()).unwrap();
+        let read = Tree::read(&self.project).unwrap();
+        assert_eq!(read.diagnostics, []);
+        let say = |how: &str, scene: &Scene| -> Vec<String> {
+            diff(&wanted, scene).into_iter().map(|it| format!("{how}: {it:?}")).collect()
+        };
+        let mut wrong = say("read", &read.scene().0);
+        if rojo() {
+            let built = self.home.path().join("built.rbxl");
+            ask(&["build", "--output", built.to_str().unwrap()], &self.project).unwrap();
+            let built = Scene::decode(&fs::read(built).unwrap()).unwrap();
+            wrong.extend(say("built by Rojo", &built));
+        }
+        wrong
+    }
+
+    /// What is remembered beside each.
+    fn memories(&self) -> [String; 2] {
+        [self.project.parent().unwrap().join("game"), self.other.path().to_owned()]
+            .map(|folder| fs::read_to_string(folder.join(".vector/memory.md")).unwrap_or_default())
+    }
+
+    /// The files, but for what is remembered.
+    fn files(&self) -> BTreeMap<String, Vec<u8>> {
+        snapshot(&self.project)
+    }
+
+    /// The newest proposal of a home that was applied.
+    fn newest(home: &Home) -> String {
+        let log = home.run(&["log", "--json"], "").stdout;
+        let applied = log.lines().map(|line| serde_json::from_str::<Json>(line).unwrap());
+        let last = applied.filter(|it| it["entry"] == "applied").last().unwrap();
+        last["proposal"].to_string()
+    }
+}
+
+/// The calls that make the scene of the vectors.
+fn made(scene: &[Json]) -> Vec<Json> {
+    let (mut calls, mut later) = (Vec::new(), Vec::new());
+    for instance in scene {
+        let path = instance["path"].as_str().unwrap();
+        let path: scene_schemas::InstancePath = path.parse().unwrap();
+        let parent = path.parent().unwrap().to_string();
+        if parent == "game" || path.name() == UNUSUAL {
+            continue;
+        }
+        let mut props = instance["props"].as_object().unwrap().clone();
+        // What it refers to comes later.
+        if let Some(to) = props.remove("PrimaryPart") {
+            let to = json!({ "PrimaryPart": to["target"]["path"] });
+            later.push(json!({ "tool": "set_properties", "args": { "path": path, "props": to } }));
+        }
+        props.insert("Name".to_owned(), path.name().into());
+        let args = json!({ "className": instance["class"], "parentPath": parent, "props": props });
+        calls.push(json!({ "tool": "create_instance", "args": args }));
+    }
+    calls.append(&mut later);
+    calls
+}
+
+/// Properties as a tool is given them.
+fn given(props: &Props, keep_absent: bool) -> serde_json::Map<String, Json> {
+    let all = props.iter().filter(|(_, value)| keep_absent || value.is_some());
+    all.map(|(name, value)| (name.clone(), value.as_ref().map_or(Json::Null, |it| it.to_json())))
+        .collect()
+}
+
+/// The call by which a command is planned; none where no file has anything of the kind.
+fn call(command: &Command) -> Option<Json> {
+    let (tool, args) = match command {
+        Command::Create { parent, class, name, props, .. } => {
+            let mut props = given(props, false);
+            props.insert("Name".to_owned(), name.clone().into());
+            let args = json!({ "className": class, "parentPath": parent.path, "props": props });
+            ("create_instance", args)
+        }
+        Command::Clone { source, parent, name, .. } => {
+            let args = json!({ "path": source.path, "parentPath": parent.path, "name": name });
+            ("clone_instance", args)
+        }
+        Command::Set { target, props, .. } => {
+            ("set_properties", json!({ "path": target.path, "props": given(props, true) }))
+        }
+        Command::Move { target, parent, .. } => {
+            ("move_instance", json!({ "path": target.path, "parentPath": parent.path }))
+        }
+        Command::Delete { target, .. } => ("delete_instance", json!({ "path": target.path })),
+        Command::EditScript { target, edits, .. } => {
+            ("apply_edit", json!({ "path": target.path, "edits": edits }))
+        }
+        Command::EditMemory { edits, .. } => {
+            let text = edits[0].text.lines().last().unwrap();
+            let text = text.strip_prefix("- [ ] ").unwrap();
+            let change = json!({ "action": "add", "section": "todo", "text": text });
+            ("edit_memory", json!({ "changes": [change] }))
+        }
+        // What brings back is asked for by the proposal that it takes back; an asset comes to Studio.
+        Command::Restore { .. } | Command::Insert { .. } => return None,
+    };
+    Some(json!({ "tool": tool, "args": args }))
+}
+
+#[test]
+fn every_command_of_the_vectors_is_done_to_files_as_to_a_place() {
+    let all: Json = serde_json::from_str(&repository::read("scene-schemas/vectors.json")).unwrap();
+    let both = Both::new(all["scene"].as_array().unwrap());
+    let commands: Vec<Command> = serde_json::from_value(all["commands"].clone()).unwrap();
+    let mut done = 0;
+    for command in commands {
+        let Some(call) = call(&command) else { continue };
+        let before = both.files();
+        both.edit(&both.project, &call.to_string());
+        both.edit(&both.place, &call.to_string());
+        assert_eq!(both.wrong(), Vec::<String>::new(), "{call}");
+        let [ours, theirs] = both.memories();
+        assert_eq!(ours, theirs, "{call}");
+        assert_ne!(both.files(), before, "{call}");
+        if matches!(command, Command::Delete { .. }) {
+            restore(&both, &before);
+            // Gone once more, for what comes after it.
+            for what in [&both.project, &both.place] {
+                both.edit(what, &call.to_string());
+            }
+        }
+        done += 1;
+    }
+    assert_eq!(done, 7, "the kinds of commands that files can hold");
+}
+
+/// What was deleted is brought back: the vector of `Restore`.
+fn restore(both: &Both, before: &BTreeMap<String, Vec<u8>>) {
+    for home in [&both.home, &both.other] {
+        let run = home.run(&["revert", &Both::newest(home), "--yes"], "");
+        assert_eq!(run.code, 0, "{}", run.stderr);
+    }
+    assert_eq!(both.wrong(), Vec::<String>::new(), "what was deleted is back");
+    let hash = |files: &BTreeMap<String, Vec<u8>>| -> Vec<(String, Fingerprint)> {
+        files.iter().map(|(name, bytes)| (name.clone(), Fingerprint::of(bytes))).collect()
+    };
+    assert_eq!(hash(&both.files()), hash(before), "byte for byte");
+}
