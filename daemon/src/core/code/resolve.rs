@@ -49,13 +49,13 @@ impl fmt::Display for Unresolved {
 /// The module that a script requires.
 pub(super) fn resolve(scene: &Scene, script: Node, what: &Required) -> Result<Node, Unresolved> {
     let (at, steps) = match what {
-        Required::Instance(origin, steps) => {
+        Required::Instance(origin, way) => {
             let at = match origin {
                 Origin::Script => script,
                 Origin::Game => scene.root(),
                 Origin::Service(name) => service(scene, name)?,
             };
-            (at, steps.to_vec())
+            (at, way.steps().into_iter().cloned().collect())
         }
         Required::Text(text) => text_path(scene, script, text)?,
         Required::Asset(number) => return Err(Unresolved::Asset(number.clone())),

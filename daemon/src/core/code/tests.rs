@@ -81,7 +81,8 @@ fn definitions_are_found_through_requires() {
     assert_eq!(defined(&scene, "game.ServerScriptService.Other", "open", 0), ["Shop.open Shop:3"]);
     assert!(defined(&scene, "game.ServerScriptService.Other", "nothing", 0).is_empty());
     let shop = "game.ReplicatedStorage.Shop";
-    assert_eq!(defined(&scene, shop, "pay", 0), ["Shop:pay Shop:11"]);
+    assert_eq!(defined(&scene, shop, "pay", 0), ["Shop:pay? Shop:11"]);
+    assert_eq!(defined(&scene, shop, "pay", 1), ["Shop:pay Shop:11"]);
     assert_eq!(defined(&scene, shop, "price", 0), ["price Shop:1"]);
 }
 
@@ -115,12 +116,41 @@ fn references_are_exact_in_a_script_and_follow_requires() {
     let open = ["Shop:3=", "Shop:9", "Main:3", "Main:5?", "Main:8", "Other:1"];
     assert_eq!(used(&scene, shop, "open", 0), open);
     assert_eq!(used(&scene, "game.ServerScriptService.Other", "open", 0), open);
-    assert_eq!(used(&scene, shop, "pay", 0), ["Shop:8?", "Shop:11="]);
+    assert_eq!(used(&scene, shop, "pay", 1), ["Shop:8?", "Shop:11="]);
+    // What `self` is is not known, so nothing that is found by it is certain.
+    assert_eq!(used(&scene, shop, "pay", 0), ["Shop:8?", "Shop:11=?"]);
     assert_eq!(used(&scene, shop, "Offer", 0), ["Shop:2=", "Main:2"]);
     assert_eq!(
         used(&scene, "game.ServerScriptService.Main", "require", 0),
         ["Link:0", "Main:1", "Main:8",]
     );
+}
+
+#[test]
+fn a_variable_leads_to_what_was_required_last() {
+    let main = "local Shop = require(script.A)\nShop.open()\n\
+        local ok, Shop = pcall(require, script.B)\nShop.open()\n";
+    let other = "local Shop = require(script.A)\nlocal ok\n\
+        ok, Shop = pcall(require, script.B)\nShop.open()\n";
+    let module = "return { open = function() end }";
+    let scene = place(&[
+        ("ServerScriptService/Main", "Script", main),
+        ("ServerScriptService/Main/A", "ModuleScript", module),
+        ("ServerScriptService/Main/B", "ModuleScript", module),
+        ("ServerScriptService/Other", "Script", other),
+        ("ServerScriptService/Other/A", "ModuleScript", module),
+        ("ServerScriptService/Other/B", "ModuleScript", module),
+    ]);
+    let main = "game.ServerScriptService.Main";
+    assert_eq!(used(&scene, main, "open", 0), ["Main:1", "A:0="]);
+    assert_eq!(used(&scene, main, "open", 1), ["Main:3", "B:0="]);
+    assert_eq!(used(&scene, main, "pcall", 0), ["Main:2"]);
+    let index = Index::new(&scene);
+    assert_eq!(names(&scene, &index.requires(at(&scene, main))), ["A", "B"]);
+    // A variable that holds one now and the other then is nobody's.
+    let other = "game.ServerScriptService.Other";
+    assert_eq!(used(&scene, &format!("{other}.A"), "open", 0), ["Other:3?", "A:0="]);
+    assert_eq!(used(&scene, &format!("{other}.B"), "open", 0), ["Other:3?", "B:0="]);
 }
 
 fn names(scene: &Scene, nodes: &[Node]) -> Vec<String> {

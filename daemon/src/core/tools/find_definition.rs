@@ -88,6 +88,7 @@ fn nowhere(scene: &Scene, index: &Index, symbol: &Symbol) -> String {
             "{} defines no type {name:?}: it is built in, or of Roblox.",
             scene.path(*module)
         ),
+        Symbol::Own(symbol) => nowhere(scene, index, symbol),
         Symbol::Global(name) => format!(
             "No script defines the global {name:?}: it is of Luau or Roblox, or made while the game runs."
         ),
