@@ -48,6 +48,8 @@ pub struct Index {
     order: Vec<Node>,
     /// What texts yield: scripts with the same text share it.
     readings: FxHashMap<Stamp, Arc<Script>>,
+    /// How long the texts of all readings are together, and of those in use when that was found out.
+    held: (usize, usize),
     /// In the order of the tree.
     required_by: FxHashMap<Node, Vec<Node>>,
     turns: Option<u64>,
@@ -102,8 +104,10 @@ pub fn read_by(scene: &Scene, reader: ReadAll) {
 /// read again.
 pub fn hand_over(from: &Scene, to: &Scene) {
     let old = from.kept(|index: &mut Index| std::mem::take(index));
-    let Index { readings, reader, read, .. } = old;
-    to.kept(|index: &mut Index| *index = Index { readings, reader, read, ..Index::default() });
+    let Index { readings, held, reader, read, .. } = old;
+    to.kept(|index: &mut Index| {
+        *index = Index { readings, held, reader, read, ..Index::default() };
+    });
 }
 
 impl Index {

@@ -1,5 +1,7 @@
 //! What is found in a small place of scripts that require each other.
 
+mod many;
+
 use super::*;
 use crate::core::luau::index;
 use crate::core::scene::Format;
@@ -174,7 +176,7 @@ fn requires_are_followed_as_roblox_does() {
         let found = resolve::resolve(&place, main, &script.requires[0].what);
         let told = match found {
             Ok(node) => place.path(node).to_string(),
-            Err(reason) => reason.to_string(),
+            Err(reason) => reason.sentence(&place),
         };
         assert_eq!(told, expected, "{text}");
     };
@@ -437,7 +439,12 @@ fn positions_are_those_of_editors() {
     let b = text.find('b').unwrap() as u32;
     assert_eq!(positions.of(b), Position { line: 1, character: 3 });
     assert_eq!(positions.of(0), Position { line: 0, character: 0 });
-    assert_eq!(positions.line(b), "ö😀b");
+    assert_eq!(positions.around(b, 20), "ö😀b");
+    assert_eq!(positions.around(b, 3), "…b");
+    assert_eq!(positions.around(0, 0), "…");
+    let long = format!("x\n{}here{}\ny", "é".repeat(500), "é".repeat(500));
+    let around = Positions::new(&long).around(long.find("here").unwrap() as u32, 30);
+    assert_eq!(around, format!("…{}here{}…", "é".repeat(5), "é".repeat(8)));
     assert_eq!(byte_at(text, Position { line: 1, character: 3 }), Some(b));
     assert_eq!(byte_at(text, Position { line: 1, character: 99 }), Some(b + 1));
     assert_eq!(byte_at(text, Position { line: 2, character: 0 }), Some(b + 2));
@@ -484,6 +491,6 @@ fn scripts_that_matter_are_chosen_with_what_they_require() {
         chosen(&scene, &asked("explain game.ServerScriptService.Main."))[0],
         "Main: named in the request with its text",
     );
-    let short = Asked { words: "shop", budget: 250, most: 9, ..Asked::default() };
+    let short = Asked { words: "shop", budget: 700, most: 9, ..Asked::default() };
     assert_eq!(chosen(&scene, &short)[0], "Shop: called \"shop\"");
 }

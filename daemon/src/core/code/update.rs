@@ -19,6 +19,9 @@ const BATCH: usize = 8 << 20;
 /// From so many bytes on, somebody else reads them.
 const MANY: usize = 256 << 10;
 
+/// Of readings that no script has, those of so many bytes of texts are kept.
+const SPARE: usize = 4 << 20;
+
 /// Texts that nobody has read yet, each once.
 #[derive(Default)]
 struct Unread<'a> {
@@ -119,6 +122,7 @@ impl Index {
         let rest = &texts[read.len()..];
         read.extend(rest.iter().map(|text| index::read(text)));
         self.read += read.len() as u64;
+        self.held.0 += bytes;
         let readings = all.iter().map(|(stamp, _)| *stamp).zip(read.into_iter().map(Arc::new));
         self.readings.extend(readings);
     }
@@ -210,8 +214,11 @@ impl Index {
 
     /// Texts that no script has are kept for a while: what is on trial goes and comes back.
     fn forget_readings(&mut self) {
-        if self.readings.len() > 2 * self.order.len() + 64 {
+        let (held, used) = self.held;
+        if self.readings.len() > 2 * self.order.len() + 64 || held > 2 * used + SPARE {
             self.readings.retain(|_, reading| Arc::strong_count(reading) > 1);
+            let bytes = self.readings.keys().map(|(_, length)| *length).sum();
+            self.held = (bytes, bytes);
         }
     }
 }

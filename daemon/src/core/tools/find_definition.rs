@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
+use super::code::Room;
 use super::{Own, Run, Tool, args, code as told};
 use crate::core::code::{self, Index, Symbol};
 use crate::core::refusal::{Refusal, did_you_mean, refuse};
@@ -65,11 +66,18 @@ fn plan(args: &Args, scene: &Scene, index: &Index) -> Result<Json, Refusal> {
         }
         _ => return refuse!("Either `path` and `position` are needed, or `name`."),
     };
-    if found.len() > MOST {
+    let mut room = Room::new();
+    let told: Vec<Json> = found
+        .iter()
+        .take(MOST)
+        .map(|it| told::told(scene, it))
+        .take_while(|it| room.take(it))
+        .collect();
+    if found.len() > told.len() {
         answer["truncated"] = true.into();
         answer["total"] = found.len().into();
     }
-    answer["definitions"] = found.iter().take(MOST).map(|it| told::told(scene, it)).collect();
+    answer["definitions"] = told.into();
     Ok(answer)
 }
 
