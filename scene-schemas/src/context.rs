@@ -16,7 +16,7 @@ pub struct Context {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<ContextLeft>,
     /// How many more were left out, and are not named.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::proposal::is_zero")]
     pub left_more: u32,
     /// How many scripts fit at all.
     pub fitting: u32,

@@ -110,6 +110,7 @@ impl<'a> Script<'a> {
                         loose()
                     }
                     (_, Some(require)) => module(require),
+                    _ if binding.is_mixed => loose(),
                     _ if self.names.returned == Some(number) => {
                         Symbol::Member(self.node, name.into())
                     }

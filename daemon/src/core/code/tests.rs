@@ -155,6 +155,22 @@ fn a_variable_leads_to_what_was_required_last() {
     assert_eq!(used(&scene, &format!("{other}.B"), "open", 0), ["Other:3?", "B:0="]);
 }
 
+#[test]
+fn a_variable_that_holds_a_module_or_a_table_is_not_taken_for_either() {
+    for text in [
+        "local Shop = require(script.A)\nif x then Shop = {} end\nShop.open()\n",
+        "local Shop = { a = 1 }\nif x then Shop = require(script.A) end\nShop.open()\n",
+        "local Shop = require(script.A)\nfunction Shop() end\nShop.open()\n",
+    ] {
+        let scene = place(&[
+            ("ServerScriptService/Main", "Script", text),
+            ("ServerScriptService/Main/A", "ModuleScript", "return { open = 1 }"),
+        ]);
+        let a = "game.ServerScriptService.Main.A";
+        assert_eq!(used(&scene, a, "open", 0), ["Main:2?", "A:0="], "{text}");
+    }
+}
+
 fn names(scene: &Scene, nodes: &[Node]) -> Vec<String> {
     nodes.iter().map(|it| scene.name(*it).to_owned()).collect()
 }

@@ -62,7 +62,7 @@ pub(super) fn symbol(
              give `name` instead.",
             at.line,
             at.character,
-            scene.path(node)
+            path(scene, node)
         ))
     })
 }

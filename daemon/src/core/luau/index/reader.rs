@@ -281,6 +281,7 @@ impl<'a> Reader<'a> {
                 binding.table.get_or_insert(table);
                 self.forget_require(bound);
             }
+            What::Require(_) if binding.table.is_some() => binding.is_mixed = true,
             What::Require(require) if binding.require.is_none() && !binding.is_mixed => {
                 binding.require = Some(require);
             }
