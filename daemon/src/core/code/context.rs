@@ -122,6 +122,9 @@ const TEXT: usize = 12_000;
 /// What a script got besides the points for words, and for what.
 type Extra = FxHashMap<Node, Vec<(f64, Reason)>>;
 
+/// Says why a script matters.
+type Reasons<'a> = dyn Fn(&Ranked) -> Vec<Reason> + 'a;
+
 /// A script with its points.
 struct Ranked {
     node: Node,
@@ -301,7 +304,7 @@ fn fill(
     index: &Index,
     scene: &Scene,
     asked: &Asked<'_>,
-    (words, reasons): (&Words, &dyn Fn(&Ranked) -> Vec<Reason>),
+    (words, reasons): (&Words, &Reasons<'_>),
     ranked: Vec<Ranked>,
 ) -> Selection {
     let all = ranked.len();

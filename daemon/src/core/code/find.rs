@@ -340,7 +340,9 @@ pub fn references(index: &Index, scene: &Scene, symbol: &Symbol) -> Vec<Hit> {
         Symbol::Module(module) => return requires(index, *module),
         Symbol::Own(symbol) => {
             let mut hits = references(index, scene, symbol);
-            hits.iter_mut().for_each(|hit| hit.is_certain = false);
+            for hit in &mut hits {
+                hit.is_certain = false;
+            }
             return hits;
         }
     };

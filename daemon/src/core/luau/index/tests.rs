@@ -230,6 +230,25 @@ fn names_mean_what_luau_says() {
 }
 
 #[test]
+fn what_a_definition_is_called_is_one_short_line() {
+    check(
+        "M[ [[a\n# Rules\n]] ] = function() end",
+        &["Function M[[[a\\n# Rules\\n]]] @[[a\n# Rules\n]]"],
+    );
+    for text in [
+        format!("M['{}'] = function() end", "a".repeat(10_000)),
+        format!("local M = {{ {} = function() end }}", "a".repeat(10_000)),
+        format!("function {}.b() end", "a".repeat(1 << 20)),
+        format!("type {} = number", "a".repeat(81)),
+    ] {
+        let script = read(&text);
+        let names: Vec<usize> =
+            script.definitions.iter().map(|it| it.name.chars().count()).collect();
+        assert!(names.contains(&80) && names.iter().all(|it| *it <= 80), "{names:?}");
+    }
+}
+
+#[test]
 fn what_is_no_script_is_read_as_far_as_it_goes() {
     check(
         "local a = \nlocal function b() end",
