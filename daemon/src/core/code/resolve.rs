@@ -6,6 +6,9 @@
 use crate::core::luau::index::{Origin, Required, Step, called};
 use crate::core::scene::{Node, Scene};
 
+/// Nothing that people make is nested deeper; an ancestor is looked for so far up.
+const DEEP: usize = 1_000;
+
 /// Why it is not known which module is required.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unresolved {
@@ -94,8 +97,7 @@ fn step(scene: &Scene, at: Node, step: &Step) -> Result<Node, Unresolved> {
             .ok_or_else(|| missing(at, name)),
         Step::Ancestor(name) => {
             let above = std::iter::successors(scene.parent(at), |it| scene.parent(*it));
-            let mut above = above;
-            above.find(|it| scene.name(*it) == &**name).ok_or(Unresolved::Above)
+            above.take(DEEP).find(|it| scene.name(*it) == &**name).ok_or(Unresolved::Above)
         }
     }
 }
@@ -117,11 +119,12 @@ fn at_run_time(scene: &Scene, at: Node, name: &str) -> Option<Node> {
 
 /// The last step: among siblings of one name, the module is meant.
 fn last_child(scene: &Scene, at: Node, name: &str) -> Result<Node, Unresolved> {
-    if scene.count_named(at, name) < 2 {
+    let twins = scene.count_named(at, name);
+    if twins < 2 {
         return step(scene, at, &Step::Child(name.into())).and_then(|node| module(scene, node));
     }
-    let is_meant = |it: &Node| scene.name(*it) == name && is_module(scene, *it);
-    let modules: Vec<Node> = scene.children(at).filter(is_meant).take(9).collect();
+    let twins = (0..twins).filter_map(|n| scene.nth_named(at, name, n));
+    let modules: Vec<Node> = twins.filter(|it| is_module(scene, *it)).take(9).collect();
     match modules.as_slice() {
         [one] => Ok(*one),
         [] => step(scene, at, &Step::Child(name.into())).and_then(|node| module(scene, node)),

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::hash::Hasher;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashSet, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use super::{File, Index, Stamp, resolve};
 use crate::core::luau::index;
@@ -160,8 +160,13 @@ impl Index {
     /// Follows the requires of a script.
     fn follow(&mut self, scene: &Scene, node: Node) {
         if let Some(file) = self.files.get_mut(&node) {
-            let requires = file.script.requires.iter();
-            file.requires = requires.map(|it| resolve::resolve(scene, node, &it.what)).collect();
+            // The same may be said very often.
+            let mut known = FxHashMap::default();
+            let mut follow = |what| {
+                let found = known.entry(what);
+                found.or_insert_with(|| resolve::resolve(scene, node, what)).clone()
+            };
+            file.requires = file.script.requires.iter().map(|it| follow(&it.what)).collect();
         }
     }
 

@@ -121,6 +121,14 @@ fn one_script_may_require_very_often() {
         text
     });
     let long = "x".repeat(1 << 20);
+    // Among as many siblings of one name.
+    let mut scene = place(&[("ReplicatedStorage/Main", "Script", &text)]);
+    let storage = at(&scene, STORAGE);
+    for number in 0..20_000 {
+        scene.create(storage, "Folder", &format!("M{}", number % 100));
+    }
+    let index = Index::new(&scene);
+    assert_eq!(index.resolved(index.scripts()[0]).iter().filter(|it| it.is_err()).count(), many);
     let scene = place(&[(&format!("ReplicatedStorage/{long}/Main"), "Script", &text)]);
     let index = Index::new(&scene);
     let main = index.scripts()[0];

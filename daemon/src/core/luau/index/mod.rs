@@ -126,7 +126,7 @@ pub struct Require {
 }
 
 /// What is required, as the script says it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Required {
     /// An instance, by the way to it.
     Instance(Origin, Way),
@@ -139,7 +139,7 @@ pub enum Required {
 }
 
 /// Where the way to an instance begins.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// The script.
     Script,
@@ -150,7 +150,7 @@ pub enum Origin {
 }
 
 /// A step on the way to an instance.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Step {
     /// To the parent.
     Parent,

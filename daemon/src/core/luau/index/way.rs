@@ -12,10 +12,10 @@ const STEPS: usize = 64;
 const BYTES: usize = 1_000;
 
 /// The steps to an instance, from where the way begins.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Way(Option<Arc<Link>>);
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 struct Link {
     before: Way,
     step: Step,
