@@ -12,9 +12,12 @@ use crate::path::InstancePath;
 pub struct Context {
     /// Those that the model is told of, the most important first.
     pub scripts: Vec<ContextScript>,
-    /// The best of those that were left out.
+    /// The best of those that were left out; they count into the budget too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<ContextLeft>,
+    /// How many more were left out, and are not named.
+    #[serde(default, skip_serializing_if = "crate::proposal::is_zero")]
+    pub left_more: u32,
     /// How many scripts fit at all.
     pub fitting: u32,
     /// How many scripts there are.

@@ -149,6 +149,9 @@ pub fn scripts(context: &Context) -> String {
             text.push_str(&format!("- {} ({})\n", left.path, left.why));
         }
     }
+    if context.left_more > 0 {
+        text.push_str(&format!("Left out besides: {}.\n", context.left_more));
+    }
     text
 }
 

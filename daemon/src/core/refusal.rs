@@ -21,12 +21,20 @@ macro_rules! refuse {
 }
 pub(crate) use refuse;
 
+/// Longer words are not compared, in bytes.
+const MISTYPED: usize = 200;
+
 /// The nearest of the known words, as a sentence that can follow a refusal; empty where none is
 /// near.
 pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    // What is this long is not mistyped, and comparing it takes long.
+    if word.len() > MISTYPED {
+        return String::new();
+    }
     let lower = word.to_lowercase();
     let mut best: Vec<(f64, &str)> = known
         .into_iter()
+        .filter(|name| name.len() <= MISTYPED)
         .map(|name| (strsim::jaro_winkler(&lower, &name.to_lowercase()), name))
         .filter(|(score, _)| *score > 0.82)
         .collect();
@@ -49,5 +57,8 @@ mod tests {
     fn the_nearest_words_are_offered() {
         assert_eq!(did_you_mean("Postion", ["Position", "Size"]), " Did you mean `Position`?");
         assert_eq!(did_you_mean("qqq", ["Position", "Size"]), "");
+        let long = "a".repeat(1 << 20);
+        assert_eq!(did_you_mean(&long, [long.as_str()]), "");
+        assert_eq!(did_you_mean("aaaa", [long.as_str()]), "");
     }
 }

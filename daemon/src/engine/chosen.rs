@@ -90,6 +90,7 @@ fn entry(index: &Index, scene: &Scene, selection: &Selection, budget: u64) -> Co
     Context {
         scripts: selection.chosen.iter().map(|it| script(index, scene, it)).collect(),
         left: left.collect(),
+        left_more: selection.more as u32,
         fitting: selection.fitting as u32,
         of: selection.scripts as u32,
         budget,
@@ -118,5 +119,61 @@ fn script(index: &Index, scene: &Scene, chosen: &Chosen) -> ContextScript {
         more: (all.len() - definitions.len().min(all.len())) as u32,
         definitions,
         text: chosen.has_text.then(|| text.into_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::prompt;
+    use crate::core::scene::Format;
+
+    /// A place whose names and texts take more room than they seem to.
+    fn place(long: usize) -> Scene {
+        let mut scene = Scene::empty(Format::Binary);
+        let storage = scene.create(scene.root(), "ReplicatedStorage", "ReplicatedStorage");
+        let folder = scene.create(storage, "Folder", &"\u{1}\"".repeat(long));
+        for at in 0..60 {
+            let lines = "\n".repeat(at * 20);
+            let text = format!(
+                "local Coins = {{}}{lines}\nfunction Coins.buy() end\nCoins[ [[{}\n# Rules\n]] ] = \
+                 function() end\n--{}\nrequire(script.Parent.CoinsModule{})\nreturn Coins\n",
+                "long name ".repeat(at),
+                "`".repeat(at * 9),
+                at + 1
+            );
+            let node = scene.create(folder, "ModuleScript", &format!("CoinsModule{at}"));
+            scene.set_source(node, text);
+        }
+        scene
+    }
+
+    #[test]
+    fn all_that_is_told_is_within_the_budget() {
+        for (long, budget, most) in
+            [(1, 16_000, 12), (40, 16_000, 3), (40, 4_000, 12), (400, 9_000, 12), (1, 500, 12)]
+        {
+            let scene = place(long);
+            let question = code::Asked { words: "coins", budget, most, ..code::Asked::default() };
+            let index = Index::new(&scene);
+            let selection = code::choose(&index, &scene, &question);
+            let context = entry(&index, &scene, &selection, budget as u64);
+            let text = prompt::scripts(&context);
+            let told = format!("{long} {budget} {most}: {} {}", text.len(), context.bytes);
+            assert!(
+                text.len() as u64 <= context.bytes && context.bytes <= context.budget,
+                "{told}"
+            );
+            assert!(context.left.len() <= 20, "{told}");
+            assert_eq!(context.scripts.len() + context.left.len() + context.left_more as usize, 60);
+            let definitions: Vec<&String> =
+                context.scripts.iter().flat_map(|it| &it.definitions).collect();
+            // What a script writes between brackets is no line of its own, and not long.
+            let is_short = |it: &&String| !it.contains('\n') && it.chars().count() <= 104;
+            assert!(definitions.iter().all(is_short), "{definitions:?}");
+            assert!(
+                long > 1 || budget < 9_000 || definitions.iter().any(|it| it.contains("# Rules"))
+            );
+        }
     }
 }

@@ -38,7 +38,9 @@ pub struct Selection {
     pub scripts: usize,
     /// How many of them fit the request at all.
     pub fitting: usize,
-    /// How many bytes are taken.
+    /// How many are neither chosen nor named among those that were left out.
+    pub more: usize,
+    /// How many bytes all that is told takes at most: what was chosen, what was left out, and why.
     pub bytes: usize,
 }
 
@@ -105,13 +107,23 @@ const WORTH: f64 = 10.0;
 
 /// Of a script, so many definitions are told.
 const DEFINITIONS: usize = 24;
-/// Of what was left out, so many are named.
-const LEFT: usize = 12;
+/// They are looked for among so many.
+const LOOKED_AT: usize = 5_000;
+/// Of what was left out, so many are named, in a part of the budget.
+const LEFT: usize = 20;
+const LEFT_PART: usize = 8;
+/// So many scripts are tried in all.
+const TRIED: usize = 200;
+/// How long what stands above the scripts is, and above those that were left out.
+const HEAD: usize = 280;
 /// A text that is told is this long at most, in bytes.
 const TEXT: usize = 12_000;
 
 /// What a script got besides the points for words, and for what.
 type Extra = FxHashMap<Node, Vec<(f64, Reason)>>;
+
+/// Says why a script matters.
+type Reasons<'a> = dyn Fn(&Ranked) -> Vec<Reason> + 'a;
 
 /// A script with its points.
 struct Ranked {
@@ -124,6 +136,9 @@ struct Ranked {
 
 /// Chooses the scripts that matter.
 pub fn choose(index: &Index, scene: &Scene, asked: &Asked<'_>) -> Selection {
+    if asked.budget < HEAD {
+        return Selection { scripts: index.scripts().len(), ..Selection::default() };
+    }
     let mut words = Words::new(asked.words);
     let all = words.marks(index, scene);
     let extra = pointed(index, scene, asked);
@@ -283,45 +298,50 @@ fn bring_required(index: &Index, ranked: &mut Vec<Ranked>, most: usize) {
     ranked.splice(behind..behind, brought);
 }
 
-/// Takes scripts in their order as far as there is room: their definitions first, then the texts of
-/// the best.
+/// Takes scripts in their order as far as there is room: their definitions first, then what is said of
+/// those that are left out, then the texts of the best.
 fn fill(
     index: &Index,
     scene: &Scene,
     asked: &Asked<'_>,
-    (words, reasons): (&Words, &dyn Fn(&Ranked) -> Vec<Reason>),
+    (words, reasons): (&Words, &Reasons<'_>),
     ranked: Vec<Ranked>,
 ) -> Selection {
-    let mut selection = Selection::default();
-    for it in ranked {
+    let all = ranked.len();
+    let mut selection = Selection { bytes: HEAD, ..Selection::default() };
+    let mut left_room = (asked.budget / LEFT_PART).min(asked.budget - HEAD);
+    let room = asked.budget - left_room;
+    for it in ranked.into_iter().take(TRIED) {
         let node = it.node;
         let is_enough = selection.chosen.len() >= asked.most;
         if is_enough && selection.left.len() >= LEFT {
             break;
         }
-        let definitions = if is_enough { Vec::new() } else { told(index, node, words) };
-        let bytes = line_bytes(index, scene, node, &definitions);
-        if is_enough || selection.bytes + bytes > asked.budget {
-            if selection.left.len() < LEFT
-                && let Some(reason) = reasons(&it).into_iter().next()
-            {
-                selection.left.push(Left { node, reason, is_too_long: !is_enough });
-            }
-            continue;
-        }
-        selection.bytes += bytes;
         let reasons = reasons(&it);
-        selection.chosen.push(Chosen { node, reasons, definitions, has_text: false });
+        let said = told_bytes(scene, node, &reasons);
+        let definitions = if is_enough { Vec::new() } else { told(index, node, words) };
+        let bytes = said + definition_bytes(index, node, &definitions);
+        if !is_enough && selection.bytes + bytes <= room {
+            selection.bytes += bytes;
+            selection.chosen.push(Chosen { node, reasons, definitions, has_text: false });
+        } else if let Some(reason) = reasons.into_iter().next()
+            && selection.left.len() < LEFT
+            && said <= left_room
+        {
+            left_room -= said;
+            selection.left.push(Left { node, reason, is_too_long: !is_enough });
+        }
     }
-    let mut bytes = selection.bytes;
+    let left: usize = asked.budget - room - left_room;
+    selection.bytes += left;
     for chosen in &mut selection.chosen {
-        let length = scene.source_if_known(chosen.node).map_or(0, |text| text.len());
-        if length > 0 && length <= TEXT && bytes + length <= asked.budget {
-            bytes += length;
+        let bytes = scene.source_if_known(chosen.node).map_or(0, |text| text_bytes(&text));
+        if bytes > 0 && selection.bytes + bytes <= asked.budget {
+            selection.bytes += bytes;
             chosen.has_text = true;
         }
     }
-    selection.bytes = bytes;
+    selection.more = all - selection.chosen.len() - selection.left.len();
     selection
 }
 
@@ -332,8 +352,8 @@ fn told(index: &Index, node: Node, words: &Words) -> Vec<usize> {
         return Vec::new();
     };
     let fits = |it: &Definition| words.all.iter().any(|word| has_letters(&it.name, &word.text));
-    let mut all: Vec<usize> = (0..script.definitions.len()).collect();
-    all.sort_by_key(|at| {
+    let mut all: Vec<usize> = (0..script.definitions.len().min(LOOKED_AT)).collect();
+    all.sort_by_cached_key(|at| {
         let it = &script.definitions[*at];
         (!fits(it), !it.exported)
     });
@@ -342,12 +362,25 @@ fn told(index: &Index, node: Node, words: &Words) -> Vec<usize> {
     all
 }
 
-/// How long the lines about a script are taken to be.
-fn line_bytes(index: &Index, scene: &Scene, node: Node, definitions: &[usize]) -> usize {
-    let above = std::iter::successors(Some(node), |it| scene.parent(*it));
-    let path: usize = above.map(|it| scene.name(it).len() + 1).sum();
-    let names = index.script(node).into_iter().flat_map(|script| {
-        definitions.iter().filter_map(|at| script.definitions.get(*at)).map(|it| it.name.len() + 8)
-    });
-    path + 60 + names.sum::<usize>()
+/// How long what is said of a script is at most, but for its definitions: its path, and why.
+fn told_bytes(scene: &Scene, node: Node, reasons: &[Reason]) -> usize {
+    let why = reasons.iter().map(|it| it.sentence(|node| scene.path(node)).len() + 2);
+    // Marks around it, how many more definitions there are, why there is no room.
+    scene.path(node).to_string().len() + why.sum::<usize>() + 60
+}
+
+/// How long its definitions are at most, each with two lines.
+fn definition_bytes(index: &Index, node: Node, definitions: &[usize]) -> usize {
+    let all = index.script(node).map_or(&[][..], |script| &script.definitions);
+    let names = definitions.iter().filter_map(|at| all.get(*at)).map(|it| it.name.len() + 24);
+    names.sum()
+}
+
+/// How long a text is in its fence; nothing where it is empty or too long to be told.
+fn text_bytes(text: &str) -> usize {
+    if text.is_empty() || text.len() > TEXT {
+        return 0;
+    }
+    let fence = text.split(|c| c != '`').map(str::len).max().unwrap_or(0) + 3;
+    text.len() + 2 * fence + 10
 }

@@ -5,6 +5,7 @@
 //! be of something else, and says so.
 
 use memchr::memmem;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Index;
 use crate::core::luau::DefinitionKind;
@@ -28,6 +29,8 @@ pub enum Symbol {
     Loose(Box<str>),
     /// A module, where it is required.
     Module(Node),
+    /// What a method calls a member of its `self`: that may be of another class, which has it too.
+    Own(Box<Symbol>),
 }
 
 /// A definition.
@@ -66,11 +69,20 @@ struct Script<'a> {
     node: Node,
     text: &'a str,
     names: Names,
+    /// The variables that were declared with tables, by the tables.
+    holders: FxHashMap<u32, u32>,
 }
 
 impl<'a> Script<'a> {
     fn new(index: &'a Index, node: Node, text: &'a str) -> Self {
-        Self { index, node, text, names: index::names(text) }
+        let names = index::names(text);
+        let mut holders = FxHashMap::default();
+        for (number, binding) in (0..).zip(&names.bindings) {
+            if let Some(table) = binding.table {
+                holders.entry(table).or_insert(number);
+            }
+        }
+        Self { index, node, text, names, holders }
     }
 
     fn required(&self, require: u32) -> Option<Node> {
@@ -98,6 +110,7 @@ impl<'a> Script<'a> {
                         loose()
                     }
                     (_, Some(require)) => module(require),
+                    _ if binding.is_mixed => loose(),
                     _ if self.names.returned == Some(number) => {
                         Symbol::Member(self.node, name.into())
                     }
@@ -114,8 +127,8 @@ impl<'a> Script<'a> {
         if self.names.returned_table == Some(table) || returned.is_some_and(holds) {
             return Symbol::Member(self.node, name.into());
         }
-        match self.names.bindings.iter().position(|it| it.table == Some(table)) {
-            Some(number) => Symbol::Field(self.node, number as u32, name.into()),
+        match self.holders.get(&table) {
+            Some(number) => Symbol::Field(self.node, *number, name.into()),
             None => Symbol::Loose(name.into()),
         }
     }
@@ -137,14 +150,17 @@ impl<'a> Script<'a> {
         }
     }
 
+    /// Whether it is a member of a method's `self`. Who calls the method may be of another class.
+    fn is_own(&self, it: &Use) -> bool {
+        matches!(it.kind, UseKind::Member(Root::Bound(number), _)
+            if matches!(self.names.bindings[number as usize].kind, BindingKind::Own(_)))
+    }
+
     /// Whether a name could be what is looked for, and whether it surely is.
     fn is_meant(&self, it: &Use, symbol: &Symbol) -> Option<bool> {
         let here = self.symbol(it);
         if here == *symbol {
-            // Who calls a method may be of another class that has it too.
-            let is_own = matches!(it.kind, UseKind::Member(Root::Bound(number), _)
-                if matches!(self.names.bindings[number as usize].kind, BindingKind::Own(_)));
-            return Some(!is_own && !matches!(symbol, Symbol::Loose(_)));
+            return Some(!self.is_own(it) && !matches!(symbol, Symbol::Loose(_)));
         }
         match (symbol, here) {
             (Symbol::Member(_, name) | Symbol::Field(_, _, name), Symbol::Loose(other)) => {
@@ -159,9 +175,9 @@ impl<'a> Script<'a> {
     }
 
     fn hits(&self, symbol: &Symbol, hits: &mut Vec<Hit>) {
-        let defined: Vec<Span> = match self.index.script(self.node) {
+        let defined: FxHashSet<Span> = match self.index.script(self.node) {
             Some(script) => script.definitions.iter().map(|it| it.named).collect(),
-            None => Vec::new(),
+            None => FxHashSet::default(),
         };
         for it in &self.names.uses {
             let Some(is_certain) = self.is_meant(it, symbol) else { continue };
@@ -187,7 +203,12 @@ pub fn symbol(index: &Index, scene: &Scene, node: Node, byte: u32) -> Option<Sym
     if let Some(Some(Ok(module))) = require.map(|number| index.resolved(node).get(number)) {
         return Some(Symbol::Module(*module));
     }
-    script.names.at(byte).map(|it| script.symbol(it))
+    let it = script.names.at(byte)?;
+    Some(match script.symbol(it) {
+        symbol @ Symbol::Loose(_) => symbol,
+        symbol if script.is_own(it) => Symbol::Own(Box::new(symbol)),
+        symbol => symbol,
+    })
 }
 
 /// Where a symbol is defined, the surest first.
@@ -209,25 +230,29 @@ pub fn definitions(index: &Index, scene: &Scene, symbol: &Symbol) -> Vec<Found> 
         Symbol::Type(node, name) => {
             let script = index.script(*node);
             let types = script.into_iter().flat_map(|it| &it.definitions);
-            let mut types = types.filter(|it| it.kind == DefinitionKind::Type && it.name == *name);
-            types.next().map(|it| found(index, *node, it.named, name)).into_iter().collect()
+            let called = index::called(name);
+            let mut types =
+                types.filter(|it| it.kind == DefinitionKind::Type && *it.name == called);
+            types.next().map(|it| of_definition(*node, it)).into_iter().collect()
         }
         Symbol::Global(name) => {
-            let all = index.definitions().filter(|(_, it)| it.name == *name);
+            let called = index::called(name);
+            let all = index.definitions().filter(|(_, it)| *it.name == called);
             let functions = all.filter(|(_, it)| it.kind == DefinitionKind::Function);
-            functions.map(|(node, it)| loose(found(index, node, it.named, name))).collect()
+            functions.map(|(node, it)| loose(of_definition(node, it))).collect()
         }
         Symbol::Loose(name) => {
             let is_called =
                 |it: &index::Definition| it.last_name() == &**name && it.name.len() > name.len();
             let all = index.definitions().filter(|(_, it)| is_called(it));
-            all.map(|(node, it)| loose(found(index, node, it.named, name))).collect()
+            all.map(|(node, it)| loose(of_definition(node, it))).collect()
         }
         Symbol::Module(node) => {
             let name = scene.name(*node).into();
             let (span, kind) = (Span::default(), None);
             vec![Found { node: *node, name, kind, span, named: span, is_certain: true }]
         }
+        Symbol::Own(symbol) => definitions(index, scene, symbol).into_iter().map(loose).collect(),
     }
 }
 
@@ -253,17 +278,27 @@ fn in_script(
 fn found(index: &Index, node: Node, named: Span, name: &str) -> Found {
     let definitions = index.script(node).map(|it| &it.definitions);
     let defined = definitions.and_then(|all| all.iter().find(|it| it.named == named));
-    let (name, kind, span) = match defined {
-        Some(it) => (it.name.clone(), Some(it.kind), it.span),
-        None => (name.into(), None, named),
-    };
-    Found { node, name, kind, span, named, is_certain: true }
+    match defined {
+        Some(it) => of_definition(node, it),
+        None => of_name(node, named, name),
+    }
+}
+
+fn of_definition(node: Node, it: &index::Definition) -> Found {
+    let (name, kind) = (it.name.clone(), Some(it.kind));
+    Found { node, name, kind, span: it.span, named: it.named, is_certain: true }
+}
+
+fn of_name(node: Node, named: Span, name: &str) -> Found {
+    let name = index::called(name).into();
+    Found { node, name, kind: None, span: named, named, is_certain: true }
 }
 
 /// The definitions of a name: `open`, `Shop.open`, `Shop:buy`. A module's name stands for what it
 /// returns. What others can use comes first.
 pub fn named(index: &Index, scene: &Scene, name: &str) -> Vec<Found> {
-    let wanted = name.replace(':', ".");
+    let called = index::called(name);
+    let wanted = called.replace(':', ".");
     let (owner, last) = wanted.rsplit_once('.').unwrap_or(("", &wanted));
     let owner = owner.rsplit('.').next().unwrap_or_default();
     let mut all: Vec<(bool, Found)> = Vec::new();
@@ -271,19 +306,21 @@ pub fn named(index: &Index, scene: &Scene, name: &str) -> Vec<Found> {
         let Some(script) = index.script(*node) else { continue };
         let is_owner = !owner.is_empty() && scene.name(*node) == owner;
         for it in &script.definitions {
-            let is_it = *it.name == *name
+            let is_it = *it.name == called
                 || it.last_name() == last
                     && (owner.is_empty()
                         || is_owner && it.exported
                         || it.name.replace(':', ".") == wanted);
             if is_it {
-                all.push((it.exported, found(index, *node, it.named, last)));
+                all.push((it.exported, of_definition(*node, it)));
             }
         }
+        // Members have one name each, so there is one such at most.
+        let mut members = script.members.iter().filter(|it| &*it.name == last);
         let is_known = |named: Span| script.definitions.iter().any(|it| it.named == named);
-        let members = script.members.iter().filter(|it| &*it.name == last);
-        for it in members.filter(|it| (owner.is_empty() || is_owner) && !is_known(it.named)) {
-            all.push((true, found(index, *node, it.named, last)));
+        let member = members.next().filter(|_| owner.is_empty() || is_owner);
+        if let Some(it) = member.filter(|it| !is_known(it.named)) {
+            all.push((true, of_name(*node, it.named, last)));
         }
     }
     all.sort_by_key(|(exported, _)| !exported);
@@ -300,7 +337,14 @@ pub fn references(index: &Index, scene: &Scene, symbol: &Symbol) -> Vec<Hit> {
         // What is in a variable may be passed to whoever requires the script.
         Symbol::Field(node, _, name) => (Some(name), vec![*node]),
         Symbol::Global(name) | Symbol::Loose(name) => (Some(name), index.scripts().to_vec()),
-        Symbol::Module(module) => return requires(index, scene, *module),
+        Symbol::Module(module) => return requires(index, *module),
+        Symbol::Own(symbol) => {
+            let mut hits = references(index, scene, symbol);
+            for hit in &mut hits {
+                hit.is_certain = false;
+            }
+            return hits;
+        }
     };
     let finder = name.map(memmem::Finder::new);
     let mut hits = Vec::new();
@@ -319,18 +363,19 @@ fn users(index: &Index, module: Node) -> Vec<Node> {
     let direct: Vec<Node> = all.iter().flat_map(|it| index.required_by(*it)).copied().collect();
     all.truncate(1);
     all.extend(direct);
-    let wanted: rustc_hash::FxHashSet<Node> = all.into_iter().collect();
+    let wanted: FxHashSet<Node> = all.into_iter().collect();
     index.scripts().iter().copied().filter(|it| wanted.contains(it)).collect()
 }
 
 /// A module, and those that only pass it on.
 fn links(index: &Index, module: Node) -> Vec<Node> {
     let mut all = vec![module];
+    let mut known = FxHashSet::default();
     let mut at = 0;
     while at < all.len() {
         let passing = index.required_by(all[at]).iter();
         let passing = passing.filter(|it| **it != module && index.behind(**it) == module);
-        let new: Vec<Node> = passing.copied().filter(|it| !all.contains(it)).collect();
+        let new: Vec<Node> = passing.copied().filter(|it| known.insert(*it)).collect();
         all.extend(new);
         at += 1;
     }
@@ -338,7 +383,7 @@ fn links(index: &Index, module: Node) -> Vec<Node> {
 }
 
 /// Where a module is required.
-fn requires(index: &Index, _: &Scene, module: Node) -> Vec<Hit> {
+fn requires(index: &Index, module: Node) -> Vec<Hit> {
     let mut hits = Vec::new();
     for node in index.required_by(module) {
         let Some(script) = index.script(*node) else { continue };

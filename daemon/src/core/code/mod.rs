@@ -19,7 +19,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::luau::index::{Definition, Returns, Script};
 use crate::core::scene::{Node, Scene};
@@ -33,6 +33,9 @@ pub use self::resolve::Unresolved;
 /// How many links between modules that only return another are followed.
 const LINKS: usize = 16;
 
+/// Among so many, one is found by looking at each.
+const FEW: usize = 32;
+
 /// Reads texts, each as [`crate::core::luau::index::read`] does: what the first of them yield, in
 /// their order. What is left out is read by whoever asked.
 pub type ReadAll = fn(&[&str]) -> Vec<Script>;
@@ -45,6 +48,8 @@ pub struct Index {
     order: Vec<Node>,
     /// What texts yield: scripts with the same text share it.
     readings: FxHashMap<Stamp, Arc<Script>>,
+    /// How long the texts of all readings are together, and of those in use when that was found out.
+    held: (usize, usize),
     /// In the order of the tree.
     required_by: FxHashMap<Node, Vec<Node>>,
     turns: Option<u64>,
@@ -99,8 +104,10 @@ pub fn read_by(scene: &Scene, reader: ReadAll) {
 /// read again.
 pub fn hand_over(from: &Scene, to: &Scene) {
     let old = from.kept(|index: &mut Index| std::mem::take(index));
-    let Index { readings, reader, read, .. } = old;
-    to.kept(|index: &mut Index| *index = Index { readings, reader, read, ..Index::default() });
+    let Index { readings, held, reader, read, .. } = old;
+    to.kept(|index: &mut Index| {
+        *index = Index { readings, held, reader, read, ..Index::default() };
+    });
 }
 
 impl Index {
@@ -136,9 +143,15 @@ impl Index {
     /// The modules that a script requires, as far as they are known, each once.
     pub fn requires(&self, node: Node) -> Vec<Node> {
         let mut all: Vec<Node> = Vec::new();
+        let mut known = FxHashSet::default();
         for required in self.resolved(node).iter().flatten() {
-            // A script requires few modules, and generated ones are not worth a set.
-            if all.len() > 64 || !all.contains(required) {
+            // A script requires few modules, which are not worth a set.
+            if known.is_empty() && all.len() == FEW {
+                known.extend(all.iter().copied());
+            }
+            let is_new =
+                if known.is_empty() { !all.contains(required) } else { known.insert(*required) };
+            if is_new {
                 all.push(*required);
             }
         }

@@ -1,6 +1,6 @@
 //! Places in a text as editors say them: zero-based lines, and characters of UTF-16 in a line (LSP).
 
-use memchr::{memchr_iter, memrchr};
+use memchr::{memchr, memchr_iter, memrchr};
 
 use crate::core::luau::index::Span;
 
@@ -52,6 +52,35 @@ impl<'a> Positions<'a> {
         let start = memrchr(b'\n', &self.text.as_bytes()[..byte]).map_or(0, |n| n + 1);
         let rest = &self.text[start..];
         rest.lines().next().unwrap_or_default()
+    }
+
+    /// The line that a byte stands in, without white space around it; of a line that is longer than so
+    /// many bytes, that much of what stands around the byte.
+    pub fn around(&self, byte: u32, most: usize) -> String {
+        let byte = self.text.floor_char_boundary(byte as usize);
+        let from = self.text.floor_char_boundary(byte.saturating_sub(most));
+        let to = self.text.ceil_char_boundary(byte + most);
+        let start = memrchr(b'\n', &self.text.as_bytes()[from..byte]).map(|n| from + n + 1);
+        let start = start.or((from == 0).then_some(0));
+        let end = memchr(b'\n', &self.text.as_bytes()[byte..to]).map(|n| byte + n);
+        let end = end.or((to == self.text.len()).then_some(to));
+        if let (Some(start), Some(end)) = (start, end)
+            && end - start <= most
+        {
+            return self.text[start..end].trim().to_owned();
+        }
+        // A third of it stands before the byte.
+        let near = self.text.ceil_char_boundary(byte - (byte - from).min(most / 3));
+        let (start, before) = match start {
+            Some(start) if start >= near => (start, ""),
+            _ => (near, "…"),
+        };
+        let cut = self.text.floor_char_boundary(start + most);
+        let (end, behind) = match end {
+            Some(end) if end <= cut => (end, ""),
+            _ => (cut, "…"),
+        };
+        format!("{before}{}{behind}", self.text[start..end].trim())
     }
 
     /// The position where a span begins, and the one behind it.

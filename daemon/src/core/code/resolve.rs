@@ -3,20 +3,21 @@
 //! Nothing is run: what only exists in a running game is not found, and the reason is said. The rules of
 //! paths as strings are those of Roblox's documentation of `require` (2026-08).
 
-use std::fmt;
-
-use crate::core::luau::index::{Origin, Required, Step};
+use crate::core::luau::index::{Origin, Required, Step, called};
 use crate::core::scene::{Node, Scene};
+
+/// Nothing that people make is nested deeper; an ancestor is looked for so far up.
+const DEEP: usize = 1_000;
 
 /// Why it is not known which module is required.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unresolved {
     /// There is nothing of that name: below whom, and the name.
-    Missing(Box<str>, Box<str>),
+    Missing(Node, Box<str>),
     /// The way leads above `game`.
     Above,
-    /// It is no ModuleScript, but of this class.
-    NotAModule(Box<str>),
+    /// It is this, and no ModuleScript.
+    NotAModule(Node),
     /// So many modules have the same path.
     Several(usize),
     /// Only a running script knows.
@@ -29,19 +30,24 @@ pub enum Unresolved {
     Bare(Box<str>),
 }
 
-impl fmt::Display for Unresolved {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Unresolved {
+    /// In a person's words.
+    pub fn sentence(&self, scene: &Scene) -> String {
         match self {
-            Self::Missing(below, name) => write!(f, "{below} has no child named {name:?}"),
-            Self::Above => f.write_str("the way leads above game"),
-            Self::NotAModule(class) => write!(f, "it is a {class}, and no ModuleScript"),
-            Self::Several(n) => write!(f, "{n} modules have this path"),
-            Self::Computed => f.write_str("only the running script knows which"),
-            Self::Asset(number) => {
-                write!(f, "it is the asset {number}, which is not in this place")
+            Self::Missing(below, name) => {
+                format!("{} has no child named {name:?}", scene.path(*below))
             }
-            Self::Alias(alias) => write!(f, "the alias {alias:?} is not known"),
-            Self::Bare(path) => write!(f, "{path:?} begins neither with ./, ../ nor @"),
+            Self::Above => "the way leads above game".to_owned(),
+            Self::NotAModule(node) => {
+                format!("it is a {}, and no ModuleScript", scene.class(*node))
+            }
+            Self::Several(n) => format!("{n} modules have this path"),
+            Self::Computed => "only the running script knows which".to_owned(),
+            Self::Asset(number) => {
+                format!("it is the asset {number}, which is not in this place")
+            }
+            Self::Alias(alias) => format!("the alias {alias:?} is not known"),
+            Self::Bare(path) => format!("{path:?} begins neither with ./, ../ nor @"),
         }
     }
 }
@@ -49,16 +55,16 @@ impl fmt::Display for Unresolved {
 /// The module that a script requires.
 pub(super) fn resolve(scene: &Scene, script: Node, what: &Required) -> Result<Node, Unresolved> {
     let (at, steps) = match what {
-        Required::Instance(origin, steps) => {
+        Required::Instance(origin, way) => {
             let at = match origin {
                 Origin::Script => script,
                 Origin::Game => scene.root(),
                 Origin::Service(name) => service(scene, name)?,
             };
-            (at, steps.to_vec())
+            (at, way.steps().into_iter().cloned().collect())
         }
         Required::Text(text) => text_path(scene, script, text)?,
-        Required::Asset(number) => return Err(Unresolved::Asset(number.clone())),
+        Required::Asset(number) => return Err(Unresolved::Asset(called(number).into())),
         Required::Computed => return Err(Unresolved::Computed),
     };
     let Some((last, before)) = steps.split_last() else {
@@ -75,11 +81,11 @@ fn service(scene: &Scene, name: &str) -> Result<Node, Unresolved> {
     let root = scene.root();
     let by_name = scene.child(root, name).filter(|it| scene.class(*it) == name);
     let by_class = || scene.children(root).find(|it| scene.class(*it) == name);
-    by_name.or_else(by_class).ok_or_else(|| missing(scene, root, name))
+    by_name.or_else(by_class).ok_or_else(|| missing(root, name))
 }
 
-fn missing(scene: &Scene, below: Node, name: &str) -> Unresolved {
-    Unresolved::Missing(scene.path(below).to_string().into(), name.into())
+fn missing(below: Node, name: &str) -> Unresolved {
+    Unresolved::Missing(below, called(name).into())
 }
 
 fn step(scene: &Scene, at: Node, step: &Step) -> Result<Node, Unresolved> {
@@ -88,11 +94,10 @@ fn step(scene: &Scene, at: Node, step: &Step) -> Result<Node, Unresolved> {
         Step::Child(name) => scene
             .child(at, name)
             .or_else(|| at_run_time(scene, at, name))
-            .ok_or_else(|| missing(scene, at, name)),
+            .ok_or_else(|| missing(at, name)),
         Step::Ancestor(name) => {
             let above = std::iter::successors(scene.parent(at), |it| scene.parent(*it));
-            let mut above = above;
-            above.find(|it| scene.name(*it) == &**name).ok_or(Unresolved::Above)
+            above.take(DEEP).find(|it| scene.name(*it) == &**name).ok_or(Unresolved::Above)
         }
     }
 }
@@ -114,11 +119,12 @@ fn at_run_time(scene: &Scene, at: Node, name: &str) -> Option<Node> {
 
 /// The last step: among siblings of one name, the module is meant.
 fn last_child(scene: &Scene, at: Node, name: &str) -> Result<Node, Unresolved> {
-    if scene.count_named(at, name) < 2 {
+    let twins = scene.count_named(at, name);
+    if twins < 2 {
         return step(scene, at, &Step::Child(name.into())).and_then(|node| module(scene, node));
     }
-    let is_meant = |it: &Node| scene.name(*it) == name && is_module(scene, *it);
-    let modules: Vec<Node> = scene.children(at).filter(is_meant).take(9).collect();
+    let twins = (0..twins).filter_map(|n| scene.nth_named(at, name, n));
+    let modules: Vec<Node> = twins.filter(|it| is_module(scene, *it)).take(9).collect();
     match modules.as_slice() {
         [one] => Ok(*one),
         [] => step(scene, at, &Step::Child(name.into())).and_then(|node| module(scene, node)),
@@ -131,11 +137,7 @@ fn is_module(scene: &Scene, node: Node) -> bool {
 }
 
 fn module(scene: &Scene, node: Node) -> Result<Node, Unresolved> {
-    if is_module(scene, node) {
-        Ok(node)
-    } else {
-        Err(Unresolved::NotAModule(scene.class(node).into()))
-    }
+    if is_module(scene, node) { Ok(node) } else { Err(Unresolved::NotAModule(node)) }
 }
 
 /// A path as a string: where it begins, and the steps.
@@ -148,8 +150,8 @@ fn text_path(scene: &Scene, script: Node, text: &str) -> Result<(Node, Vec<Step>
         ".." => parent(script).and_then(parent)?,
         "@self" => script,
         "@game" => scene.root(),
-        alias if alias.starts_with('@') => return Err(Unresolved::Alias(alias.into())),
-        _ => return Err(Unresolved::Bare(text.into())),
+        alias if alias.starts_with('@') => return Err(Unresolved::Alias(called(alias).into())),
+        _ => return Err(Unresolved::Bare(called(text).into())),
     };
     let steps = segments.filter(|segment| !matches!(*segment, "" | "."));
     let steps = steps.map(|segment| match segment {

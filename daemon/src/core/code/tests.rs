@@ -1,5 +1,7 @@
 //! What is found in a small place of scripts that require each other.
 
+mod many;
+
 use super::*;
 use crate::core::luau::index;
 use crate::core::scene::Format;
@@ -81,7 +83,8 @@ fn definitions_are_found_through_requires() {
     assert_eq!(defined(&scene, "game.ServerScriptService.Other", "open", 0), ["Shop.open Shop:3"]);
     assert!(defined(&scene, "game.ServerScriptService.Other", "nothing", 0).is_empty());
     let shop = "game.ReplicatedStorage.Shop";
-    assert_eq!(defined(&scene, shop, "pay", 0), ["Shop:pay Shop:11"]);
+    assert_eq!(defined(&scene, shop, "pay", 0), ["Shop:pay? Shop:11"]);
+    assert_eq!(defined(&scene, shop, "pay", 1), ["Shop:pay Shop:11"]);
     assert_eq!(defined(&scene, shop, "price", 0), ["price Shop:1"]);
 }
 
@@ -115,12 +118,57 @@ fn references_are_exact_in_a_script_and_follow_requires() {
     let open = ["Shop:3=", "Shop:9", "Main:3", "Main:5?", "Main:8", "Other:1"];
     assert_eq!(used(&scene, shop, "open", 0), open);
     assert_eq!(used(&scene, "game.ServerScriptService.Other", "open", 0), open);
-    assert_eq!(used(&scene, shop, "pay", 0), ["Shop:8?", "Shop:11="]);
+    assert_eq!(used(&scene, shop, "pay", 1), ["Shop:8?", "Shop:11="]);
+    // What `self` is is not known, so nothing that is found by it is certain.
+    assert_eq!(used(&scene, shop, "pay", 0), ["Shop:8?", "Shop:11=?"]);
     assert_eq!(used(&scene, shop, "Offer", 0), ["Shop:2=", "Main:2"]);
     assert_eq!(
         used(&scene, "game.ServerScriptService.Main", "require", 0),
         ["Link:0", "Main:1", "Main:8",]
     );
+}
+
+#[test]
+fn a_variable_leads_to_what_was_required_last() {
+    let main = "local Shop = require(script.A)\nShop.open()\n\
+        local ok, Shop = pcall(require, script.B)\nShop.open()\n";
+    let other = "local Shop = require(script.A)\nlocal ok\n\
+        ok, Shop = pcall(require, script.B)\nShop.open()\n";
+    let module = "return { open = function() end }";
+    let scene = place(&[
+        ("ServerScriptService/Main", "Script", main),
+        ("ServerScriptService/Main/A", "ModuleScript", module),
+        ("ServerScriptService/Main/B", "ModuleScript", module),
+        ("ServerScriptService/Other", "Script", other),
+        ("ServerScriptService/Other/A", "ModuleScript", module),
+        ("ServerScriptService/Other/B", "ModuleScript", module),
+    ]);
+    let main = "game.ServerScriptService.Main";
+    assert_eq!(used(&scene, main, "open", 0), ["Main:1", "A:0="]);
+    assert_eq!(used(&scene, main, "open", 1), ["Main:3", "B:0="]);
+    assert_eq!(used(&scene, main, "pcall", 0), ["Main:2"]);
+    let index = Index::new(&scene);
+    assert_eq!(names(&scene, &index.requires(at(&scene, main))), ["A", "B"]);
+    // A variable that holds one now and the other then is nobody's.
+    let other = "game.ServerScriptService.Other";
+    assert_eq!(used(&scene, &format!("{other}.A"), "open", 0), ["Other:3?", "A:0="]);
+    assert_eq!(used(&scene, &format!("{other}.B"), "open", 0), ["Other:3?", "B:0="]);
+}
+
+#[test]
+fn a_variable_that_holds_a_module_or_a_table_is_not_taken_for_either() {
+    for text in [
+        "local Shop = require(script.A)\nif x then Shop = {} end\nShop.open()\n",
+        "local Shop = { a = 1 }\nif x then Shop = require(script.A) end\nShop.open()\n",
+        "local Shop = require(script.A)\nfunction Shop() end\nShop.open()\n",
+    ] {
+        let scene = place(&[
+            ("ServerScriptService/Main", "Script", text),
+            ("ServerScriptService/Main/A", "ModuleScript", "return { open = 1 }"),
+        ]);
+        let a = "game.ServerScriptService.Main.A";
+        assert_eq!(used(&scene, a, "open", 0), ["Main:2?", "A:0="], "{text}");
+    }
 }
 
 fn names(scene: &Scene, nodes: &[Node]) -> Vec<String> {
@@ -144,7 +192,7 @@ fn requires_are_followed_as_roblox_does() {
         let found = resolve::resolve(&place, main, &script.requires[0].what);
         let told = match found {
             Ok(node) => place.path(node).to_string(),
-            Err(reason) => reason.to_string(),
+            Err(reason) => reason.sentence(&place),
         };
         assert_eq!(told, expected, "{text}");
     };
@@ -407,7 +455,12 @@ fn positions_are_those_of_editors() {
     let b = text.find('b').unwrap() as u32;
     assert_eq!(positions.of(b), Position { line: 1, character: 3 });
     assert_eq!(positions.of(0), Position { line: 0, character: 0 });
-    assert_eq!(positions.line(b), "ö😀b");
+    assert_eq!(positions.around(b, 20), "ö😀b");
+    assert_eq!(positions.around(b, 3), "…b");
+    assert_eq!(positions.around(0, 0), "…");
+    let long = format!("x\n{}here{}\ny", "é".repeat(500), "é".repeat(500));
+    let around = Positions::new(&long).around(long.find("here").unwrap() as u32, 30);
+    assert_eq!(around, format!("…{}here{}…", "é".repeat(5), "é".repeat(8)));
     assert_eq!(byte_at(text, Position { line: 1, character: 3 }), Some(b));
     assert_eq!(byte_at(text, Position { line: 1, character: 99 }), Some(b + 1));
     assert_eq!(byte_at(text, Position { line: 2, character: 0 }), Some(b + 2));
@@ -454,6 +507,6 @@ fn scripts_that_matter_are_chosen_with_what_they_require() {
         chosen(&scene, &asked("explain game.ServerScriptService.Main."))[0],
         "Main: named in the request with its text",
     );
-    let short = Asked { words: "shop", budget: 250, most: 9, ..Asked::default() };
+    let short = Asked { words: "shop", budget: 700, most: 9, ..Asked::default() };
     assert_eq!(chosen(&scene, &short)[0], "Shop: called \"shop\"");
 }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::hash::Hasher;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashSet, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use super::{File, Index, Stamp, resolve};
 use crate::core::luau::index;
@@ -18,6 +18,9 @@ const BATCH: usize = 8 << 20;
 
 /// From so many bytes on, somebody else reads them.
 const MANY: usize = 256 << 10;
+
+/// Of readings that no script has, those of so many bytes of texts are kept.
+const SPARE: usize = 4 << 20;
 
 /// Texts that nobody has read yet, each once.
 #[derive(Default)]
@@ -119,6 +122,7 @@ impl Index {
         let rest = &texts[read.len()..];
         read.extend(rest.iter().map(|text| index::read(text)));
         self.read += read.len() as u64;
+        self.held.0 += bytes;
         let readings = all.iter().map(|(stamp, _)| *stamp).zip(read.into_iter().map(Arc::new));
         self.readings.extend(readings);
     }
@@ -156,8 +160,13 @@ impl Index {
     /// Follows the requires of a script.
     fn follow(&mut self, scene: &Scene, node: Node) {
         if let Some(file) = self.files.get_mut(&node) {
-            let requires = file.script.requires.iter();
-            file.requires = requires.map(|it| resolve::resolve(scene, node, &it.what)).collect();
+            // The same may be said very often.
+            let mut known = FxHashMap::default();
+            let mut follow = |what| {
+                let found = known.entry(what);
+                found.or_insert_with(|| resolve::resolve(scene, node, what)).clone()
+            };
+            file.requires = file.script.requires.iter().map(|it| follow(&it.what)).collect();
         }
     }
 
@@ -210,8 +219,11 @@ impl Index {
 
     /// Texts that no script has are kept for a while: what is on trial goes and comes back.
     fn forget_readings(&mut self) {
-        if self.readings.len() > 2 * self.order.len() + 64 {
+        let (held, used) = self.held;
+        if self.readings.len() > 2 * self.order.len() + 64 || held > 2 * used + SPARE {
             self.readings.retain(|_, reading| Arc::strong_count(reading) > 1);
+            let bytes = self.readings.keys().map(|(_, length)| *length).sum();
+            self.held = (bytes, bytes);
         }
     }
 }

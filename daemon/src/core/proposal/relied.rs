@@ -143,7 +143,6 @@ mod tests {
     use scene_schemas::entry::Seq;
     use serde_json::json;
 
-    use super::*;
     use crate::core::proposal::Blobs;
     use crate::core::scene::{Format, Scene};
     use crate::core::tools::{self, Plan};

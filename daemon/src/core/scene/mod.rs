@@ -485,7 +485,8 @@ impl Scene {
         self.nth_named(parent, name, 0)
     }
 
-    fn nth_named(&self, parent: Node, name: &str, n: usize) -> Option<Node> {
+    /// The nth child of that name, from 0.
+    pub(super) fn nth_named(&self, parent: Node, name: &str, n: usize) -> Option<Node> {
         self.tree.nth_named(parent.0, name, n).map(Node)
     }
 

@@ -77,11 +77,14 @@ pub(super) fn outermost(scene: &Scene, nodes: &[Node]) -> Vec<Node> {
 
 /// Where a page begins: the cursor that the page before gave.
 pub(super) fn offset(cursor: Option<&str>) -> Result<usize, Refusal> {
-    match cursor {
-        None => Ok(0),
-        Some(text) => text.parse().map_err(|_| {
-            Refusal(format!("`cursor` {text:?} is not one that this tool gave; leave it out."))
-        }),
+    let Some(text) = cursor else { return Ok(0) };
+    // No answer has so many parts; what is added to it does not overflow.
+    match text.parse::<u32>() {
+        Ok(offset) if offset <= u32::MAX / 2 => Ok(offset as usize),
+        _ => refuse!(
+            "`cursor` {:?} is not one that this tool gave; leave it out to begin at the first page.",
+            cut(text, 80)
+        ),
     }
 }
 

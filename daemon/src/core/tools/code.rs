@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::args;
 use crate::core::code::{self, Found, Index, Position, Positions, Symbol};
 use crate::core::luau::index::Span;
 use crate::core::proposal::text_of;
@@ -15,6 +14,10 @@ use crate::core::scene::{Node, Scene};
 
 /// Longer lines are cut, in bytes.
 const LINE: usize = 200;
+/// And longer paths.
+const PATH: usize = 1_000;
+/// How long what an answer lists may be, in bytes.
+const ANSWER: usize = 30_000;
 
 /// A place in a script, from 0; characters count as in UTF-16.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
@@ -52,14 +55,14 @@ pub(super) fn symbol(
     code::symbol(index, scene, node, byte).ok_or_else(|| {
         let text = scene.source(node).unwrap_or_default();
         let mut positions = Positions::new(&text);
-        let line = args::cut(positions.line(byte).trim(), LINE).to_owned();
+        let line = positions.around(byte, LINE);
         let at = positions.of(byte);
         Refusal(format!(
             "No name stands at line {}, character {} of {} (both from 0): {line:?}. Point at a name, or \
              give `name` instead.",
             at.line,
             at.character,
-            scene.path(node)
+            path(scene, node)
         ))
     })
 }
@@ -71,8 +74,45 @@ pub(super) fn range(positions: &mut Positions<'_>, span: Span) -> Json {
 }
 
 /// The line that a byte stands in, cut.
-pub(super) fn line<'a>(positions: &Positions<'a>, byte: u32) -> &'a str {
-    args::cut(positions.line(byte).trim(), LINE)
+pub(super) fn line(positions: &Positions<'_>, byte: u32) -> String {
+    positions.around(byte, LINE)
+}
+
+/// A path as it is told; one that is longer than any that people make is cut.
+pub(super) fn path(scene: &Scene, node: Node) -> String {
+    short(scene.path(node).to_string())
+}
+
+/// A text of that length at most.
+pub(super) fn short(mut text: String) -> String {
+    if text.len() > PATH {
+        text.truncate(text.floor_char_boundary(PATH));
+        text.push('…');
+    }
+    text
+}
+
+/// How much an answer may still hold, so that it stays a part of what a model can read.
+pub(super) struct Room(usize);
+
+impl Room {
+    /// That of an answer.
+    pub(super) fn new() -> Self {
+        Self(ANSWER)
+    }
+
+    /// A part of it for one thing.
+    pub(super) fn part(part: usize) -> Self {
+        Self(ANSWER / part)
+    }
+
+    /// Whether there is room for something; then there is less.
+    pub(super) fn take(&mut self, told: &Json) -> bool {
+        let bytes = told.to_string().len() + 1;
+        let fits = bytes <= self.0;
+        self.0 = self.0.saturating_sub(bytes);
+        fits
+    }
 }
 
 /// A definition as JSON.
@@ -80,7 +120,7 @@ pub(super) fn told(scene: &Scene, found: &Found) -> Json {
     let text = scene.source(found.node).unwrap_or_default();
     let mut positions = Positions::new(&text);
     let mut told = json!({
-        "path": scene.path(found.node),
+        "path": path(scene, found.node),
         "name": found.name,
         "range": range(&mut positions, found.span),
         "position": positions.of(found.named.start),

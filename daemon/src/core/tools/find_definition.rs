@@ -5,8 +5,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
+use super::code::Room;
 use super::{Own, Run, Tool, args, code as told};
 use crate::core::code::{self, Index, Symbol};
+use crate::core::luau::index::called;
 use crate::core::refusal::{Refusal, did_you_mean, refuse};
 use crate::core::scene::Scene;
 
@@ -57,7 +59,8 @@ fn plan(args: &Args, scene: &Scene, index: &Index) -> Result<Json, Refusal> {
                 let all = index.definitions().map(|(_, it)| it.last_name());
                 let near = did_you_mean(name, all);
                 return refuse!(
-                    "Nothing called {name:?} is defined{}.{near} search_files finds text.",
+                    "Nothing called {:?} is defined{}.{near} search_files finds text.",
+                    called(name),
                     path.as_ref().map_or(String::new(), |path| format!(" in {path}"))
                 );
             }
@@ -65,11 +68,18 @@ fn plan(args: &Args, scene: &Scene, index: &Index) -> Result<Json, Refusal> {
         }
         _ => return refuse!("Either `path` and `position` are needed, or `name`."),
     };
-    if found.len() > MOST {
+    let mut room = Room::new();
+    let told: Vec<Json> = found
+        .iter()
+        .take(MOST)
+        .map(|it| told::told(scene, it))
+        .take_while(|it| room.take(it))
+        .collect();
+    if found.len() > told.len() {
         answer["truncated"] = true.into();
         answer["total"] = found.len().into();
     }
-    answer["definitions"] = found.iter().take(MOST).map(|it| told::told(scene, it)).collect();
+    answer["definitions"] = told.into();
     Ok(answer)
 }
 
@@ -80,23 +90,28 @@ fn nowhere(scene: &Scene, index: &Index, symbol: &Symbol) -> String {
             let members = index.script(*module).map(|it| &it.members);
             let near = did_you_mean(name, members.into_iter().flatten().map(|it| &*it.name));
             format!(
-                "{} gives no member {name:?} to those who require it, as far as its text says.{near}",
-                scene.path(*module)
+                "{} gives no member {:?} to those who require it, as far as its text says.{near}",
+                told::path(scene, *module),
+                called(name)
             )
         }
         Symbol::Type(module, name) => format!(
-            "{} defines no type {name:?}: it is built in, or of Roblox.",
-            scene.path(*module)
+            "{} defines no type {:?}: it is built in, or of Roblox.",
+            told::path(scene, *module),
+            called(name)
         ),
+        Symbol::Own(symbol) => nowhere(scene, index, symbol),
         Symbol::Global(name) => format!(
-            "No script defines the global {name:?}: it is of Luau or Roblox, or made while the game runs."
+            "No script defines the global {:?}: it is of Luau or Roblox, or made while the game runs.",
+            called(name)
         ),
         Symbol::Local(_, _) | Symbol::Field(..) | Symbol::Module(_) => {
             "It is defined nowhere in the script.".to_owned()
         }
         Symbol::Loose(name) => format!(
-            "What {name:?} is a member of is only known while the game runs, and no script defines a \
-             function of that name: it may be of Roblox."
+            "What {:?} is a member of is only known while the game runs, and no script defines a \
+             function of that name: it may be of Roblox.",
+            called(name)
         ),
     }
 }

@@ -5,8 +5,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
+use super::code::Room;
 use super::{Own, Run, Tool, args, code as told};
 use crate::core::code::{self, Hit, Index, Positions, Symbol};
+use crate::core::luau::index::called;
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::Scene;
 
@@ -53,12 +55,29 @@ fn plan(args: &Args, scene: &Scene, index: &Index) -> Result<Json, Refusal> {
     let certain = hits.iter().filter(|hit| hit.is_certain).count();
     let page = hits.get(skip.min(hits.len())..).unwrap_or_default();
     let page = &page[..page.len().min(limit)];
-    let scripts: Vec<Json> =
-        page.chunk_by(|a, b| a.node == b.node).map(|it| of_script(scene, it)).collect();
+    let (mut scripts, mut shown, mut room) = (Vec::new(), 0, Room::new());
+    for of_one in page.chunk_by(|a, b| a.node == b.node) {
+        let told = of_script(scene, of_one, &mut room);
+        shown += told.len();
+        let is_all = told.len() == of_one.len();
+        if !told.is_empty() {
+            scripts.push(json!({ "path": told::path(scene, of_one[0].node), "hits": told }));
+        }
+        if !is_all {
+            break;
+        }
+    }
     let mut answer = json!({ "scripts": scripts, "total": hits.len(), "certain": certain });
-    if skip + page.len() < hits.len() {
+    if shown < page.len() {
+        answer["note"] = format!(
+            "There is no room for {} more of this page; `cursor` goes on with them.",
+            page.len() - shown
+        )
+        .into();
+    }
+    if skip + shown < hits.len() {
         answer["truncated"] = true.into();
-        answer["cursor"] = (skip + page.len()).to_string().into();
+        answer["cursor"] = (skip + shown).to_string().into();
     }
     Ok(answer)
 }
@@ -86,17 +105,20 @@ fn exported(args: &Args, scene: &Scene, index: &Index, name: &str) -> Result<Sym
     if types.is_empty() {
         let members: Vec<&str> =
             script.into_iter().flat_map(|it| &it.members).map(|it| &*it.name).take(30).collect();
+        let members: Vec<String> = members.into_iter().map(called).collect();
         return refuse!(
-            "{} gives no member or type {name:?} to others; it gives: {}. For a local name give its \
+            "{} gives no member or type {:?} to others; it gives: {}. For a local name give its \
              `position`.",
-            scene.path(node),
+            told::path(scene, node),
+            called(name),
             if members.is_empty() { "nothing by name".to_owned() } else { members.join(", ") }
         );
     }
     Ok(Symbol::Type(node, name.into()))
 }
 
-fn of_script(scene: &Scene, hits: &[Hit]) -> Json {
+/// The hits of one script, as far as there is room for them.
+fn of_script(scene: &Scene, hits: &[Hit], room: &mut Room) -> Vec<Json> {
     let node = hits[0].node;
     let text = scene.source(node).unwrap_or_default();
     let mut positions = Positions::new(&text);
@@ -115,5 +137,8 @@ fn of_script(scene: &Scene, hits: &[Hit]) -> Json {
         }
         told
     };
-    json!({ "path": scene.path(node), "hits": hits.iter().map(hit).collect::<Vec<_>>() })
+    if !room.take(&told::path(scene, node).into()) {
+        return Vec::new();
+    }
+    hits.iter().map(hit).take_while(|it| room.take(it)).collect()
 }

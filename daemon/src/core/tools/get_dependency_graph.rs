@@ -5,8 +5,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
+use super::code::Room;
 use super::{Own, Run, Tool, args, code as told};
-use crate::core::code::{self, Direction, Index, Positions};
+use crate::core::code::{self, Direction, Graph, Index, Positions};
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::{Node, Scene};
 
@@ -49,6 +50,10 @@ enum Way {
 
 /// So many rings are told of.
 const RINGS: usize = 20;
+/// Of a ring, so many scripts.
+const RING: usize = 30;
+/// So many requires and unresolved ones are told of.
+const EDGES: usize = 500;
 
 fn plan(args: &Args, scene: &Scene, index: &Index) -> Result<Json, Refusal> {
     let direction = match args.direction {
@@ -78,23 +83,32 @@ fn plan(args: &Args, scene: &Scene, index: &Index) -> Result<Json, Refusal> {
     };
     let skip = args::offset(args.cursor.as_deref())?;
     let limit = args.limit.map_or(200, |limit| limit.get() as usize);
+    let mut told = Told { room: Room::new(), edges: 0 };
+    let cycles = told.cycles(scene, &graph);
     let total = graph.scripts.len();
-    let page = graph.scripts.iter().skip(skip).take(limit);
-    let scripts: Vec<Json> = page
-        .map(|(node, steps)| {
-            let mut told = of_script(scene, index, *node);
-            if below.is_none() {
-                told["distance"] = (*steps).into();
-            }
-            told
-        })
-        .collect();
-    let ring = |ring: &Vec<Node>| ring.iter().map(|it| scene.path(*it)).collect::<Vec<_>>();
-    let cycles: Vec<_> = graph.cycles.iter().take(RINGS).map(ring).collect();
+    let page = total.saturating_sub(skip).min(limit);
+    let mut scripts: Vec<Json> = Vec::new();
+    for (node, steps) in graph.scripts.iter().skip(skip).take(limit) {
+        let (mut it, edges) = of_script(scene, index, *node);
+        if below.is_none() {
+            it["distance"] = (*steps).into();
+        }
+        if !told.takes(&it, edges) {
+            break;
+        }
+        scripts.push(it);
+    }
     let shown = skip.min(total) + scripts.len();
+    let left = page - scripts.len();
     let mut answer = json!({ "scripts": scripts, "total": total, "cycles": cycles });
-    if graph.cycles.len() > RINGS {
-        answer["moreCycles"] = (graph.cycles.len() - RINGS).into();
+    if graph.cycles.len() > cycles.len() {
+        answer["moreCycles"] = (graph.cycles.len() - cycles.len()).into();
+    }
+    if left > 0 {
+        answer["note"] = format!(
+            "There is no room for {left} more scripts of this page; `cursor` goes on with them."
+        )
+        .into();
     }
     if shown < total {
         answer["truncated"] = true.into();
@@ -103,41 +117,79 @@ fn plan(args: &Args, scene: &Scene, index: &Index) -> Result<Json, Refusal> {
     Ok(answer)
 }
 
+/// How much an answer holds already.
+struct Told {
+    room: Room,
+    edges: usize,
+}
+
+impl Told {
+    /// The rings, as far as they have room in a part of the answer.
+    fn cycles(&mut self, scene: &Scene, graph: &Graph) -> Vec<Json> {
+        let mut part = Room::part(4);
+        let ring = |ring: &Vec<Node>| -> Json {
+            let mut told: Vec<String> =
+                ring.iter().take(RING).map(|it| told::path(scene, *it)).collect();
+            if ring.len() > RING {
+                told.push(format!("… and {} more", ring.len() - RING));
+            }
+            told.into()
+        };
+        let rings = graph.cycles.iter().take(RINGS).map(ring);
+        let rings: Vec<Json> = rings.take_while(|it| part.take(it)).collect();
+        for ring in &rings {
+            self.room.take(ring);
+        }
+        rings
+    }
+
+    /// Whether there is room for a script with its edges; then there is less.
+    fn takes(&mut self, script: &Json, edges: usize) -> bool {
+        self.edges += edges;
+        self.edges <= EDGES && self.room.take(script)
+    }
+}
+
 /// So many of one script's requires, or of those that require it, are told of.
 const EACH: usize = 50;
 
-fn of_script(scene: &Scene, index: &Index, node: Node) -> Json {
-    let mut told = json!({ "path": scene.path(node) });
+/// A script with its edges, and how many of these there are. One script fills a part of an answer.
+fn of_script(scene: &Scene, index: &Index, node: Node) -> (Json, usize) {
+    let mut told = json!({ "path": told::path(scene, node) });
+    let (mut edges, mut room) = (0, Room::part(2));
     let mut list = |key: &str, nodes: &[Node]| {
-        if !nodes.is_empty() {
-            let paths: Vec<_> = nodes.iter().take(EACH).map(|it| scene.path(*it)).collect();
-            told[key] = json!(paths);
-        }
-        if nodes.len() > EACH {
+        let paths = nodes.iter().take(EACH).map(|it| Json::from(told::path(scene, *it)));
+        let paths: Vec<Json> = paths.take_while(|it| room.take(it)).collect();
+        edges += paths.len();
+        if nodes.len() > paths.len() {
             told[format!("{key}Total")] = nodes.len().into();
+        }
+        if !paths.is_empty() {
+            told[key] = paths.into();
         }
     };
     list("requires", &index.requires(node));
     list("requiredBy", index.required_by(node));
     let text = scene.source(node).unwrap_or_default();
     let mut positions = Positions::new(&text);
-    let requires = index.script(node).map(|it| &it.requires);
-    let unresolved: Vec<Json> = requires
-        .into_iter()
-        .flatten()
-        .zip(index.resolved(node))
-        .filter_map(|(require, resolved)| Some((require, resolved.as_ref().err()?)))
-        .take(EACH)
-        .map(|(require, reason)| {
-            json!({
-                "line": positions.of(require.span.start).line,
-                "text": told::line(&positions, require.span.start),
-                "reason": reason.to_string(),
-            })
+    let requires = index.script(node).map_or(&[][..], |it| &it.requires);
+    let lost = requires.iter().zip(index.resolved(node));
+    let lost: Vec<_> =
+        lost.filter_map(|(require, it)| Some((require, it.as_ref().err()?))).collect();
+    let unresolved = lost.iter().take(EACH).map(|(require, reason)| {
+        json!({
+            "line": positions.of(require.span.start).line,
+            "text": told::line(&positions, require.span.start),
+            "reason": told::short(reason.sentence(scene)),
         })
-        .collect();
+    });
+    let unresolved: Vec<Json> = unresolved.take_while(|it| room.take(it)).collect();
+    edges += unresolved.len();
+    if lost.len() > unresolved.len() {
+        told["unresolvedTotal"] = lost.len().into();
+    }
     if !unresolved.is_empty() {
         told["unresolved"] = unresolved.into();
     }
-    told
+    (told, edges)
 }

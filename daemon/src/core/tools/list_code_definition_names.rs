@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::{Own, Run, Tool, args};
-use crate::core::luau;
+use crate::core::luau::{self, index::called};
 use crate::core::proposal::text_of;
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::Scene;
@@ -56,7 +56,7 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
                     let list: Vec<_> = definitions
                         .iter()
                         .map(|it| {
-                            json!({ "name": it.name, "kind": it.kind, "line": it.line, "endLine": it.end_line })
+                            json!({ "name": called(&it.name), "kind": it.kind, "line": it.line, "endLine": it.end_line })
                         })
                         .collect();
                     json!({ "path": path, "definitions": list })

@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
+use super::code::{self as told, Room};
 use super::{Own, Run, Tool, args};
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::{Node, Scene};
@@ -61,6 +62,7 @@ struct Search {
     skip: usize,
     seen: usize,
     told: Vec<Json>,
+    room: Room,
     is_full: bool,
 }
 
@@ -74,6 +76,7 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
         skip: args::offset(args.cursor.as_deref())?,
         seen: 0,
         told: Vec::new(),
+        room: Room::new(),
         is_full: false,
     };
     let mut scripts = 0_u64;
@@ -92,11 +95,12 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
             break;
         }
     }
+    let told = search.told.len();
     let key = if files_only { "files" } else { "matches" };
     let mut answer = json!({ key: search.told });
     if search.is_full {
         answer["truncated"] = true.into();
-        answer["cursor"] = (search.skip + search.limit).to_string().into();
+        answer["cursor"] = (search.skip + told).to_string().into();
     } else {
         answer["total"] = search.seen.into();
         answer["scriptsSearched"] = scripts.into();
@@ -135,14 +139,17 @@ impl Search {
             }
             line += memchr_iter(b'\n', &bytes[counted..start]).count();
             counted = start;
-            let path = path.get_or_insert_with(|| scene.path(node));
-            self.told.push(json!({
+            let path = path.get_or_insert_with(|| told::path(scene, node));
+            let told = json!({
                 "path": path,
                 "line": line + 1,
                 "text": around(trimmed(&text[start..end]), at - start),
                 "before": before(text, start),
                 "after": after(text, end),
-            }));
+            });
+            if !self.tell(told) {
+                return;
+            }
         }
     }
 
@@ -163,7 +170,16 @@ impl Search {
         {
             (lines, from) = (lines + 1, end + 1);
         }
-        self.told.push(json!({ "path": scene.path(node), "lines": lines }));
+        self.tell(json!({ "path": told::path(scene, node), "lines": lines }));
+    }
+
+    /// Tells something, where there is room for it.
+    fn tell(&mut self, told: Json) -> bool {
+        self.is_full = !self.room.take(&told);
+        if !self.is_full {
+            self.told.push(told);
+        }
+        !self.is_full
     }
 }
 

@@ -4,13 +4,38 @@ use super::super::DefinitionKind;
 use super::lexer::{Kind, Token};
 use super::names::{Root, UseKind};
 use super::reader::{Holder, Reader, require, span};
-use super::{Origin, Required, Step};
+use super::{Origin, Required, Step, Way};
 
-/// Longer ways to instances are nobody's.
-const STEPS: usize = 64;
+/// No service has a longer name, in bytes.
+const SERVICE: usize = 100;
 
 /// The way to an instance.
-pub(super) type Path = (Origin, Vec<Step>);
+#[derive(Debug, Clone)]
+pub(super) struct Path {
+    from: Origin,
+    way: Way,
+    /// What it relies on that may change, by its number.
+    pub(super) risk: Option<u32>,
+}
+
+impl Path {
+    fn new(from: Origin) -> Self {
+        Self { from, way: Way::default(), risk: None }
+    }
+
+    fn then(self, step: Step) -> Option<Self> {
+        Some(Self { way: self.way.then(step)?, ..self })
+    }
+}
+
+/// The first arguments of a call, and how many there are.
+#[derive(Debug, Default)]
+struct Given {
+    first: Value,
+    second: Value,
+    third: Value,
+    count: u32,
+}
 
 /// What is known of a value.
 #[derive(Debug, Default)]
@@ -38,10 +63,12 @@ pub(super) enum What {
     Function,
     Table(u32),
     Require(u32),
+    /// Whether a require went well; the next value is what it gave.
+    Tried(u32),
 }
 
 impl Value {
-    fn plain(what: What) -> Self {
+    pub(super) fn plain(what: What) -> Self {
         Self { what, ..Self::default() }
     }
 
@@ -192,11 +219,11 @@ impl Reader<'_> {
         let bound = self.bound(name, false);
         self.note(name, bound.map_or(UseKind::Global, UseKind::Bound));
         let path = match bound {
-            Some(bound) => self.paths[bound as usize].clone(),
+            Some(bound) => self.path_of(bound),
             None => match self.text(name) {
-                "script" => Some((Origin::Script, Vec::new())),
-                "game" => Some((Origin::Game, Vec::new())),
-                "workspace" => Some((Origin::Service("Workspace".into()), Vec::new())),
+                "script" => Some(Path::new(Origin::Script)),
+                "game" => Some(Path::new(Origin::Game)),
+                "workspace" => Some(Path::new(Origin::Service("Workspace".into()))),
                 _ => None,
             },
         };
@@ -256,10 +283,9 @@ impl Reader<'_> {
         };
         let fields = value.fields + 1;
         self.note(field, UseKind::Member(root, fields));
-        let path = value.path.and_then(|(from, steps)| {
+        let path = value.path.and_then(|path| {
             let name = self.plain_text(field)?;
-            let step = if name == "Parent" { Step::Parent } else { Step::Child(name.into()) };
-            longer(from, steps, step)
+            path.then(if name == "Parent" { Step::Parent } else { Step::Child(name.into()) })
         });
         Value {
             root,
@@ -277,19 +303,21 @@ impl Reader<'_> {
             _ => value.root,
         };
         self.note(method, UseKind::Member(root, value.fields + 1));
-        let (first, count) = self.arguments();
-        let path = value.path.and_then(|(from, steps)| {
-            let What::Text(name) = first.what else {
+        let given = self.arguments();
+        let path = value.path.and_then(|path| {
+            let What::Text(name) = given.first.what else {
                 return None;
             };
-            let name = self.plain_text(name)?.into();
-            match (self.text(method), count, &from) {
+            let name = self.plain_text(name)?;
+            match (self.text(method), given.count, &path.from) {
                 ("WaitForChild", 1 | 2, _) | ("FindFirstChild", 1, _) => {
-                    longer(from, steps, Step::Child(name))
+                    path.then(Step::Child(name.into()))
                 }
-                ("FindFirstAncestor", 1, _) => longer(from, steps, Step::Ancestor(name)),
-                ("GetService" | "FindService", 1, Origin::Game) if steps.is_empty() => {
-                    Some((Origin::Service(name), steps))
+                ("FindFirstAncestor", 1, _) => path.then(Step::Ancestor(name.into())),
+                ("GetService" | "FindService", 1, Origin::Game)
+                    if path.way.is_empty() && name.len() <= SERVICE =>
+                {
+                    Some(Path { from: Origin::Service(name.into()), ..path })
                 }
                 _ => None,
             }
@@ -299,21 +327,21 @@ impl Reader<'_> {
 
     fn call(&mut self, value: Value, start: Token) -> Value {
         let is_require = value.is_global(self, "require");
-        let (first, count) = self.arguments();
+        let tries = |by: &str| value.is_global(self, by);
+        let (is_tried, is_tried_with) = (tries("pcall"), tries("xpcall"));
+        let Given { first, second, third, count } = self.arguments();
         if is_require && count == 1 {
-            let what = match (first.what, first.path) {
-                (_, Some((from, steps))) => Required::Instance(from, steps.into_boxed_slice()),
-                (What::Text(text), _) => match self.plain_text(text) {
-                    Some(text) => Required::Text(text.into()),
-                    None => Required::Computed,
-                },
-                (What::Number(number), _) => Required::Asset(self.text(number).into()),
-                _ => Required::Computed,
-            };
-            let end = self.tokens[self.at - 1];
-            self.names.requires.push(require(what, start, end));
-            let number = self.names.requires.len() as u32 - 1;
+            let number = self.require(first, start);
             return Value { is_call: true, ..Value::plain(What::Require(number)) };
+        }
+        let tried = match count {
+            2.. if is_tried => Some(second),
+            3.. if is_tried_with => Some(third),
+            _ => None,
+        };
+        if let Some(tried) = tried.filter(|_| first.is_global(self, "require")) {
+            let number = self.require(tried, start);
+            return Value { is_call: true, ..Value::plain(What::Tried(number)) };
         }
         // Both give back the table that they are given.
         let gives_back = value.is_global(self, "setmetatable")
@@ -324,34 +352,61 @@ impl Reader<'_> {
         Value { is_variable: false, is_call: true, path: None, ..given }
     }
 
-    /// The arguments of a call: the first, and how many there are.
-    fn arguments(&mut self) -> (Value, u32) {
+    /// Notes that a value is required, by a call that was just read.
+    fn require(&mut self, value: Value, start: Token) -> u32 {
+        let number = self.names.requires.len() as u32;
+        let what = match (value.what, value.path) {
+            (_, Some(Path { from, way, risk })) => {
+                self.risky.extend(risk.map(|risk| (number, risk)));
+                Required::Instance(from, way)
+            }
+            (What::Text(text), _) => match self.plain_text(text) {
+                Some(text) => Required::Text(text.into()),
+                None => Required::Computed,
+            },
+            (What::Number(number), _) => Required::Asset(self.text(number).into()),
+            _ => Required::Computed,
+        };
+        let end = self.tokens[self.at - 1];
+        self.names.requires.push(require(what, start, end));
+        number
+    }
+
+    fn arguments(&mut self) -> Given {
         match self.peek() {
             Kind::Sign(b'(') => {
                 self.advance();
+                let mut given = Given::default();
                 if self.sign(b')') {
-                    return (Value::default(), 0);
+                    return given;
                 }
-                let first = self.expression(None);
-                let mut count = 1;
-                while self.sign(b',') {
-                    self.expression(None);
-                    count += 1;
+                loop {
+                    let value = self.expression(None);
+                    match given.count {
+                        0 => given.first = value,
+                        1 => given.second = value,
+                        2 => given.third = value,
+                        _ => {}
+                    }
+                    given.count += 1;
+                    if !self.sign(b',') {
+                        break;
+                    }
                 }
                 self.expect(Kind::Sign(b')'), "`)` is missing");
-                (first, count)
+                given
             }
             Kind::Sign(b'{') | Kind::Text | Kind::TextBegin => {
                 if !self.enter() {
-                    return (Value::default(), 0);
+                    return Given::default();
                 }
-                let value = self.simple(None);
+                let first = self.simple(None);
                 self.leave();
-                (value, 1)
+                Given { first, count: 1, ..Given::default() }
             }
             _ => {
                 self.trouble("a call has arguments");
-                (Value::default(), 0)
+                Given::default()
             }
         }
     }
@@ -409,12 +464,4 @@ impl Reader<'_> {
         let inside = text.strip_prefix(quote)?.strip_suffix(quote)?;
         (!inside.contains('\\')).then_some(inside)
     }
-}
-
-fn longer(from: Origin, mut steps: Vec<Step>, step: Step) -> Option<Path> {
-    if steps.len() == STEPS {
-        return None;
-    }
-    steps.push(step);
-    Some((from, steps))
 }

@@ -6,12 +6,14 @@
 //! on. What Luau's grammar allows and it does not judge is not noticed here: [`super::check`] judges.
 //! Scripts that require each other, and instances, are not known here.
 
+mod called;
 mod expression;
 mod lexer;
 mod names;
 mod reader;
 mod statement;
 mod types;
+mod way;
 mod words;
 mod yielded;
 
@@ -20,7 +22,9 @@ mod tests;
 
 use super::DefinitionKind;
 
+pub use self::called::called;
 pub use self::names::{Binding, BindingKind, Names, Root, Use, UseKind};
+pub use self::way::Way;
 pub use self::words::{hash as word_hash, hashes as word_hashes, words};
 
 /// Bytes of a script's text: from, and to.
@@ -66,7 +70,7 @@ pub struct Script {
 /// Something that a script defines under a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
-    /// Its name as the script says it: `spawn`, `Shop.open`, `Shop:buy`.
+    /// Its name as the script says it: `spawn`, `Shop.open`, `Shop:buy`; see [`called`].
     pub name: Box<str>,
     /// What it is.
     pub kind: DefinitionKind,
@@ -110,7 +114,7 @@ pub enum Returns {
     Other,
 }
 
-/// A call of `require`.
+/// A call of `require`, or of `pcall` with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Require {
     /// What is required.
@@ -122,10 +126,10 @@ pub struct Require {
 }
 
 /// What is required, as the script says it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Required {
     /// An instance, by the way to it.
-    Instance(Origin, Box<[Step]>),
+    Instance(Origin, Way),
     /// A path as a string: `./x`, `../x`, `@self/x`, `@alias`.
     Text(Box<str>),
     /// An asset, by its number.
@@ -135,7 +139,7 @@ pub enum Required {
 }
 
 /// Where the way to an instance begins.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// The script.
     Script,
@@ -146,7 +150,7 @@ pub enum Origin {
 }
 
 /// A step on the way to an instance.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Step {
     /// To the parent.
     Parent,

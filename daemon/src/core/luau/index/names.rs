@@ -27,10 +27,12 @@ pub struct Binding {
     pub span: Span,
     /// What it is.
     pub kind: BindingKind,
-    /// The require whose value it was declared with.
+    /// The require whose value it holds, wherever one asks.
     pub require: Option<u32>,
     /// The table that it was declared with.
     pub table: Option<u32>,
+    /// Whether it holds what a require gave, and something else at another time.
+    pub is_mixed: bool,
 }
 
 /// What declares a name.

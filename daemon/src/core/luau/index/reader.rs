@@ -9,12 +9,12 @@ use super::super::DefinitionKind;
 use super::expression::{Path, Value, What};
 use super::lexer::{Kind, Token, lex};
 use super::names::{Binding, BindingKind, Names, Use, UseKind};
-use super::{Definition, Require, Span, Trouble};
+use super::{Definition, Require, Required, Span, Trouble, called};
 
 /// How deep blocks, brackets and types may be nested in all: as Luau itself has it.
 const DEEP: u32 = 200;
 
-/// Longer names of definitions are cut, in bytes.
+/// Names of definitions are made of so many bytes, and then cut as [`super::called`] does.
 const LONG: usize = 400;
 
 const TOO_DEEP: &str = "it is nested too deeply here, and what is inside is not known";
@@ -31,7 +31,10 @@ pub(super) fn read(source: &str) -> Reader<'_> {
         visible: Vec::new(),
         hidden: Vec::new(),
         names: Names::default(),
-        paths: Vec::new(),
+        held: Vec::new(),
+        turns: 0,
+        risks: Vec::new(),
+        risky: Vec::new(),
         members: Vec::new(),
         definitions: Vec::new(),
         tables: Vec::new(),
@@ -43,6 +46,7 @@ pub(super) fn read(source: &str) -> Reader<'_> {
     loop {
         while reader.statement() {}
         if reader.peek() == Kind::Eof {
+            reader.settle();
             return reader;
         }
         reader.trouble("this closes nothing");
@@ -64,8 +68,15 @@ pub(super) struct Reader<'a> {
     /// What was visible before, of what the open scopes hide.
     hidden: Vec<(u32, [Option<u32>; 2])>,
     pub(super) names: Names,
-    /// For each binding, the way to the instance that it holds.
-    pub(super) paths: Vec<Option<Path>>,
+    /// For each binding, what it holds.
+    pub(super) held: Vec<Held>,
+    /// How many functions and loops are open: what is in them may run again, and later.
+    pub(super) turns: u32,
+    /// Bindings that were relied on where they may hold something else by then, each with what the
+    /// way to it relied on before.
+    risks: Vec<(u32, Option<u32>)>,
+    /// The requires that rely on such, by the numbers of both.
+    pub(super) risky: Vec<(u32, u32)>,
     /// The members that were given to bindings by name, in order.
     pub(super) members: Vec<(u32, Token)>,
     pub(super) definitions: Vec<Definition>,
@@ -85,6 +96,17 @@ pub(super) enum Holder {
     Variable(usize, usize),
     /// A field of the table that another holder stands for.
     Field(Option<u32>, Token),
+}
+
+/// What a binding holds.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    /// The way to the instance.
+    path: Option<Path>,
+    /// How many functions and loops are open where it is declared.
+    turns: u32,
+    /// Whether it gets another value somewhere.
+    is_changed: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -221,9 +243,10 @@ impl<'a> Reader<'a> {
     /// Declares a name, which hides what it meant before.
     pub(super) fn declare(&mut self, token: Token, kind: BindingKind) -> u32 {
         let number = self.names.bindings.len() as u32;
-        let binding = Binding { span: span(token), kind, require: None, table: None };
+        let binding =
+            Binding { span: span(token), kind, require: None, table: None, is_mixed: false };
         self.names.bindings.push(binding);
-        self.paths.push(None);
+        self.held.push(Held { turns: self.turns, ..Held::default() });
         let id = self.id(token);
         let is_type = usize::from(kind == BindingKind::Type);
         self.hidden.push((id, self.visible[id as usize]));
@@ -232,12 +255,72 @@ impl<'a> Reader<'a> {
         number
     }
 
+    /// The way to the instance that a binding holds from now on.
+    pub(super) fn lead(&mut self, bound: u32, path: Option<Path>) {
+        self.held[bound as usize].path = path;
+    }
+
+    /// The way to the instance that a binding holds here.
+    pub(super) fn path_of(&mut self, bound: u32) -> Option<Path> {
+        let held = &self.held[bound as usize];
+        let mut path = held.path.clone()?;
+        if held.turns < self.turns {
+            self.risks.push((bound, path.risk));
+            path.risk = Some(self.risks.len() as u32 - 1);
+        }
+        Some(path)
+    }
+
+    /// A binding has another value from now on, and what runs later and was read before sees that.
+    pub(super) fn change(&mut self, bound: u32, what: What) {
+        let held = &mut self.held[bound as usize];
+        (held.path, held.is_changed) = (None, true);
+        let binding = &mut self.names.bindings[bound as usize];
+        match what {
+            What::Table(table) => {
+                binding.table.get_or_insert(table);
+                self.forget_require(bound);
+            }
+            What::Require(_) if binding.table.is_some() => binding.is_mixed = true,
+            What::Require(require) if binding.require.is_none() && !binding.is_mixed => {
+                binding.require = Some(require);
+            }
+            _ => self.forget_require(bound),
+        }
+    }
+
+    /// What a binding holds depends on when one asks.
+    fn forget_require(&mut self, bound: u32) {
+        let binding = &mut self.names.bindings[bound as usize];
+        binding.is_mixed |= binding.require.take().is_some();
+    }
+
+    /// What relied on a binding that got another value is not known.
+    fn settle(&mut self) {
+        let mut is_wrong: Vec<bool> = Vec::with_capacity(self.risks.len());
+        for (bound, before) in &self.risks {
+            let is_changed = self.held[*bound as usize].is_changed;
+            is_wrong.push(is_changed || before.is_some_and(|at| is_wrong[at as usize]));
+        }
+        for (require, risk) in &self.risky {
+            if is_wrong[*risk as usize] {
+                self.names.requires[*require as usize].what = Required::Computed;
+            }
+        }
+    }
+
     /// `self`, which a method declares and nobody writes.
     pub(super) fn declare_self(&mut self, at: Token, kind: BindingKind) {
         let number = self.names.bindings.len() as u32;
         let here = Span { start: at.start, end: at.start };
-        self.names.bindings.push(Binding { span: here, kind, require: None, table: None });
-        self.paths.push(None);
+        self.names.bindings.push(Binding {
+            span: here,
+            kind,
+            require: None,
+            table: None,
+            is_mixed: false,
+        });
+        self.held.push(Held { turns: self.turns, ..Held::default() });
         let next = self.ids.len() as u32;
         let id = *self.ids.entry("self").or_insert(next);
         if id == next {
@@ -256,7 +339,7 @@ impl<'a> Reader<'a> {
         let end = self.tokens[self.at.saturating_sub(1)].end;
         let span = Span { start: start.start, end };
         let named = Span { start: named.start, end: named.end };
-        let name = name.into_boxed_str();
+        let name = called(&name).into_boxed_str();
         self.definitions.push(Definition { name, kind, span, named, exported: false });
     }
 
@@ -339,6 +422,6 @@ pub(super) fn span(token: Token) -> Span {
 }
 
 /// A call of `require` that was just read.
-pub(super) fn require(what: super::Required, start: Token, end: Token) -> Require {
+pub(super) fn require(what: Required, start: Token, end: Token) -> Require {
     Require { what, span: Span { start: start.start, end: end.end }, local: None }
 }

@@ -33,9 +33,11 @@ impl Reader<'_> {
             }
             Kind::While => {
                 self.advance();
+                self.turns += 1;
                 self.expression(None);
                 self.expect(Kind::Do, "`do` is missing");
                 self.closed_block();
+                self.turns -= 1;
             }
             Kind::Repeat => self.repeat(),
             Kind::For => self.for_loop(),
@@ -157,9 +159,11 @@ impl Reader<'_> {
         }
         let scope = self.open_scope();
         self.blocks += 1;
+        self.turns += 1;
         while self.statement() {}
         self.expect(Kind::Until, "`until` is missing");
         self.expression(None);
+        self.turns -= 1;
         self.blocks -= 1;
         self.close_scope(scope);
         self.leave();
@@ -174,10 +178,12 @@ impl Reader<'_> {
         self.expressions();
         self.expect(Kind::Do, "`do` is missing");
         let scope = self.open_scope();
+        self.turns += 1;
         for name in names {
             self.declare(name, BindingKind::Loop);
         }
         self.closed_block();
+        self.turns -= 1;
         self.close_scope(scope);
     }
 
@@ -240,6 +246,9 @@ impl Reader<'_> {
                 }
             }
         }
+        if let Some(What::Tried(require)) = values.last().map(|(_, value)| value.what) {
+            values.push((None, Value::plain(What::Require(require))));
+        }
         self.locals(start, &names, values);
     }
 
@@ -270,7 +279,7 @@ impl Reader<'_> {
                 }
                 _ => {}
             }
-            self.paths[number as usize] = value.path;
+            self.lead(number, value.path);
         }
     }
 
@@ -294,8 +303,10 @@ impl Reader<'_> {
             last = field;
         }
         let called = self.spelled(first, self.at);
-        if let Some(bound) = bound.filter(|_| fields == 1) {
-            self.members.push((bound, last));
+        match bound {
+            Some(bound) if fields == 0 => self.change(bound, What::Function),
+            Some(bound) if fields == 1 => self.members.push((bound, last)),
+            _ => {}
         }
         let own = (fields == 1).then_some(bound).flatten();
         self.body(is_method.then_some(BindingKind::Own(own)), last);
@@ -306,6 +317,7 @@ impl Reader<'_> {
     /// Parameters, types and block of a function; `own` is what the `self` of a method is.
     pub(super) fn body(&mut self, own: Option<BindingKind>, at: Token) {
         let scope = self.open_scope();
+        self.turns += 1;
         self.generics();
         if let Some(kind) = own {
             self.declare_self(at, kind);
@@ -329,6 +341,7 @@ impl Reader<'_> {
             self.type_of();
         }
         self.closed_block();
+        self.turns -= 1;
         self.close_scope(scope);
     }
 
@@ -346,6 +359,9 @@ impl Reader<'_> {
         }
         if self.take(Kind::Compound) {
             self.expression(None);
+            for (variable, ..) in &variables {
+                self.changed(variable, What::Other);
+            }
             return;
         }
         if !self.sign(b'=') {
@@ -355,7 +371,7 @@ impl Reader<'_> {
             return;
         }
         let mut variables = variables.into_iter();
-        loop {
+        let last = loop {
             let variable = variables.next();
             let holder = variable.as_ref().and_then(|(variable, from, to)| {
                 variable.is_variable.then(|| self.hold(Holder::Variable(*from, *to)))
@@ -365,8 +381,17 @@ impl Reader<'_> {
                 self.assigned(variable, &value, holder, start);
             }
             if !self.sign(b',') {
-                break;
+                break value.what;
             }
+        };
+        // The last call may give several values.
+        let mut next = match last {
+            What::Tried(require) => Value::plain(What::Require(require)),
+            _ => Value::default(),
+        };
+        for (variable, ..) in variables {
+            self.assigned(&variable, &next, None, start);
+            next = Value::default();
         }
     }
 
@@ -378,17 +403,16 @@ impl Reader<'_> {
         };
         if variable.fields == 1 && variable.last.is_some() {
             self.members.push((bound, last));
-        } else if variable.fields == 0 {
-            // What it holds now depends on when one asks.
-            let binding = &mut self.names.bindings[bound as usize];
-            self.paths[bound as usize] = None;
-            match value.what {
-                What::Table(table) => _ = binding.table.get_or_insert(table),
-                What::Require(require) if binding.require.is_none() => {
-                    binding.require = Some(require);
-                }
-                _ => binding.require = None,
-            }
+        } else {
+            self.changed(variable, value.what);
+        }
+    }
+
+    fn changed(&mut self, variable: &Value, what: What) {
+        if let Root::Bound(bound) = variable.root
+            && variable.fields == 0
+        {
+            self.change(bound, what);
         }
     }
 }

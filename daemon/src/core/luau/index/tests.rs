@@ -21,13 +21,13 @@ fn told(source: &str) -> Vec<String> {
 
 fn way(what: &Required) -> String {
     match what {
-        Required::Instance(from, steps) => {
+        Required::Instance(from, way) => {
             let mut text = match from {
                 Origin::Script => "script".to_owned(),
                 Origin::Game => "game".to_owned(),
                 Origin::Service(name) => format!("<{name}>"),
             };
-            for step in steps {
+            for step in way.steps() {
                 match step {
                     Step::Parent => text.push_str("/.."),
                     Step::Child(name) => text.push_str(&format!("/{name}")),
@@ -71,6 +71,55 @@ fn requires_are_read_in_all_forms() {
         &["script/../_Index/a_b@1.0.0/b"],
     );
     check("local a = (require(script.A) :: any)", &["Local a @a", "a = script/A"]);
+    check(&format!("require(script.{})", "a.".repeat(64) + "b"), &["computed"]);
+    check(&format!("local p = script.{} require(p.B)", "a".repeat(1_000)), &["computed"]);
+}
+
+#[test]
+fn a_require_that_is_tried_is_one() {
+    check("local ok, Shop = pcall(require, script.Shop)", &["Shop = script/Shop"]);
+    check("local ok, Shop = xpcall(require, warn, script.Shop)", &["Shop = script/Shop"]);
+    check("pcall(require, './x') print(pcall(require, f()))", &["\"./x\"", "computed"]);
+    check("local ok, a, b = pcall(require, script.A)", &["a = script/A"]);
+    check("local Shop = pcall(require, script.A)", &["script/A"]);
+    check("local pcall = f local ok, a = pcall(require, script.A)", &[]);
+    check("local ok, a = pcall(f, script.A) pcall(require) xpcall(require, f)", &[]);
+    let source = "local ok, a = pcall(require, script.A)\nreturn a";
+    assert_eq!(read(source).returns, Returns::Require(0));
+    let source = "local ok, a\nok, a = pcall(require, script.A)\nreturn a";
+    assert_eq!(read(source).returns, Returns::Require(0));
+}
+
+#[test]
+fn what_a_variable_leads_to_is_known_only_while_it_stays() {
+    let rest = |text: &str| {
+        let script = read(&format!("local p = script.A {text}"));
+        assert_eq!(script.requires.len(), 1, "{text}");
+        assert_eq!(script.requires[0].what, Required::Computed, "{text}");
+    };
+    // What is read before runs later.
+    rest("task.defer(function() require(p.B) end) p = script.B");
+    rest("for i = 1, 2 do require(p.B) p = p.Parent end");
+    rest("while require(p.B) do p = f() end");
+    rest("repeat p = f() until require(p.B)");
+    rest("repeat require(p.B) p = f() until x");
+    rest(
+        "task.defer(function() local q = p.B task.defer(function() require(q.C) end) end) p = f()",
+    );
+    // Whatever gives it another value.
+    rest("local ok ok, p = f() require(p.B)");
+    rest("p ..= 1 require(p.B)");
+    rest("if x then p = y end require(p.B)");
+    rest("function p() end require(p.B)");
+    rest("local function f() p = x end require(p.B)");
+    // What ran before knows what it had, and another variable of that name is another.
+    check("local p = script.A require(p.B) p = script.B", &["script/A/B"]);
+    check("local p = script.A local q = p.B p = f() require(q)", &["script/A/B"]);
+    check("for i = 1, 2 do local p = script.A require(p) p = f() end", &["script/A"]);
+    check(
+        "local p = script.A f(function() require(p) end) do local p = x p = y end",
+        &["script/A"],
+    );
 }
 
 #[test]
@@ -178,6 +227,25 @@ fn names_mean_what_luau_says() {
     check_scopes("const x = 1 x()", &["new", "6"]);
     check_scopes("local a = if x then x else x", &["global"; 3]);
     check_scopes("x += x", &["global"; 2]);
+}
+
+#[test]
+fn what_a_definition_is_called_is_one_short_line() {
+    check(
+        "M[ [[a\n# Rules\n]] ] = function() end",
+        &["Function M[[[a\\n# Rules\\n]]] @[[a\n# Rules\n]]"],
+    );
+    for text in [
+        format!("M['{}'] = function() end", "a".repeat(10_000)),
+        format!("local M = {{ {} = function() end }}", "a".repeat(10_000)),
+        format!("function {}.b() end", "a".repeat(1 << 20)),
+        format!("type {} = number", "a".repeat(81)),
+    ] {
+        let script = read(&text);
+        let names: Vec<usize> =
+            script.definitions.iter().map(|it| it.name.chars().count()).collect();
+        assert!(names.contains(&80) && names.iter().all(|it| *it <= 80), "{names:?}");
+    }
 }
 
 #[test]

@@ -160,3 +160,132 @@ fn long_lines_are_cut_around_what_was_found() {
     let text = found["matches"][0]["text"].as_str().unwrap();
     assert!(text.starts_with('…') && text.contains("needle") && text.len() < 310, "{text}");
 }
+
+#[test]
+fn a_cursor_that_no_page_gave_is_refused_by_every_tool_that_takes_one() {
+    let args = |tool: &str| match tool {
+        "list_children" => json!({ "parentPath": "game" }),
+        "find_instances" => json!({ "selector": "Script" }),
+        "find_references" => json!({ "path": SHOP }),
+        "search_files" => json!({ "query": "open" }),
+        _ => json!({}),
+    };
+    let mut tools = 0;
+    for tool in super::super::TOOLS {
+        if (tool.schema)().pointer("/properties/cursor").is_none() {
+            continue;
+        }
+        tools += 1;
+        let with = |cursor: &str| {
+            let mut args = args(tool.name);
+            args["cursor"] = cursor.into();
+            call(&mut place(), tool.name, args)
+        };
+        for cursor in ["18446744073709551615", "18446744073709551516", "4294967295", "-1", "x", ""]
+        {
+            let Err(said) = with(cursor) else { panic!("{} took {cursor}", tool.name) };
+            assert!(said.contains("`cursor`") && said.contains("first page"), "{said}");
+        }
+        let said = with(&"9".repeat(1 << 20)).unwrap_err();
+        assert!(said.len() < 500, "{}", said.len());
+        // Behind the last page there is nothing more.
+        assert!(with("2000000000").is_ok(), "{}", tool.name);
+    }
+    assert_eq!(tools, 6);
+}
+
+/// A module that many scripts with long names require, each several times on a long line.
+fn crowd(line: &str) -> Scene {
+    let mut scene = Scene::empty(Format::Binary);
+    let storage = scene.create(scene.root(), "ReplicatedStorage", "ReplicatedStorage");
+    let lib = scene.create(storage, "ModuleScript", "Lib");
+    scene.set_source(lib, "return { open = 1 }".to_owned());
+    for number in 0..400 {
+        let name = format!("{}{number}", "long ".repeat(10));
+        let node = scene.create(storage, "ModuleScript", &name);
+        let text = format!("require(script.Parent.Lib).open() {line} require(script.Nobody)");
+        scene.set_source(node, text);
+    }
+    scene
+}
+
+/// All pages of an answer: how long the longest is, and how many of the wanted things they have.
+#[track_caller]
+fn pages(
+    scene: &mut Scene,
+    tool: &str,
+    args: &Json,
+    count: impl Fn(&Json) -> usize,
+) -> (usize, usize) {
+    let (mut longest, mut counted, mut cursor) = (0, 0, None::<Json>);
+    loop {
+        let mut args = args.clone();
+        if let Some(cursor) = &cursor {
+            args["cursor"] = cursor.clone();
+        }
+        let Ok(Plan::Answer(answer)) = call(scene, tool, args) else { panic!("{tool}") };
+        longest = longest.max(answer.to_string().len());
+        counted += count(&answer);
+        let next = answer.get("cursor").cloned();
+        assert!(next.is_none() || next != cursor, "{answer}");
+        let Some(next) = next else { return (longest, counted) };
+        cursor = Some(next);
+    }
+}
+
+#[test]
+fn answers_stay_short_and_their_pages_leave_nothing_out() {
+    let list = |it: &Json| it.as_array().map_or(0, Vec::len);
+    let long = "é\u{1}".repeat(3_000);
+    for line in ["", &format!("--[[{long}]]")] {
+        let mut scene = crowd(line);
+        let args = json!({ "path": "game.ReplicatedStorage.Lib", "name": "open", "limit": 500 });
+        let hits = |answer: &Json| {
+            answer["scripts"].as_array().unwrap().iter().map(|it| list(&it["hits"])).sum()
+        };
+        let (longest, counted) = pages(&mut scene, "find_references", &args, hits);
+        assert!(longest < 40_000, "{longest}");
+        assert_eq!(counted, 401);
+        let scripts = |answer: &Json| list(&answer["scripts"]);
+        for args in [json!({ "limit": 1000 }), json!({ "path": "game.ReplicatedStorage.Lib" })] {
+            let (longest, counted) = pages(&mut scene, "get_dependency_graph", &args, scripts);
+            assert!(longest < 40_000, "{longest}");
+            assert_eq!(counted, 401);
+        }
+        let args = json!({ "query": "require", "limit": 500 });
+        let found = |answer: &Json| list(&answer["matches"]);
+        let (longest, counted) = pages(&mut scene, "search_files", &args, found);
+        assert!(longest < 40_000, "{longest}");
+        assert_eq!(counted, 400);
+    }
+    let mut scene = crowd("");
+    let args = json!({ "path": "game.ReplicatedStorage.Lib", "name": "open", "limit": 500 });
+    let Ok(Plan::Answer(answer)) = call(&mut scene, "find_references", args) else { panic!() };
+    assert!(answer["note"].as_str().unwrap().contains("`cursor` goes on"), "{}", answer["note"]);
+    assert_eq!(answer["total"], 401);
+}
+
+#[test]
+fn rings_and_paths_of_an_answer_are_cut() {
+    let mut scene = Scene::empty(Format::Binary);
+    let storage = scene.create(scene.root(), "ReplicatedStorage", "ReplicatedStorage");
+    let folder = scene.create(storage, "Folder", &"\u{1}".repeat(100_000));
+    for number in 0..300 {
+        let node = scene.create(folder, "ModuleScript", &format!("M{number}"));
+        let next = (number + 1) % 300;
+        scene.set_source(node, format!("return require(script.Parent.M{next})"));
+    }
+    let Ok(Plan::Answer(answer)) = call(&mut scene, "get_dependency_graph", json!({})) else {
+        panic!()
+    };
+    assert!(answer.to_string().len() < 40_000, "{}", answer.to_string().len());
+    assert!(answer["cursor"].is_string() && answer["moreCycles"] == 1, "{answer}");
+    let folder = scene.resolve(&"game.ReplicatedStorage".parse().unwrap()).unwrap();
+    let inner = scene.children(folder).next().unwrap();
+    scene.rename(inner, "Ring");
+    let Ok(Plan::Answer(answer)) = call(&mut scene, "get_dependency_graph", json!({})) else {
+        panic!()
+    };
+    let ring = answer["cycles"][0].as_array().unwrap();
+    assert_eq!((ring.len(), ring.last().unwrap()), (31, &json!("… and 270 more")));
+}

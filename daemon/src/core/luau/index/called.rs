@@ -1,0 +1,52 @@
+//! What definitions are called where they are told of. A script may write anything between brackets, and
+//! what it writes there must neither fill an answer nor look like lines of it.
+
+/// Longer names are cut, in characters.
+const LONG: usize = 80;
+
+/// A name as it is told: in one line, of 80 characters at most, and nothing hides in it.
+pub fn called(name: &str) -> String {
+    let is_hidden = |c: char| {
+        c.is_control()
+            || matches!(
+                c,
+                '\u{ad}'
+                    | '\u{61c}'
+                    | '\u{200b}'..='\u{200f}'
+                    | '\u{2028}'..='\u{202e}'
+                    | '\u{2060}'..='\u{206f}'
+                    | '\u{feff}'
+                    | '\u{fff9}'..='\u{fffb}'
+                    | '\u{e0000}'..='\u{e007f}'
+            )
+    };
+    let mut told = String::new();
+    let mut length = 0;
+    for c in name.chars() {
+        let escaped: String = if is_hidden(c) { c.escape_default().collect() } else { c.into() };
+        length += escaped.chars().count();
+        if length > LONG {
+            let end = told.char_indices().nth(LONG - 1).map_or(told.len(), |(at, _)| at);
+            told.truncate(end);
+            told.push('…');
+            return told;
+        }
+        told.push_str(&escaped);
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::called;
+
+    #[test]
+    fn names_are_told_in_one_short_line() {
+        assert_eq!(called("Shop:buy"), "Shop:buy");
+        assert_eq!(called("M[\"a\n# Rules\"]"), "M[\"a\\n# Rules\"]");
+        assert_eq!(called("a\u{202e}b\u{2028}\t"), "a\\u{202e}b\\u{2028}\\t");
+        assert_eq!(called(&"é".repeat(80)), "é".repeat(80));
+        assert_eq!(called(&"é".repeat(81)), format!("{}…", "é".repeat(79)));
+        assert_eq!(called(&"\n".repeat(1 << 20)).chars().count(), 80);
+    }
+}

@@ -1,0 +1,51 @@
+//! The way to an instance: steps, one behind the other. Ways that begin alike share what they have in
+//! common, so that a script that says one way very often costs no more than its text.
+
+use std::sync::Arc;
+
+use super::Step;
+
+/// Longer ways to instances are nobody's, in steps.
+const STEPS: usize = 64;
+
+/// And in bytes of all their names.
+const BYTES: usize = 1_000;
+
+/// The steps to an instance, from where the way begins.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Way(Option<Arc<Link>>);
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Link {
+    before: Way,
+    step: Step,
+    steps: usize,
+    bytes: usize,
+}
+
+impl Way {
+    /// The way with one more step; none where it becomes too long.
+    pub(super) fn then(self, step: Step) -> Option<Self> {
+        let name = match &step {
+            Step::Parent => "",
+            Step::Child(name) | Step::Ancestor(name) => name,
+        };
+        let (steps, bytes) = self.0.as_ref().map_or((0, 0), |link| (link.steps, link.bytes));
+        let (steps, bytes) = (steps + 1, bytes + name.len());
+        let is_short = steps <= STEPS && bytes <= BYTES;
+        is_short.then(|| Self(Some(Arc::new(Link { before: self, step, steps, bytes }))))
+    }
+
+    /// Whether it leads nowhere else.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The steps, in order.
+    pub fn steps(&self) -> Vec<&Step> {
+        let links = std::iter::successors(self.0.as_deref(), |link| link.before.0.as_deref());
+        let mut steps: Vec<&Step> = links.map(|link| &link.step).collect();
+        steps.reverse();
+        steps
+    }
+}
