@@ -374,6 +374,8 @@ fn nothing_reaches_outside() {
 #[test]
 fn what_is_no_spec_says_so() {
     let all = |source: &str| told(&run_all(&[("A.spec", source)], quick()));
+    let long = format!("return function() end --{}", "x".repeat(3 << 20));
+    assert!(all(&long)[0].contains("has over 2097152 bytes; split the module"));
     assert!(all("return 1")[0].contains("a spec returns a function"));
     assert!(all("error('x')")[0].contains(":1: x"), "{:?}", all("error('x')"));
     assert!(all("local =")[0].starts_with("spec: "));
@@ -390,6 +392,8 @@ fn specs_without_time_say_so() {
     let results = run_all(&[("A.spec", slow), ("B.spec", slow)], limits);
     let why = results[1].failure.as_ref().unwrap();
     assert!(why.message.starts_with("it did not run"), "{why}");
+    let first = told(&results[..1]);
+    assert!(first[0].starts_with("failed a: it did not end within"), "{first:?}");
     assert!(results.iter().all(|spec| !spec.is_good()));
 }
 

@@ -18,7 +18,7 @@ use mlua::{
 };
 
 use super::world::{self, World};
-use super::{Case, Clock, Failure, Limits, Outcome, Told, cut, tell};
+use super::{Case, Clock, Failure, GRACE, Limits, Outcome, Told, cut, tell};
 use crate::core::scene::Still;
 
 const PRELUDE: &str = include_str!("prelude.luau");
@@ -33,6 +33,9 @@ const MAX_FURTHER: usize = 200;
 /// What one spec prints where it fails, and why its cases failed: each in bytes.
 pub(super) const MAX_OUTPUT: usize = 64 << 10;
 const MAX_FAILURES: usize = 256 << 10;
+
+/// The text of a module, in bytes: nobody is asked for the time while it is compiled.
+const MAX_SOURCE: usize = 2 << 20;
 
 /// Memory for whoever drives a spec that has taken all of its own, in bytes.
 const RESERVE: usize = 8 << 20;
@@ -54,6 +57,12 @@ struct Alarm {
 impl Alarm {
     fn set(&self, limits: Limits) {
         self.until.set((Instant::now() + limits.case).min(self.clock.until));
+        self.rang.set(false);
+    }
+
+    /// For what is not the spec's: that it ended can be said when its time is over, too.
+    fn set_for_own(&self) {
+        self.until.set(Instant::now() + GRACE);
         self.rang.set(false);
     }
 
@@ -229,7 +238,7 @@ impl Vm {
         name: &str,
         args: impl mlua::IntoLuaMulti,
     ) -> Result<T, Failure> {
-        self.alarm.set(self.limits);
+        self.alarm.set_for_own();
         self.allow(self.limits.memory + RESERVE)?;
         let function: Function = self.driver.get(name).map_err(|error| broken(&error))?;
         function.call(args).map_err(|error| broken(&error))
@@ -287,7 +296,7 @@ impl Vm {
     fn tidy_up(&self) -> Result<(), Failure> {
         let (used, kept) = (self.lua.used_memory(), self.kept.get());
         if used > kept + self.limits.memory.saturating_sub(kept) / 2 {
-            self.alarm.set(self.limits);
+            self.alarm.set_for_own();
             self.lua.gc_collect().map_err(|error| broken(&error))?;
             self.kept.set(self.lua.used_memory());
         }
@@ -322,6 +331,10 @@ fn native(lua: &Lua, world: &Rc<World>) -> mlua::Result<Table> {
             let Some((text, path)) = own.module(at) else {
                 return Ok((None, None));
             };
+            if text.len() > MAX_SOURCE {
+                let wrong = format!("{path} has over {MAX_SOURCE} bytes; split the module");
+                return Ok((None, Some(cut(&wrong, MAX_FAILURE))));
+            }
             let environment = lua.create_table()?;
             environment.raw_set("script", module)?;
             environment.raw_set("require", require)?;
