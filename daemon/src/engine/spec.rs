@@ -196,14 +196,14 @@ fn run_each(
             return;
         }
         let run = || vm::run(still, *spec, (limits, clock), (&mut room, told));
-        let failure = match catch_unwind(AssertUnwindSafe(run)) {
-            Ok(done) => done.err(),
-            Err(_) => {
+        let failure = catch_unwind(AssertUnwindSafe(run)).map_or_else(
+            |_| {
                 let message =
                     "Vector failed while it ran; run the others without it, and report it";
                 Some(Failure { at: None, message: message.to_owned() })
-            }
-        };
+            },
+            Result::err,
+        );
         if !tell(told, Told::Done(failure)) {
             return;
         }

@@ -1,7 +1,8 @@
 //! A VM for one spec: what is in it, what is taken out of it, and how its cases are driven.
 //!
-//! All that a spec could do to Vector goes through here: it has the functions of `prelude.luau` and of
-//! [`super::world`], Luau's own libraries without those that load code, and no more. Whatever runs is
+//! All that a spec could do to Vector goes through here: it has the functions of `prelude.luau` and
+//! `instances.luau`, which ask [`super::world`], Luau's own libraries without those that load code and
+//! with the limits of `bounds.luau`, and no more. Whatever runs is
 //! asked at each call and each turn of a loop whether its time is over.
 
 use std::cell::Cell;
@@ -11,7 +12,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
 
-use mlua::chunk::ChunkMode;
+use mlua::chunk::{Chunk, ChunkMode};
 use mlua::thread::ThreadStatus;
 use mlua::{
     AnyUserData, Error, Function, Lua, LuaOptions, LuaString, StdLib, Table, Thread, Value, VmState,
@@ -21,6 +22,8 @@ use super::world::{self, World};
 use super::{Case, Clock, Failure, GRACE, Limits, Outcome, Told, cut, tell};
 use crate::core::scene::Still;
 
+const BOUNDS: &str = include_str!("bounds.luau");
+const INSTANCES: &str = include_str!("instances.luau");
 const PRELUDE: &str = include_str!("prelude.luau");
 
 /// The title of a case, the path of a script, a line that was printed: each in bytes.
@@ -168,8 +171,8 @@ impl Vm {
         for name in TAKEN_OUT {
             globals.raw_remove(name)?;
         }
-        let prelude = lua.load(PRELUDE).set_name("=[vector]").set_mode(ChunkMode::Text);
-        let driver: Table = prelude.call(native(&lua, world)?)?;
+        own(&lua, BOUNDS).exec()?;
+        let driver: Table = own(&lua, PRELUDE).call(native(&lua, world)?)?;
         let add = |all: &str| {
             let all: Table = driver.get(all)?;
             all.for_each(|name: LuaString, it: Value| lua.globals().raw_set(name, it))
@@ -319,10 +322,16 @@ impl Vm {
     }
 }
 
+/// Luau of Vector's.
+fn own<'a>(lua: &Lua, source: &'a str) -> Chunk<'a> {
+    lua.load(source).set_name("=[vector]").set_mode(ChunkMode::Text)
+}
+
 /// What the prelude is given.
 fn native(lua: &Lua, world: &Rc<World>) -> mlua::Result<Table> {
     let native = lua.create_table()?;
     world.give(lua, &native)?;
+    native.set("instances", own(lua, INSTANCES).into_function()?)?;
     native.set("reason", lua.create_function(|_, error: Error| Ok(reason(&error)))?)?;
     let own = Rc::clone(world);
     native.set(
