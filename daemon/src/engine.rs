@@ -15,6 +15,7 @@ mod live;
 pub mod look;
 mod moved;
 mod open;
+mod plan;
 pub mod reading;
 mod recover;
 mod remembered;
@@ -34,16 +35,13 @@ use std::sync::Arc;
 use scene_schemas::entry::{Approver, Attached, Entry, Finish, Record, Seq, Stance};
 use scene_schemas::proposal::{Mode, Proposal};
 use scene_schemas::{Command, Fingerprint};
-use serde_json::Value as Json;
 
 use crate::core::Refusal;
-use crate::core::code;
 use crate::core::prompt::Call;
 use crate::core::proposal::{Blobs, Draft, Texts};
 use crate::core::refusal::refuse;
 use crate::core::scene::{Mark, Scene};
-use crate::core::tools::{self, Look, Plan};
-use crate::core::workflow::{CALLS, Input, State, Want, Workflow, before, decide};
+use crate::core::workflow::{CALLS, Input, State, Want, Workflow, decide};
 use crate::ledger::{Append, Ledger, LedgerError};
 use crate::providers::{Provider, offline};
 use crate::targets::place::{PlaceError, PlaceFile};
@@ -167,8 +165,6 @@ pub struct Engine {
     questions: open::Questions,
     /// The projects that the open place may be synced with.
     joined: joined::Joined,
-    /// What a call wants to look at.
-    looking: Option<(Seq, Arc<Look>)>,
     /// The rules and tools that the last request had, which are in the ledger.
     system: Option<Fingerprint>,
     spent: spent::Spent,
@@ -315,11 +311,12 @@ impl Engine {
         }
     }
 
-    /// Whether what is due depends on the place: a model and a person are asked whatever Studio is at,
-    /// for this workflow or another.
+    /// Whether what is due depends on the place: a model and a person are asked, and a look that is
+    /// under way is waited for, whatever Studio is at for this workflow or another.
     fn needs_place(&self) -> bool {
         match self.workflow().and_then(Workflow::wants) {
             Some(Want::Answer(_) | Want::GoAhead) => false,
+            Some(Want::Plan { call, .. }) => !self.is_looking(call),
             Some(Want::Reply) => !self.is_model(),
             _ => true,
         }
@@ -357,45 +354,6 @@ impl Engine {
             text.push_str(pending.map_or("", |(_, pending)| &pending.proposal.patch_id.0));
         }
         Fingerprint::of(text.as_bytes())
-    }
-
-    /// Plans a call; true where something has to be looked at for it first.
-    fn plan(&mut self, call: Seq, tool: &str, args: &Json) -> Result<bool, EngineError> {
-        if let Err(refusal) = before(&self.state, self.workflow, call) {
-            let (result, after) = (Err(refusal), Vec::new());
-            self.input(Input::Planned { call, result, after })?;
-            return Ok(false);
-        }
-        let base = self.base();
-        self.begin_questions(call);
-        let mark = self.scene.mark();
-        let is_own = matches!(self.driver(), Some(Driver::Calls));
-        self.scene.begin(call);
-        code::read_by(&self.scene, reading::on_all_cores);
-        self.know_style(tool);
-        let result = if is_own && tool == REVERT {
-            self.plan_revert(call, args, &base)?
-        } else if is_own && tool == RESTORE {
-            self.plan_restore(call, args, &base)?
-        } else {
-            let seen = self.seen.get(&call);
-            tools::plan(call, tool, args, &mut self.scene, &base, &self.blobs, seen)
-        };
-        let result = self.held_by_files(call, result)?;
-        if self.asks_studio(call, &result) {
-            self.scene.rollback(mark);
-            return Ok(false);
-        }
-        if let Ok(Plan::Look(look)) = result {
-            self.scene.rollback(mark);
-            self.looking = Some((call, look));
-            return Ok(true);
-        }
-        self.end_questions();
-        let after = self.trial.iter().map(|(seq, _)| *seq).collect();
-        let records = self.input(Input::Planned { call, result, after })?;
-        self.keep_trial(&records, mark);
-        Ok(false)
     }
 
     /// Replaces a proposal by what a person made of it. The old one stands where that is refused.

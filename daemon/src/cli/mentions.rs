@@ -93,7 +93,7 @@ fn problems(scene: &Scene, folder: Option<&Path>) -> anyhow::Result<Attached> {
     let settings = folder.map(settings::selene).transpose()?.flatten();
     let (linters, _) = Linters::of(settings.as_ref().map(|found| &found.settings));
     let scripts = check::scripts(scene, &[scene.root()], |_| None);
-    let found = check::check(&scripts, &linters);
+    let found = check::check(&scripts, &linters, &|| false);
     let all = scripts.iter().zip(&found);
     let mut all: Vec<(&Script, &Finding)> =
         all.flat_map(|(script, found)| found.iter().map(move |it| (script, it))).collect();

@@ -63,7 +63,8 @@ fn all(args: &Test) -> anyhow::Result<Exit> {
     }
     let (still, numbers) = scene.still(&specs);
     let limits = Limits { total: Duration::from_secs(args.timeout), ..Limits::default() };
-    let results = terminal.busy("Running specs", || spec::run(&Arc::new(still), &numbers, limits));
+    let results =
+        terminal.busy("Running specs", || spec::run(&Arc::new(still), &numbers, limits, &|| false));
     let text = if args.json { lines(&results) } else { render(&results, stdout_style()) };
     print(&text)?;
     say(&tally(&results));

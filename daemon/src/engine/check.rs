@@ -90,14 +90,19 @@ impl Linters {
     }
 }
 
-/// What is wrong with each script, in their order.
-pub fn check(scripts: &[Script], linters: &Linters) -> Vec<Vec<Finding>> {
+/// What is wrong with each script, in their order. It ends between two scripts where somebody asks it
+/// to; nothing is found in those behind.
+pub fn check(
+    scripts: &[Script],
+    linters: &Linters,
+    is_cancelled: &(dyn Fn() -> bool + Sync),
+) -> Vec<Vec<Finding>> {
     let next = AtomicUsize::new(0);
     let results = Mutex::new(vec![Vec::new(); scripts.len()]);
     let work = || {
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(script) = scripts.get(at) else {
+            let Some(script) = scripts.get(at).filter(|_| !is_cancelled()) else {
                 return;
             };
             let found = one(script, linters.for_script(script));
@@ -170,8 +175,8 @@ mod tests {
             .collect();
         scripts[1].text = None;
         scripts[3].text = Some("local =".to_owned());
-        let found = check(&scripts, &Linters::of(None).0);
-        assert_eq!(found, check(&scripts, &Linters::of(None).0));
+        let found = check(&scripts, &Linters::of(None).0, &|| false);
+        assert_eq!(found, check(&scripts, &Linters::of(None).0, &|| false));
         assert_eq!(found[0][0].code, "undefined_variable");
         assert_eq!(found[1][0].code, "not_utf8");
         assert_eq!(found[3][0].code, "syntax");
@@ -182,9 +187,9 @@ mod tests {
     #[test]
     fn specs_know_the_words_of_their_runner() {
         let text = "return function() it('a', function() expect(1).to.be.ok() end) end";
-        let found = check(&[script("game.A", text)], &Linters::of(None).0);
+        let found = check(&[script("game.A", text)], &Linters::of(None).0, &|| false);
         assert_eq!(found[0].len(), 2, "{found:?}");
-        let found = check(&[script("game[\"A.spec\"]", text)], &Linters::of(None).0);
+        let found = check(&[script("game[\"A.spec\"]", text)], &Linters::of(None).0, &|| false);
         assert!(found[0].is_empty(), "{found:?}");
     }
 
@@ -205,7 +210,18 @@ mod tests {
             format!("return f{}", ".a".repeat(30_000)),
         ];
         let scripts: Vec<Script> = texts.iter().map(|text| script("game.A", text)).collect();
-        assert_eq!(check(&scripts, &Linters::of(None).0).len(), scripts.len());
+        assert_eq!(check(&scripts, &Linters::of(None).0, &|| false).len(), scripts.len());
+    }
+
+    #[test]
+    fn a_check_ends_between_two_scripts_when_it_is_asked_to() {
+        let scripts: Vec<Script> =
+            (0..100).map(|at| script(&format!("game.A{at}"), "print(x)")).collect();
+        let asked = AtomicUsize::new(0);
+        let is_cancelled = || asked.fetch_add(1, Ordering::Relaxed) >= 3;
+        let found = check(&scripts, &Linters::of(None).0, &is_cancelled);
+        assert_eq!(found.iter().filter(|it| !it.is_empty()).count(), 3);
+        assert_eq!(found.len(), 100);
     }
 
     #[test]
@@ -218,7 +234,7 @@ mod tests {
             script("game.B", "print(x)"),
             Script { file: Some("Packages/c.luau".to_owned()), ..script("game.C", "print(x)") },
         ];
-        let found: Vec<usize> = check(&scripts, &linters).iter().map(Vec::len).collect();
+        let found: Vec<usize> = check(&scripts, &linters, &|| false).iter().map(Vec::len).collect();
         assert_eq!(found, [0, 1, 0]);
     }
 }

@@ -9,7 +9,7 @@ use scene_schemas::entry::Seq;
 use serde_json::{Value as Json, json};
 
 use super::check::{self, Linters, Script, settings};
-use super::spec::{self, Limits, Outcome, Spec};
+use super::spec::{self, Limits};
 use super::{Engine, EngineError, web};
 use crate::core::Refusal;
 use crate::core::luau::{Finding, Severity};
@@ -18,9 +18,8 @@ use crate::core::tools::{Diagnostics, Look, Plan, Specs};
 use crate::core::workflow::Input;
 use crate::providers::http::Cancel;
 
-/// Failures that a model is told, and lines of output with each.
-const MAX_FAILURES: usize = 50;
-const MAX_OUTPUT: usize = 20;
+/// What is said of a look that was ended with its task.
+const CANCELLED: &str = "It was ended: the task was cancelled.";
 
 /// Something that a call wants to look at, with all that is needed for it.
 #[derive(Debug, Clone)]
@@ -47,12 +46,12 @@ impl Looking {
     pub fn take(&self, cancel: &Cancel) -> Result<Json, String> {
         match &*self.look {
             Look::Page(address) => web::look(address, cancel).map(Json::from),
-            Look::Diagnostics(wanted) => self.diagnostics(wanted),
-            Look::Specs(wanted) => Ok(specs(wanted)),
+            Look::Diagnostics(wanted) => self.diagnostics(wanted, cancel),
+            Look::Specs(wanted) => specs(wanted, cancel),
         }
     }
 
-    fn diagnostics(&self, wanted: &Diagnostics) -> Result<Json, String> {
+    fn diagnostics(&self, wanted: &Diagnostics, cancel: &Cancel) -> Result<Json, String> {
         let found = self.folder.as_deref().map(settings::selene).transpose();
         let found = found.map_err(|why| format!("{why}. Mend it, and ask again."))?.flatten();
         let (linters, wrong) = Linters::of(found.as_ref().map(|found| &found.settings));
@@ -66,7 +65,10 @@ impl Looking {
                 text: it.text.clone(),
             })
             .collect();
-        let mut lists = check::check(&scripts, &linters);
+        let mut lists = check::check(&scripts, &linters, &|| cancel.is_cancelled());
+        if cancel.is_cancelled() {
+            return Err(CANCELLED.to_owned());
+        }
         let untyped = check::add_types(&scripts, &mut lists).err();
         let file = found.map(|found| found.file.display().to_string()).unwrap_or_default();
         let settings = wrong.iter().map(|it| (json!({ "file": file }), it));
@@ -111,60 +113,34 @@ fn told(place: &Json, finding: &Finding) -> Json {
     told
 }
 
-fn specs(wanted: &Specs) -> Json {
+fn specs(wanted: &Specs, cancel: &Cancel) -> Result<Json, String> {
     let total = std::time::Duration::from_secs(wanted.seconds);
     let limits = Limits { total, ..Limits::default() };
-    let results = spec::run(&wanted.still, &wanted.specs, limits);
-    let sum = |outcome| results.iter().map(|spec| spec.count(outcome)).sum::<usize>();
-    let mut left = MAX_FAILURES;
-    let told: Vec<Json> = results.iter().map(|spec| spec_told(spec, &mut left)).collect();
-    let mut answer = json!({
-        "passed": sum(Outcome::Passed),
-        "failed": sum(Outcome::Failed),
-        "skipped": sum(Outcome::Skipped),
-        "specs": told,
-    });
-    if left == 0 {
-        answer["note"] = format!("At most {MAX_FAILURES} failures are told.").into();
+    let results = spec::run(&wanted.still, &wanted.specs, limits, &|| cancel.is_cancelled());
+    if cancel.is_cancelled() {
+        return Err(CANCELLED.to_owned());
     }
-    answer
-}
-
-fn spec_told(spec: &Spec, left: &mut usize) -> Json {
-    let mut failures = Vec::new();
-    for case in spec.cases.iter().filter(|case| case.outcome == Outcome::Failed) {
-        if *left == 0 {
-            break;
-        }
-        *left -= 1;
-        let why = case.failure.as_ref().map(ToString::to_string).unwrap_or_default();
-        let mut failure = json!({ "case": case.name, "failure": why });
-        if !case.output.is_empty() {
-            failure["output"] = json!(&case.output[..case.output.len().min(MAX_OUTPUT)]);
-        }
-        failures.push(failure);
-    }
-    let mut told = json!({
-        "path": spec.path,
-        "passed": spec.count(Outcome::Passed),
-        "failed": spec.count(Outcome::Failed),
-        "skipped": spec.count(Outcome::Skipped),
-    });
-    if !failures.is_empty() {
-        told["failures"] = failures.into();
-    }
-    if let Some(failure) = &spec.failure {
-        told["didNotRun"] = failure.to_string().into();
-    }
-    told
+    Ok(spec::told(&results))
 }
 
 impl Engine {
     /// What a call wants to look at.
     pub fn look(&self, call: Seq) -> Option<Looking> {
-        let (of, look) = self.looking.as_ref()?;
-        let folder = self.target.folder();
-        (*of == call).then(|| Looking { look: Arc::clone(look), folder })
+        let looks = self.tasks.values().filter_map(|task| task.looking.as_ref());
+        let look = looks.into_iter().find(|(of, _)| *of == call).map(|(_, look)| look)?;
+        Some(Looking { look: Arc::clone(look), folder: self.target.folder() })
+    }
+
+    /// Whether something is looked at for a call.
+    pub(super) fn is_looking(&self, call: Seq) -> bool {
+        let mut looks = self.tasks.values().filter_map(|task| task.looking.as_ref());
+        looks.any(|(of, _)| *of == call)
+    }
+
+    pub(super) fn begin_look(&mut self, call: Seq, look: Arc<Look>) {
+        if let Some(task) = self.tasks.get_mut(&self.workflow) {
+            task.looking = Some((call, look));
+        }
     }
 
     /// Takes what was seen, or why it could not be. Where the call is settled, nobody wants it.
@@ -172,6 +148,9 @@ impl Engine {
     /// # Errors
     /// The ledger cannot be used.
     pub fn has_looked(&mut self, call: Seq, seen: Result<Json, String>) -> Result<(), EngineError> {
+        for task in self.tasks.values_mut() {
+            task.looking.take_if(|(of, _)| *of == call);
+        }
         let result = seen.map(Plan::Answer).map_err(Refusal);
         match self.input(Input::Planned { call, result, after: Vec::new() }) {
             Ok(_) | Err(EngineError::Refused(_)) => Ok(()),
@@ -195,5 +174,92 @@ impl Engine {
             }
         };
         self.scene.know_style(style);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::proposal::Mode;
+
+    use super::*;
+    use crate::core::prompt::Call;
+    use crate::core::scene::{Format, Scene};
+    use crate::engine::{Driver, Due};
+    use crate::ledger::Ledger;
+    use crate::targets::place::PlaceFile;
+
+    /// A place file with a spec.
+    fn place(folder: &std::path::Path) -> (Arc<Ledger>, Engine) {
+        let file = folder.join("place.rbxlx");
+        let mut scene = Scene::empty(Format::Xml);
+        let root = scene.root();
+        let storage = scene.create(root, "ReplicatedStorage", "ReplicatedStorage");
+        let spec = scene.create(storage, "ModuleScript", "A.spec");
+        scene.set_source(spec, "return function() it('a', function() end) end".to_owned());
+        std::fs::write(&file, scene.encode().unwrap()).unwrap();
+        let ledger = Arc::new(Ledger::open(&folder.join("ledger")).unwrap());
+        let engine = Engine::idle(&ledger, PlaceFile::open(&file, None).unwrap(), Box::new(|_| {}));
+        (ledger, engine)
+    }
+
+    #[track_caller]
+    fn due_look(engine: &mut Engine, workflow: Seq) -> Seq {
+        engine.turn_to(workflow);
+        match engine.run().unwrap() {
+            Due::Look(call) => call,
+            due => panic!("{due:?}"),
+        }
+    }
+
+    #[test]
+    fn a_look_is_taken_once_however_often_its_task_has_its_turn() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_ledger, mut engine) = place(folder.path());
+        let tasks = [0, 1].map(|_| {
+            let workflow = engine.begin("test", Driver::Calls, Mode::Confirm).unwrap();
+            engine.call(vec![Call::new("run_tests", json!({}))]).unwrap();
+            (workflow, due_look(&mut engine, workflow))
+        });
+        let first = tasks.map(|(_, call)| engine.look(call).unwrap());
+        for (workflow, call) in tasks {
+            assert_eq!(due_look(&mut engine, workflow), call);
+        }
+        for ((_, call), first) in tasks.into_iter().zip(&first) {
+            let again = engine.look(call).unwrap();
+            assert!(Arc::ptr_eq(&first.look, &again.look), "call {call} was planned again");
+        }
+        let [(one, call), (_, other)] = tasks;
+        engine.turn_to(one);
+        engine.has_looked(call, Ok(json!({ "passed": 1 }))).unwrap();
+        assert!(engine.look(call).is_none() && engine.look(other).is_some());
+        assert_eq!(engine.run().unwrap(), Due::Nothing);
+    }
+
+    #[test]
+    fn a_look_ends_with_its_task() {
+        let endless = "return function() it('a', function() while true do end end) end";
+        let mut scene = Scene::empty(Format::Xml);
+        let root = scene.root();
+        let spec = scene.create(root, "ModuleScript", "A.spec");
+        scene.set_source(spec, endless.to_owned());
+        let (still, specs) = scene.still(&[spec]);
+        let wanted = Specs { still: Arc::new(still), specs, seconds: 100 };
+        let looking = Looking { look: Arc::new(Look::Specs(Box::new(wanted))), folder: None };
+        let cancel = Cancel::new();
+        let own = cancel.clone();
+        let began = std::time::Instant::now();
+        let look = std::thread::spawn(move || looking.take(&own));
+        cancel.cancel();
+        assert_eq!(look.join().unwrap(), Err(CANCELLED.to_owned()));
+        assert!(began.elapsed().as_secs() < 4, "{:?}", began.elapsed());
+        let script = crate::core::tools::Looked {
+            path: "game.A".parse().unwrap(),
+            class: "ModuleScript".to_owned(),
+            text: Some("print(x)".to_owned()),
+        };
+        let wanted =
+            Diagnostics { scripts: vec![script], least: Severity::Note, skip: 0, limit: 9 };
+        let looking = Looking { look: Arc::new(Look::Diagnostics(Box::new(wanted))), folder: None };
+        assert_eq!(looking.take(&cancel), Err(CANCELLED.to_owned()));
     }
 }

@@ -4,12 +4,14 @@
 //! VM for itself with limits on its time and memory, on a thread with a large stack, and whatever they
 //! do ends in a result. What only Studio has (properties, events, data types, physics) is not there.
 
+mod told;
 mod vm;
 mod world;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,11 +19,19 @@ use serde::Serialize;
 
 use crate::core::scene::Still;
 
+pub use self::told::told;
+
 /// The stack of the thread: the VM recurses for calls of calls.
 const STACK: usize = 64 << 20;
 /// How long one that is over its time may take to notice: within one call of the VM's own library
 /// nobody is asked.
 const GRACE: Duration = Duration::from_secs(2);
+/// How often it is looked whether anybody still wants what comes.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// What is said of specs for which no time is left.
+const OVER: &str = "it did not run: the time of all specs together is over; run fewer, or give them \
+                    more time";
 
 /// How much specs may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,11 +42,18 @@ pub struct Limits {
     pub case: Duration,
     /// How much memory one spec may have, in bytes.
     pub memory: usize,
+    /// How many cases all specs may have.
+    pub cases: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { total: Duration::from_secs(30), case: Duration::from_secs(5), memory: 256 << 20 }
+        Self {
+            total: Duration::from_secs(30),
+            case: Duration::from_secs(5),
+            memory: 256 << 20,
+            cases: 100_000,
+        }
     }
 }
 
@@ -81,7 +98,7 @@ pub struct Case {
     pub outcome: Outcome,
     /// Why it failed.
     pub failure: Option<Failure>,
-    /// What it printed.
+    /// What it printed, where it failed.
     pub output: Vec<String>,
 }
 
@@ -114,8 +131,8 @@ enum Told {
     Begun(usize),
     /// A case of it is over.
     Case(Case),
-    /// It could not run, or not on.
-    Failed(Failure),
+    /// It is over, and this is why it could not run to its end.
+    Done(Option<Failure>),
 }
 
 /// When there is no more time, and whether anybody still waits.
@@ -129,73 +146,128 @@ impl Clock {
     fn is_over(&self) -> bool {
         self.stopped.load(Ordering::Relaxed) || Instant::now() >= self.until
     }
+
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
 }
 
-/// Runs the specs of these numbers in a still, one after the other, and waits for them.
-pub fn run(still: &Arc<Still>, specs: &[u32], limits: Limits) -> Vec<Spec> {
+/// Runs the specs of these numbers in a still, one after the other, and waits for them, or until
+/// somebody wants no more of it. A spec that did not say that it is over has failed.
+pub fn run(
+    still: &Arc<Still>,
+    specs: &[u32],
+    limits: Limits,
+    is_cancelled: &dyn Fn() -> bool,
+) -> Vec<Spec> {
     let path = |at: &u32| {
         let path = still.get(*at).and_then(|it| it.path.as_deref());
         Spec { path: path.unwrap_or_default().to_owned(), ..Spec::default() }
     };
     let mut results: Vec<Spec> = specs.iter().map(path).collect();
-    let until = Instant::now() + limits.total;
-    let clock = Clock { until, stopped: Arc::new(AtomicBool::new(false)) };
+    let clock =
+        Clock { until: Instant::now() + limits.total, stopped: Arc::new(AtomicBool::new(false)) };
     let (tell, told) = mpsc::channel();
     let (still, numbers, own) = (Arc::clone(still), specs.to_vec(), clock.clone());
-    let work = move || {
-        for (index, spec) in numbers.into_iter().enumerate() {
-            if own.is_over() || tell.send(Told::Begun(index)).is_err() {
-                return;
-            }
-            if let Err(failure) = vm::run(&still, spec, (limits, &own), &tell) {
-                // Whoever waited may be gone.
-                let _ = tell.send(Told::Failed(failure));
-            }
-        }
+    let work = move || run_each(&still, &numbers, (limits, &own), &tell);
+    let lost = match thread::Builder::new().stack_size(STACK).spawn(work) {
+        Ok(_) => gather(&mut results, &told, &clock, is_cancelled),
+        Err(why) => Some((0, format!("no thread could be made for it: {why}"))),
     };
-    let failed = |message: String| Some(Failure { at: None, message });
-    if let Err(why) = thread::Builder::new().stack_size(STACK).spawn(work) {
-        for spec in &mut results {
-            spec.failure = failed(format!("no thread could be made for it: {why}"));
-        }
+    let Some((begun, why)) = lost else {
         return results;
+    };
+    for spec in results.iter_mut().skip(begun) {
+        spec.failure = Some(Failure { at: None, message: why.clone() });
     }
-    let mut begun = 0;
-    let mut index = None;
-    loop {
-        let left = (until + GRACE).saturating_duration_since(Instant::now());
-        match told.recv_timeout(left) {
+    results
+}
+
+/// What the thread of the specs does.
+fn run_each(
+    still: &Arc<Still>,
+    specs: &[u32],
+    (limits, clock): (Limits, &Clock),
+    told: &Sender<Told>,
+) {
+    let mut room = limits.cases;
+    for (index, spec) in specs.iter().enumerate() {
+        if clock.is_over() || !tell(told, Told::Begun(index)) {
+            return;
+        }
+        let run = || vm::run(still, *spec, (limits, clock), (&mut room, told));
+        let failure = catch_unwind(AssertUnwindSafe(run)).map_or_else(
+            |_| {
+                let message =
+                    "Vector failed while it ran; run the others without it, and report it";
+                Some(Failure { at: None, message: message.to_owned() })
+            },
+            Result::err,
+        );
+        if !tell(told, Told::Done(failure)) {
+            return;
+        }
+    }
+}
+
+/// Takes what is told until nobody tells more, the time is over, or nobody wants it. The first spec
+/// that did not begin then, where there is one, and why.
+fn gather(
+    results: &mut [Spec],
+    told: &Receiver<Told>,
+    clock: &Clock,
+    is_cancelled: &dyn Fn() -> bool,
+) -> Option<(usize, String)> {
+    let failed = |message: &str| Some(Failure { at: None, message: message.to_owned() });
+    let mut begun = 0_usize;
+    let why = loop {
+        if is_cancelled() {
+            clock.stop();
+            break "it was cancelled";
+        }
+        let left = (clock.until + GRACE).saturating_duration_since(Instant::now());
+        let spec = begun.checked_sub(1).and_then(|at| results.get_mut(at));
+        match told.recv_timeout(left.min(GLANCE)) {
             Ok(Told::Begun(at)) => {
-                index = Some(at);
                 begun = at + 1;
+                if let Some(spec) = results.get_mut(at) {
+                    spec.failure = failed("it did not run to its end");
+                }
             }
             Ok(Told::Case(case)) => {
-                if let Some(spec) = index.and_then(|at| results.get_mut(at)) {
+                if let Some(spec) = spec {
                     spec.cases.push(case);
                 }
             }
-            Ok(Told::Failed(failure)) => {
-                if let Some(spec) = index.and_then(|at| results.get_mut(at)) {
-                    spec.failure = Some(failure);
+            Ok(Told::Done(failure)) => {
+                if let Some(spec) = spec {
+                    spec.failure = failure;
                 }
             }
-            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) if left > GLANCE => {}
             Err(RecvTimeoutError::Timeout) => {
-                clock.stopped.store(true, Ordering::Relaxed);
-                if let Some(spec) = index.and_then(|at| results.get_mut(at)) {
-                    spec.failure = failed("it did not end when its time was over".to_owned());
+                clock.stop();
+                if let Some(spec) = spec {
+                    spec.failure = failed("it did not end when its time was over");
                 }
-                break;
+                break OVER;
+            }
+            Err(RecvTimeoutError::Disconnected) if clock.is_over() => break OVER,
+            Err(RecvTimeoutError::Disconnected) => {
+                break "it did not run: Vector failed at a spec before it; run it without that one";
             }
         }
+    };
+    (begun < results.len()).then(|| (begun, why.to_owned()))
+}
+
+/// A text of somebody else in at most so many bytes, and whole characters.
+fn cut(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
     }
-    for spec in results.iter_mut().skip(begun) {
-        let seconds = limits.total.as_secs_f32();
-        spec.failure = failed(format!(
-            "it did not run: all specs together have {seconds} s; run fewer, or give them more time"
-        ));
-    }
-    results
+    let end = text.floor_char_boundary(most.saturating_sub(3));
+    format!("{}...", &text[..end])
 }
 
 /// Says something to whoever waits; false where nobody does.

@@ -14,6 +14,7 @@ use super::spent::Spent;
 use super::{Asked, Driver, Engine, EngineError, Listener, Target, asked, open};
 use crate::core::proposal::Blobs;
 use crate::core::scene::Scene;
+use crate::core::tools::Look;
 use crate::core::workflow::{Input, Pending, State, Status, Workflow, decide};
 use crate::ledger::{Append, Lease, Ledger, LedgerError};
 
@@ -25,6 +26,8 @@ pub(super) struct Task {
     pub(super) is_other_epoch: bool,
     /// The request that a model is being asked with.
     pub(super) asking: Option<Seq>,
+    /// The call that waits for a look elsewhere, and what is looked at.
+    pub(super) looking: Option<(Seq, Arc<Look>)>,
     _lease: Lease,
 }
 
@@ -48,7 +51,6 @@ impl Engine {
             moves: 0,
             questions: open::Questions::default(),
             joined: Joined::default(),
-            looking: None,
             system: None,
             spent: Spent::default(),
             last: Seq(0),
@@ -95,7 +97,8 @@ impl Engine {
 
     fn take_up(&mut self, lease: Lease, driver: Driver) {
         self.workflow = lease.workflow();
-        let task = Task { driver, is_other_epoch: false, asking: None, _lease: lease };
+        let task =
+            Task { driver, is_other_epoch: false, asking: None, looking: None, _lease: lease };
         self.tasks.insert(self.workflow, task);
     }
 

@@ -1,5 +1,8 @@
 //! Specs that behave, and specs that do not.
 
+mod hostile;
+
+use super::vm::MAX_OUTPUT;
 use super::*;
 use crate::core::scene::{Format, Scene};
 use crate::core::tools::is_spec;
@@ -15,11 +18,12 @@ fn run_all(modules: &[(&str, &str)], limits: Limits) -> Vec<Spec> {
     }
     let specs: Vec<_> = scene.descendants(scene.root()).filter(|it| is_spec(&scene, *it)).collect();
     let (still, numbers) = scene.still(&specs);
-    run(&Arc::new(still), &numbers, limits)
+    run(&Arc::new(still), &numbers, limits, &|| false)
 }
 
 fn quick() -> Limits {
-    Limits { total: Duration::from_secs(20), case: Duration::from_millis(300), memory: 32 << 20 }
+    let (total, case) = (Duration::from_secs(20), Duration::from_millis(300));
+    Limits { total, case, memory: 32 << 20, ..Limits::default() }
 }
 
 fn told(specs: &[Spec]) -> Vec<String> {
@@ -102,13 +106,13 @@ fn hooks_run_around_cases() {
     check(
         "beforeAll(function() print('all') end) afterAll(function() print('over') end)\n\
          beforeEach(function() print('each') end) afterEach(function() print('done') end)\n\
-         it('a', function() print('a') end)\n\
+         it('a', function() print('a') error('b') end)\n\
          describe('d', function()\n\
          beforeEach(function() print('inner') end) afterEach(function() print('outer') end)\n\
          it('b', function() error({ message = 'thrown' }) end)\n\
          end)",
         &[
-            "passed a",
+            "failed a: A:4: b",
             "  all",
             "  each",
             "  a",
@@ -214,14 +218,28 @@ fn time_passes_when_it_is_waited_for() {
          end)\n\
          it('b', function() coroutine.yield() end)\n\
          it('c', function() task.wait(math.huge) end)\n\
-         it('d', function() task.spawn(error, 'in the back') end)",
+         it('d', function() task.spawn(error, 'in the back') error('in front') end)",
         &[
             "passed a",
             "failed b: it waits for something that will never come",
             "failed c: it waits for something that will never come",
-            "passed d",
+            "failed d: A:14: in front",
             "  error in a task: in the back",
         ],
+    );
+}
+
+#[test]
+fn what_is_shared_can_be_written_and_names_stand_for_items() {
+    check(
+        "it('a', function() _G.a = 1 shared.b = 2 end)\n\
+         it('b', function() expect(_G.a + shared.b).to.equal(3) end)\n\
+         it('c', function()\n\
+         expect(Enum.Material.Wood).to.equal(Enum.Material.Wood) expect(Enum.Material.Wood.Name).to.equal('Wood')\n\
+         expect(tostring(Enum.Material)).to.equal('Enum.Material')\n\
+         end)\n\
+         it('d', function() task.wait = nil end)",
+        &["passed a", "passed b", "passed c", "failed d: A:8: attempt to modify a readonly table"],
     );
 }
 
@@ -274,13 +292,60 @@ fn nothing_takes_all_memory_or_the_stack() {
 }
 
 #[test]
-fn what_is_printed_is_cut() {
-    let source = "return function() it('a', function()\nfor i = 1, 1000 do print(('x'):rep(9999)) end\n\
-                  error(('y'):rep(99999))\nend) end";
+fn what_is_said_is_cut() {
+    let source = "return function()\n\
+                  it(('n'):rep(9999), function() for i = 1, 1000 do print('ü', ('ü'):rep(9999)) end error(('y'):rep(99999)) end)\n\
+                  it('b', function() print('lost') error('z') end)\n\
+                  it('c', function() print('passes') end)\n\
+                  it('d\\255', function() print('\\255') error('\\255') end)\n\
+                  end";
     let results = run_all(&[("A.spec", source)], quick());
-    let case = &results[0].cases[0];
-    assert_eq!((case.output.len(), case.output[0].len()), (101, 1000));
-    assert_eq!(case.failure.as_ref().map(|it| it.message.len()), Some(2000));
+    let [first, second, third, fourth] = results[0].cases.as_slice() else {
+        panic!("{:?}", told(&results));
+    };
+    assert_eq!((first.name.len(), first.output[0].len()), (1000, 999));
+    assert!(first.output.iter().map(String::len).sum::<usize>() <= MAX_OUTPUT);
+    assert_eq!(first.failure.as_ref().map(|it| it.message.len()), Some(2000));
+    assert!(second.output.len() <= 1 && third.output.is_empty(), "{second:?} {third:?}");
+    let failure = fourth.failure.as_ref().unwrap();
+    assert_eq!((fourth.name.as_str(), failure.message.as_str()), ("d\u{fffd}", "\u{fffd}"));
+}
+
+#[test]
+fn a_spec_has_so_many_cases_and_all_together_have() {
+    let source = "return function() for i = 1, 10001 do it(tostring(i), function() end) end end";
+    let results = run_all(&[("A.spec", source)], quick());
+    assert_eq!(results[0].count(Outcome::Passed), 10_000);
+    let why = results[0].failure.as_ref().unwrap();
+    assert!(why.message.starts_with("it has over 10,000 cases"), "{why}");
+    let two = "return function() it('a', function() end) it('b', function() end) end";
+    let limits = Limits { cases: 3, ..quick() };
+    let results = run_all(&[("A.spec", two), ("B.spec", two)], limits);
+    assert!(results[0].is_good());
+    let why = results[1].failure.as_ref().unwrap();
+    assert!(why.message.starts_with("all specs together have too many cases"), "{why}");
+    assert_eq!(results[1].cases.len(), 1);
+}
+
+#[test]
+fn a_spec_that_did_not_say_that_it_is_over_has_failed() {
+    let case =
+        Case { name: "a".to_owned(), outcome: Outcome::Passed, failure: None, output: Vec::new() };
+    let (tell, told) = mpsc::channel();
+    tell.send(Told::Begun(0)).unwrap();
+    tell.send(Told::Case(case.clone())).unwrap();
+    tell.send(Told::Done(None)).unwrap();
+    tell.send(Told::Begun(1)).unwrap();
+    tell.send(Told::Case(case)).unwrap();
+    drop(tell);
+    let mut results = vec![Spec::default(); 3];
+    let until = Instant::now() + Duration::from_mins(1);
+    let clock = Clock { until, stopped: Arc::default() };
+    let lost = gather(&mut results, &told, &clock, &|| false);
+    assert!(results[0].is_good());
+    let why = results[1].failure.as_ref().unwrap();
+    assert_eq!(why.message, "it did not run to its end");
+    assert!(matches!(lost, Some((2, why)) if why.contains("Vector failed")));
 }
 
 #[test]
@@ -311,6 +376,8 @@ fn nothing_reaches_outside() {
 #[test]
 fn what_is_no_spec_says_so() {
     let all = |source: &str| told(&run_all(&[("A.spec", source)], quick()));
+    let long = format!("return function() end --{}", "x".repeat(3 << 20));
+    assert!(all(&long)[0].contains("has over 2097152 bytes; split the module"));
     assert!(all("return 1")[0].contains("a spec returns a function"));
     assert!(all("error('x')")[0].contains(":1: x"), "{:?}", all("error('x')"));
     assert!(all("local =")[0].starts_with("spec: "));
@@ -327,5 +394,7 @@ fn specs_without_time_say_so() {
     let results = run_all(&[("A.spec", slow), ("B.spec", slow)], limits);
     let why = results[1].failure.as_ref().unwrap();
     assert!(why.message.starts_with("it did not run"), "{why}");
+    let first = told(&results[..1]);
+    assert!(first[0].starts_with("failed a: it did not end within"), "{first:?}");
     assert!(results.iter().all(|spec| !spec.is_good()));
 }

@@ -1,15 +1,23 @@
 //! Instances as specs see them: names, classes and the tree of a still, and nothing that changes.
+//!
+//! Whatever a spec calls is Luau of `prelude.luau`, which asks here by number. Nothing here raises an
+//! error: an error of Rust that a spec catches and keeps takes memory that no limit of its VM counts.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use mlua::{
-    AnyUserData, Error, Lua, MetaMethod, Result, UserData, UserDataFields, UserDataMethods,
+    FromLuaMulti, IntoLuaMulti, Lua, LuaString, MetaMethod, Result, Table, UserData,
+    UserDataFields, Value,
 };
 
 use crate::core::scene::{Still, StillInstance, reflection};
+
+/// The name in the VM's registry of what instances do.
+const METHODS: &str = "instance";
+/// A path of `require` is not longer, in bytes.
+const MAX_PATH: usize = 10_000;
 
 /// The place of one VM.
 #[derive(Debug)]
@@ -17,36 +25,72 @@ pub(super) struct World {
     still: Arc<Still>,
     /// Services that a place has though its file does not hold them, behind the still's numbers.
     services: RefCell<Vec<StillInstance>>,
-    /// Each instance is one value, so that it can be compared and be a key.
-    known: RefCell<HashMap<u32, AnyUserData>>,
 }
 
-/// An instance.
-#[derive(Debug, Clone)]
-pub(super) struct Instance {
-    world: Rc<World>,
-    pub(super) at: u32,
+/// An instance. Which one it is the prelude knows.
+#[derive(Debug)]
+struct Instance;
+
+impl UserData for Instance {
+    fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
+        fields.add_meta_field(MetaMethod::Type, "Instance");
+        for name in ["__index", "__newindex", "__tostring"] {
+            fields.add_meta_field_with(name, move |lua| {
+                lua.named_registry_value::<Table>(METHODS)?.get::<Value>(name)
+            });
+        }
+    }
+}
+
+/// Says what instances do, before there is one.
+pub(super) fn teach(lua: &Lua, methods: Table) -> Result<()> {
+    lua.set_named_registry_value(METHODS, methods)
 }
 
 impl World {
     pub(super) fn new(still: Arc<Still>) -> Rc<Self> {
-        let (services, known) = (RefCell::default(), RefCell::default());
-        Rc::new(Self { still, services, known })
+        Rc::new(Self { still, services: RefCell::default() })
     }
 
-    /// The value of an instance.
-    pub(super) fn value(self: &Rc<Self>, lua: &Lua, at: u32) -> Result<AnyUserData> {
-        if let Some(known) = self.known.borrow().get(&at) {
-            return Ok(known.clone());
-        }
-        let value = lua.create_userdata(Instance { world: Rc::clone(self), at })?;
-        self.known.borrow_mut().insert(at, value.clone());
-        Ok(value)
+    /// Gives the prelude what it asks with.
+    pub(super) fn give(self: &Rc<Self>, lua: &Lua, native: &Table) -> Result<()> {
+        native.set("make", lua.create_function(|lua, ()| lua.create_userdata(Instance))?)?;
+        self.add(lua, native, "name", |world, at: u32| world.with(at, |it| it.name.to_string()))?;
+        self.add(lua, native, "class", |world, at: u32| world.class(at))?;
+        self.add(lua, native, "parent", |world, at: u32| world.parent(at))?;
+        self.add(lua, native, "children", |world, at: u32| world.children(at))?;
+        self.add(lua, native, "descendants", |world, at: u32| world.descendants(at))?;
+        self.add(lua, native, "full", |world, at: u32| world.full_name(at))?;
+        self.add(lua, native, "path", |world, at: u32| {
+            world.module(at).map_or_else(|| world.full_name(at), |(_, path)| path.to_owned())
+        })?;
+        self.add(lua, native, "child", |world, (at, name): (u32, LuaString)| {
+            world.child(at, &name.as_bytes())
+        })?;
+        self.add(lua, native, "descendant", |world, (at, name): (u32, LuaString)| {
+            world.descendant(at, &name.as_bytes())
+        })?;
+        self.add(lua, native, "isA", |world, (at, class): (u32, LuaString)| {
+            class.to_str().is_ok_and(|class| world.is_a(at, &class))
+        })?;
+        self.add(lua, native, "service", |world, class: LuaString| {
+            class.to_str().ok().and_then(|class| world.service(&class))
+        })?;
+        self.add(lua, native, "follow", |world, (from, path): (u32, LuaString)| {
+            let path = path.to_str().ok().filter(|path| path.len() <= MAX_PATH)?;
+            world.follow(from, &path)
+        })
     }
 
-    /// Forgets all values: they hold this, and this them.
-    pub(super) fn forget(&self) {
-        self.known.borrow_mut().clear();
+    fn add<A: FromLuaMulti + 'static, R: IntoLuaMulti + 'static>(
+        self: &Rc<Self>,
+        lua: &Lua,
+        native: &Table,
+        name: &str,
+        answer: fn(&Self, A) -> R,
+    ) -> Result<()> {
+        let own = Rc::clone(self);
+        native.set(name, lua.create_function(move |_, args: A| Ok(answer(&own, args)))?)
     }
 
     fn with<T>(&self, at: u32, read: impl FnOnce(&StillInstance) -> T) -> Option<T> {
@@ -60,21 +104,21 @@ impl World {
         self.with(at, |it| it.children.clone()).unwrap_or_default()
     }
 
-    pub(super) fn parent(&self, at: u32) -> Option<u32> {
+    fn parent(&self, at: u32) -> Option<u32> {
         self.with(at, |it| it.parent).flatten()
-    }
-
-    fn name(&self, at: u32) -> String {
-        self.with(at, |it| it.name.to_string()).unwrap_or_default()
     }
 
     fn class(&self, at: u32) -> String {
         self.with(at, |it| it.class.to_string()).unwrap_or_default()
     }
 
-    pub(super) fn child(&self, at: u32, name: &str) -> Option<u32> {
-        let fits = |it: &u32| self.with(*it, |it| &*it.name == name) == Some(true);
-        self.children(at).into_iter().find(fits)
+    pub(super) fn child(&self, at: u32, name: &[u8]) -> Option<u32> {
+        let children = self.still.get(at).map_or(&[][..], |it| &it.children);
+        children.iter().copied().find(|at| self.is_named(*at, name))
+    }
+
+    fn is_named(&self, at: u32, name: &[u8]) -> bool {
+        self.with(at, |it| it.name.as_bytes() == name) == Some(true)
     }
 
     /// The text of a module, and its path.
@@ -84,34 +128,44 @@ impl World {
     }
 
     /// The name with all names above it, as `GetFullName` says it.
-    pub(super) fn full_name(&self, at: u32) -> String {
-        let mut names = vec![self.name(at)];
+    fn full_name(&self, at: u32) -> String {
+        let name = |at| self.with(at, |it| it.name.to_string()).unwrap_or_default();
+        let mut names = vec![name(at)];
         let mut above = self.parent(at).filter(|it| *it != 0);
         while let Some(at) = above {
-            names.push(self.name(at));
+            names.push(name(at));
             above = self.parent(at).filter(|it| *it != 0);
         }
         names.reverse();
         names.join(".")
     }
 
-    fn descendants(&self, at: u32) -> Vec<u32> {
-        let (mut all, mut open) = (Vec::new(), self.children(at));
-        open.reverse();
-        while let Some(at) = open.pop() {
-            all.push(at);
-            open.extend(self.children(at).into_iter().rev());
-        }
-        all
+    fn each_below(&self, at: u32) -> impl Iterator<Item = u32> {
+        let reversed = |at: u32| self.children(at).into_iter().rev();
+        let mut open: Vec<u32> = reversed(at).collect();
+        std::iter::from_fn(move || {
+            let at = open.pop()?;
+            open.extend(reversed(at));
+            Some(at)
+        })
     }
 
-    fn ancestors(&self, at: u32) -> Vec<u32> {
-        std::iter::successors(self.parent(at), |at| self.parent(*at)).collect()
+    fn descendants(&self, at: u32) -> Vec<u32> {
+        self.each_below(at).collect()
+    }
+
+    fn descendant(&self, at: u32, name: &[u8]) -> Option<u32> {
+        self.each_below(at).find(|at| self.is_named(*at, name))
+    }
+
+    fn is_a(&self, at: u32, class: &str) -> bool {
+        class == "Instance" || reflection::is_a(&self.class(at), class)
     }
 
     fn service(&self, class: &str) -> Option<u32> {
+        let children = self.still.get(0).map_or(&[][..], |it| &it.children);
         let fits = |it: &u32| self.with(*it, |it| &*it.class == class) == Some(true);
-        if let Some(found) = self.children(0).into_iter().find(fits) {
+        if let Some(found) = children.iter().copied().find(fits) {
             return Some(found);
         }
         let mut services = self.services.borrow_mut();
@@ -132,151 +186,24 @@ impl World {
         });
         u32::try_from(self.still.len() + index).ok()
     }
-}
 
-fn wrong<T>(message: String) -> Result<T> {
-    Err(Error::RuntimeError(message))
-}
-
-impl Instance {
-    fn value(&self, lua: &Lua, at: Option<u32>) -> Result<Option<AnyUserData>> {
-        at.map(|at| self.world.value(lua, at)).transpose()
-    }
-
-    fn values(&self, lua: &Lua, all: Vec<u32>) -> Result<Vec<AnyUserData>> {
-        all.into_iter().map(|at| self.world.value(lua, at)).collect()
-    }
-
-    fn first(&self, of: Vec<u32>, fits: impl Fn(&StillInstance) -> bool) -> Option<u32> {
-        of.into_iter().find(|at| self.world.with(*at, &fits) == Some(true))
-    }
-
-    fn named(&self, name: &str, recursive: bool) -> Option<u32> {
-        if !recursive {
-            return self.world.child(self.at, name);
-        }
-        self.first(self.world.descendants(self.at), |it| &*it.name == name)
-    }
-
-    fn is_a(&self, class: &str) -> bool {
-        class == "Instance" || reflection::is_a(&self.world.class(self.at), class)
-    }
-
-    /// What RunService says of where the code runs: as a server in Studio that does not play.
-    fn runs(&self, question: &str) -> Option<bool> {
-        match question {
-            _ if self.world.class(self.at) != "RunService" => None,
-            "IsStudio" | "IsServer" | "IsEdit" => Some(true),
-            "IsClient" | "IsRunning" | "IsRunMode" => Some(false),
-            _ => None,
-        }
-    }
-
-    fn index(&self, lua: &Lua, key: &str) -> Result<mlua::Value> {
-        if let Some(child) = self.world.child(self.at, key) {
-            return self.world.value(lua, child).map(mlua::Value::UserData);
-        }
-        if let Some(answer) = self.runs(key) {
-            let answers = lua.create_function(move |_, ()| Ok(answer))?;
-            return Ok(mlua::Value::Function(answers));
-        }
-        wrong(format!(
-            "{key} is not a valid member of {} \"{}\" in headless tests, which know names, classes and \
-             the tree",
-            self.world.class(self.at),
-            self.world.full_name(self.at)
-        ))
-    }
-}
-
-impl UserData for Instance {
-    fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
-        fields.add_meta_field(MetaMethod::Type, "Instance");
-        fields.add_field_method_get("Name", |_, this| Ok(this.world.name(this.at)));
-        fields.add_field_method_get("ClassName", |_, this| Ok(this.world.class(this.at)));
-        fields.add_field_method_get("Parent", |lua, this| {
-            this.value(lua, this.world.parent(this.at))
-        });
-    }
-
-    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods.add_meta_method(MetaMethod::ToString, |_, this, ()| Ok(this.world.name(this.at)));
-        methods.add_meta_method(MetaMethod::Index, |lua, this, key: String| this.index(lua, &key));
-        methods.add_meta_method(
-            MetaMethod::NewIndex,
-            |_, this, (key, _): (String, mlua::Value)| -> Result<()> {
-                let name = this.world.full_name(this.at);
-                wrong(format!("{name}.{key} cannot be set: headless tests change nothing"))
-            },
-        );
-        methods.add_method("GetChildren", |lua, this, ()| {
-            this.values(lua, this.world.children(this.at))
-        });
-        methods.add_method("GetDescendants", |lua, this, ()| {
-            this.values(lua, this.world.descendants(this.at))
-        });
-        methods.add_method("GetFullName", |_, this, ()| Ok(this.world.full_name(this.at)));
-        methods.add_method("IsA", |_, this, class: String| Ok(this.is_a(&class)));
-        methods.add_method(
-            "FindFirstChild",
-            |lua, this, (name, recursive): (String, Option<bool>)| {
-                this.value(lua, this.named(&name, recursive == Some(true)))
-            },
-        );
-        methods.add_method("WaitForChild", |lua, this, (name, _): (String, mlua::Value)| {
-            let Some(child) = this.world.child(this.at, &name) else {
-                let full = this.world.full_name(this.at);
-                return wrong(format!("{full} has no child {name:?}, and none will come"));
-            };
-            this.world.value(lua, child)
-        });
-        add_searches(methods);
-        add_services(methods);
-    }
-}
-
-fn add_searches<M: UserDataMethods<Instance>>(methods: &mut M) {
-    methods.add_method("FindFirstChildOfClass", |lua, this, class: String| {
-        let found = this.first(this.world.children(this.at), |it| *it.class == *class);
-        this.value(lua, found)
-    });
-    methods.add_method("FindFirstChildWhichIsA", |lua, this, class: String| {
-        let is_a = |it: &StillInstance| reflection::is_a(&it.class, &class);
-        this.value(lua, this.first(this.world.children(this.at), is_a))
-    });
-    methods.add_method("FindFirstDescendant", |lua, this, name: String| {
-        this.value(lua, this.named(&name, true))
-    });
-    methods.add_method("FindFirstAncestor", |lua, this, name: String| {
-        let found = this.first(this.world.ancestors(this.at), |it| *it.name == *name);
-        this.value(lua, found)
-    });
-    methods.add_method("FindFirstAncestorOfClass", |lua, this, class: String| {
-        let found = this.first(this.world.ancestors(this.at), |it| *it.class == *class);
-        this.value(lua, found)
-    });
-    methods.add_method("FindFirstAncestorWhichIsA", |lua, this, class: String| {
-        let is_a = |it: &StillInstance| reflection::is_a(&it.class, &class);
-        this.value(lua, this.first(this.world.ancestors(this.at), is_a))
-    });
-    methods.add_method("IsDescendantOf", |_, this, other: mlua::UserDataRef<Instance>| {
-        Ok(this.world.ancestors(this.at).contains(&other.at))
-    });
-    methods.add_method("IsAncestorOf", |_, this, other: mlua::UserDataRef<Instance>| {
-        Ok(this.world.ancestors(other.at).contains(&this.at))
-    });
-}
-
-fn add_services<M: UserDataMethods<Instance>>(methods: &mut M) {
-    methods.add_method("GetService", |lua, this, class: String| {
-        let found = if this.at == 0 { this.world.service(&class) } else { None };
-        let Some(service) = found else {
-            return wrong(format!("'{class}' is not a valid Service name"));
+    /// Where a path such as `./Name`, `../Name`, `@self/Name` and `@game/Service/Name` leads.
+    fn follow(&self, from: u32, path: &str) -> Option<u32> {
+        let mut steps = path.split('/');
+        let mut at = match steps.next()? {
+            "." => self.parent(from)?,
+            ".." => self.parent(self.parent(from)?)?,
+            "@self" => from,
+            "@game" => 0,
+            _ => return None,
         };
-        this.world.value(lua, service)
-    });
-    methods.add_method("FindService", |lua, this, class: String| {
-        let found = if this.at == 0 { this.world.service(&class) } else { None };
-        this.value(lua, found)
-    });
+        for step in steps {
+            at = match step {
+                "" | "." => at,
+                ".." => self.parent(at)?,
+                name => self.child(at, name.as_bytes())?,
+            };
+        }
+        Some(at)
+    }
 }
