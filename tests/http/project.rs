@@ -184,6 +184,39 @@ fn a_file_that_changes_under_a_card_is_planned_on_anew() {
     assert_eq!(now, format!("-- mine\r\n{}", MAIN.replace("speed = 1", "speed = 2")));
 }
 
+/// A folder that was no part of the project when it was opened.
+#[test]
+fn what_the_project_comes_to_mean_is_followed() {
+    let mut person = Person::new();
+    let root = person.home.path().join("game");
+    fs::create_dir(root.join("extra")).unwrap();
+    let file = root.join("extra/New.luau");
+    fs::write(&file, "return 1\n").unwrap();
+    let tree = json!({
+        "name": "game",
+        "tree": {
+            "$className": "DataModel",
+            "ServerScriptService": { "Game": { "$path": "src" }, "Extra": { "$path": "extra" } },
+        },
+    });
+    write(&root.join("default.project.json"), &tree.to_string());
+    let asked = "replace \"return 1\" with \"return 2\" in game.ServerScriptService.Extra.New";
+    let first = loop {
+        // Until it has read that it is a part of the project, it finds nothing there.
+        person.ask(asked);
+        if let Some(card) = person.card_or_end() {
+            break card;
+        }
+    };
+    write(&file, "-- mine\nreturn 1\n");
+    let again = person.card();
+    assert_ne!(first, again);
+    assert_eq!(person.shown(first)["status"], "withdrawn");
+    person.approve(again).ok();
+    person.until_status(again, "applied");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "-- mine\nreturn 2\n");
+}
+
 #[test]
 fn another_file_may_change_under_a_card() {
     let mut person = Person::new();

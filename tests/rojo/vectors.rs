@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use scene_schemas::command::Props;
-use scene_schemas::{Command, Fingerprint};
+use scene_schemas::{Command, Fingerprint, Value};
 use serde_json::{Value as Json, json};
 use vector_daemon::core::scene::Scene;
 use vector_daemon::core::scene::diff::diff;
@@ -98,8 +98,8 @@ impl Both {
     /// The newest proposal of a home that was applied.
     fn newest(home: &Home) -> String {
         let log = home.run(&["log", "--json"], "").stdout;
-        let applied = log.lines().map(|line| serde_json::from_str::<Json>(line).unwrap());
-        let last = applied.filter(|it| it["entry"] == "applied").last().unwrap();
+        let mut applied = log.lines().map(|line| serde_json::from_str::<Json>(line).unwrap());
+        let last = applied.rfind(|it| it["entry"] == "applied").unwrap();
         last["proposal"].to_string()
     }
 }
@@ -131,7 +131,7 @@ fn made(scene: &[Json]) -> Vec<Json> {
 /// Properties as a tool is given them.
 fn given(props: &Props, keep_absent: bool) -> serde_json::Map<String, Json> {
     let all = props.iter().filter(|(_, value)| keep_absent || value.is_some());
-    all.map(|(name, value)| (name.clone(), value.as_ref().map_or(Json::Null, |it| it.to_json())))
+    all.map(|(name, value)| (name.clone(), value.as_ref().map_or(Json::Null, Value::to_json)))
         .collect()
 }
 

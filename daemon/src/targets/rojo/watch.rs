@@ -73,7 +73,7 @@ impl Watch {
         let watcher = RecommendedWatcher::new(tell, config);
         let mut roots = Roots {
             watcher: watcher.map_err(|why| failed(Path::new("The project"), why))?,
-            roots: roots.iter().map(|root| (root.clone(), false)).collect(),
+            followed: roots.iter().map(|root| (root.clone(), false)).collect(),
             folders: BTreeSet::new(),
             say,
         };
@@ -86,7 +86,7 @@ impl Watch {
                 let roots = followed.upgrade();
                 roots.is_some_and(|roots| roots.lock().is_ok_and(|roots| roots.has(path)))
             };
-            while let Some(changed) = gather(&said, &is_ours) {
+            while let Some(changed) = gather(&said, is_ours) {
                 let Some(roots) = followed.upgrade() else {
                     return;
                 };
@@ -115,11 +115,11 @@ impl Follower {
     pub fn follow(&self, wanted: &[PathBuf]) {
         let Some(roots) = self.0.upgrade() else { return };
         let Ok(mut roots) = roots.lock() else { return };
-        let stays = |root: &PathBuf| roots.roots.get(root).copied();
+        let stays = |root: &PathBuf| roots.followed.get(root).copied();
         let new: BTreeMap<PathBuf, bool> =
             wanted.iter().map(|root| (root.clone(), stays(root).unwrap_or(false))).collect();
-        let is_more = new.keys().any(|root| !roots.roots.contains_key(root));
-        roots.roots = new;
+        let is_more = new.keys().any(|root| !roots.followed.contains_key(root));
+        roots.followed = new;
         if is_more {
             // What cannot be watched is read again before anything is written, as all is.
             let _ = roots.follow(&Heard::Paths(BTreeSet::new()));
@@ -132,7 +132,7 @@ impl Follower {
 struct Roots {
     watcher: RecommendedWatcher,
     /// What is followed, and whether all below it is watched.
-    roots: BTreeMap<PathBuf, bool>,
+    followed: BTreeMap<PathBuf, bool>,
     /// The folders of which only the entries are watched.
     folders: BTreeSet<PathBuf>,
     say: Sender<notify::Result<Event>>,
@@ -141,7 +141,7 @@ struct Roots {
 impl Roots {
     /// Whether a path is part of what is followed, or on the way to it.
     fn has(&self, path: &Path) -> bool {
-        self.roots.keys().any(|root| path.starts_with(root) || root.starts_with(path))
+        self.followed.keys().any(|root| path.starts_with(root) || root.starts_with(path))
     }
 
     /// Watches what has come, or may be another than it was. Whether there were folders that had been
@@ -154,7 +154,7 @@ impl Roots {
         // What comes while they are looked at is seen in the next round.
         while self.follow_folders(is_named)? {}
         let mut is_torn = false;
-        for (root, is_watched) in &mut self.roots {
+        for (root, is_watched) in &mut self.followed {
             // A link leads elsewhere.
             let is_folder = root.symlink_metadata().is_ok_and(|it| it.is_dir());
             if is_folder == *is_watched && !is_named(root) {
@@ -176,12 +176,12 @@ impl Roots {
     fn follow_folders(&mut self, is_named: impl Fn(&Path) -> bool) -> Result<bool, WatchError> {
         let folder =
             |root: &PathBuf| root.ancestors().skip(1).find(|it| it.is_dir()).map(Path::to_owned);
-        let wanted: BTreeSet<PathBuf> = self.roots.keys().filter_map(folder).collect();
+        let wanted: BTreeSet<PathBuf> = self.followed.keys().filter_map(folder).collect();
         self.folders.retain(|folder| wanted.contains(folder));
         let mut is_more = false;
         for folder in wanted {
             // A watch of its own would end the one of all that is below it.
-            let is_below = folder.ancestors().any(|it| self.roots.get(it) == Some(&true));
+            let is_below = folder.ancestors().any(|it| self.followed.get(it) == Some(&true));
             if is_below || self.folders.contains(&folder) && !is_named(&folder) {
                 continue;
             }
