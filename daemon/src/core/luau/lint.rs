@@ -13,10 +13,10 @@ use selene_lib::standard_library::StandardLibrary;
 use selene_lib::{Checker, CheckerDiagnostic};
 use serde_json::{Map, Value as Json, json};
 
+use super::compile;
 use super::finding::{Finder, Finding, Lines, Severity, Span};
-use super::nesting::{Stack, is_too_deep};
+use super::nesting::{self, Reader, Stack, Unfit};
 use super::settings::{self, LintSettings};
-use super::tokens::tokens;
 
 /// Scripts above this many bytes are not linted for a card: selene reads some four megabytes a second.
 const MAX_SIZE: usize = 200_000;
@@ -117,17 +117,26 @@ impl Linter {
         if source.len() > MAX_LINTED {
             return not_linted(Span::START, format!("the script has {} bytes", source.len()));
         }
-        if is_too_deep(&tokens(source), stack) {
-            return not_linted(Span::START, "the script is nested too deeply".to_owned());
+        let unknown = |start, end| {
+            let at = Lines::of(source).span((start, end));
+            not_linted(at, "their parser does not know this syntax yet".to_owned())
+        };
+        match nesting::look(source, Reader::Lints, stack) {
+            Ok(()) => {}
+            Err(Unfit::TooDeep) => {
+                return not_linted(Span::START, "the script is nested too deeply".to_owned());
+            }
+            Err(Unfit::Unknown(start, end)) => return unknown(start, end),
         }
         let parsed = full_moon::parse_fallible(source, full_moon::LuaVersion::luau());
         let ast = match parsed.into_result() {
             Ok(ast) => ast,
             Err(errors) => {
-                let lines = Lines::of(source);
                 let first = errors.first().map(full_moon::Error::range);
-                let at = first.map_or(Span::START, |it| lines.span((it.0.bytes(), it.1.bytes())));
-                return not_linted(at, "their parser does not know this syntax yet".to_owned());
+                return first.map_or_else(
+                    || unknown(0, 0),
+                    |(start, end)| unknown(start.bytes(), end.bytes()),
+                );
             }
         };
         let Some(checker) = &self.checker else {
@@ -165,10 +174,10 @@ thread_local! {
     static PLAIN: OnceCell<Linter> = const { OnceCell::new() };
 }
 
-/// What is suspicious in a script, for its card; nothing where it does not parse, is very large, or is
-/// nested so deeply that the parser, which recurses, could leave a usual stack.
+/// What is suspicious in a script, for its card; nothing where it does not compile, is very large, or
+/// is nested so deeply that the parser, which recurses, could leave a usual stack.
 pub fn lint(source: &str) -> Vec<Finding> {
-    if source.len() > MAX_SIZE {
+    if source.len() > MAX_SIZE || !compile::check(source).is_empty() {
         return Vec::new();
     }
     let mut found = PLAIN.with(|it| it.get_or_init(Linter::plain).lint(source, Stack::Usual));
