@@ -77,7 +77,7 @@ pub fn format(
         )));
     }
     nesting::look(source, Reader::Formats, stack).map_err(|unfit| match unfit {
-        Unfit::TooDeep => FormatError::TooMuch(
+        Unfit::TooDeep | Unfit::TooMuch => FormatError::TooMuch(
             "is nested too deeply for StyLua, which would not end for long".to_owned(),
         ),
         Unfit::Unknown(at, _) => {

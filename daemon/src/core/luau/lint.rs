@@ -15,14 +15,14 @@ use serde_json::{Map, Value as Json, json};
 
 use super::compile;
 use super::finding::{Finder, Finding, Lines, Severity, Span};
-use super::nesting::{self, Reader, Stack, Unfit};
+use super::nesting::{self, MAX_NAMES, Reader, Stack, Unfit};
 use super::settings::{self, LintSettings};
 
 /// Scripts above this many bytes are not linted for a card: selene reads some four megabytes a second.
 const MAX_SIZE: usize = 200_000;
 
-/// Scripts above this many bytes are not linted at all.
-const MAX_LINTED: usize = 4 << 20;
+/// Scripts above this many bytes are not linted at all: no script of Studio is half as long.
+const MAX_LINTED: usize = 500_000;
 
 /// Lints about style, which is not for a warning where a project does not ask for it.
 const PASSED_OVER: [&str; 9] = [
@@ -125,6 +125,10 @@ impl Linter {
             Ok(()) => {}
             Err(Unfit::TooDeep) => {
                 return not_linted(Span::START, "the script is nested too deeply".to_owned());
+            }
+            Err(Unfit::TooMuch) => {
+                let why = format!("the script has more than {MAX_NAMES} names and operators");
+                return not_linted(Span::START, why);
             }
             Err(Unfit::Unknown(start, end)) => return unknown(start, end),
         }
@@ -275,6 +279,22 @@ mod tests {
         let deep = format!("{}{}", "do ".repeat(10_000), "end ".repeat(10_000));
         let found = Linter::plain().lint(&deep, Stack::Large);
         assert!(found[0].message.contains("too deeply"), "{found:?}");
+    }
+
+    #[test]
+    fn what_would_take_long_is_not_looked_at() {
+        let linter = Linter::plain();
+        for (text, said) in [
+            ("do local a = 1 print(a) end\n".repeat(7_000), "names"),
+            ("print('a' .. 'b')\n".repeat(11_000), "names"),
+            (format!("return '{}'", "a".repeat(MAX_LINTED)), "bytes"),
+        ] {
+            let found = linter.lint(&text, Stack::Large);
+            assert_eq!((found.len(), found[0].code.as_str()), (1, "not_linted"));
+            assert!(found[0].message.contains(said), "{found:?}");
+        }
+        let data = format!("return {{ {} }}", "1, 'a',\n".repeat(15_000));
+        assert_eq!(linter.lint(&data, Stack::Large), [], "data is quick");
     }
 
     #[test]

@@ -13,6 +13,10 @@ const STACK: u32 = 1_300;
 const WORK: u64 = 1 << 17;
 const COOL: u32 = 8;
 
+/// How many names and operators lints are looked for in. selene compares each with all others: 6,000
+/// take three seconds of a build for tests, a tenth of that of a real one.
+pub(super) const MAX_NAMES: usize = 20_000;
+
 /// How large a stack is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stack {
@@ -35,6 +39,8 @@ impl Stack {
 /// Who wants to have a script parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reader {
+    /// Who makes outlines, and is quick.
+    Outlines,
     /// selene.
     Lints,
     /// `StyLua`, which takes more of a stack, and of time.
@@ -46,6 +52,8 @@ pub(super) enum Reader {
 pub(super) enum Unfit {
     /// A parser that recurses could leave the stack, or not end for long.
     TooDeep,
+    /// It is too much for lints: see [`MAX_NAMES`].
+    TooMuch,
     /// The parser does not know what stands at these bytes.
     Unknown(usize, usize),
 }
@@ -67,6 +75,9 @@ pub(super) fn look(source: &str, reader: Reader, stack: Stack) -> Result<(), Unf
         open.see(token.token_type());
         if open.weight.stack > STACK * stack.times() || open.work > WORK {
             return Err(Unfit::TooDeep);
+        }
+        if reader == Reader::Lints && open.names > MAX_NAMES {
+            return Err(Unfit::TooMuch);
         }
     }
     Ok(())
@@ -126,11 +137,14 @@ struct Frame {
 impl Kind {
     fn weight(self, reader: Reader) -> Weight {
         let (stack, heat) = match (reader, self) {
-            (Reader::Lints, Self::Block | Self::Round | Self::Curly | Self::Key) => (60, 0),
-            (Reader::Lints, Self::Function) => (70, 0),
-            (Reader::Lints, Self::Index) => (40, 5),
-            (Reader::Lints, Self::Angle) => (30, 0),
-            (Reader::Lints, Self::Text) => (40, 2),
+            (
+                Reader::Lints | Reader::Outlines,
+                Self::Block | Self::Round | Self::Curly | Self::Key,
+            ) => (60, 0),
+            (Reader::Lints | Reader::Outlines, Self::Function) => (70, 0),
+            (Reader::Lints | Reader::Outlines, Self::Index) => (40, 5),
+            (Reader::Lints | Reader::Outlines, Self::Angle) => (30, 0),
+            (Reader::Lints | Reader::Outlines, Self::Text) => (40, 2),
             (Reader::Formats, Self::Block) => (220, 0),
             (Reader::Formats, Self::Function) => (220, 1),
             (Reader::Formats, Self::Round) => (80, 2),
@@ -161,13 +175,15 @@ struct Open {
     /// Of all frames together.
     weight: Weight,
     work: u64,
+    /// Names and operators so far.
+    names: usize,
     after: After,
 }
 
 impl Open {
     fn of(reader: Reader) -> Self {
         let (frames, weight) = (Vec::new(), Weight::default());
-        let mut open = Self { reader, frames, weight, work: 0, after: After::Value };
+        let mut open = Self { reader, frames, weight, work: 0, names: 0, after: After::Value };
         open.open(Kind::Block);
         open.after = After::Value;
         open
@@ -176,6 +192,7 @@ impl Open {
     fn see(&mut self, token: &TokenType) {
         match token {
             TokenType::Identifier { .. } => {
+                self.names += 1;
                 // Two values without a sign between them are of two statements.
                 if self.after == After::Value {
                     self.settle();
@@ -200,7 +217,7 @@ impl Open {
             TokenType::Symbol { symbol } => self.symbol(*symbol),
             _ => {}
         }
-        if self.weight.heat > COOL {
+        if self.weight.heat > COOL && self.reader != Reader::Outlines {
             self.work += 1 << (self.weight.heat / 2).min(32);
         }
     }
@@ -226,7 +243,7 @@ impl Open {
                 self.after = After::Open;
             }
             Symbol::Equal => {
-                if self.reader == Reader::Lints && self.top().kind != Kind::Curly {
+                if self.reader != Reader::Formats && self.top().kind != Kind::Curly {
                     self.grown(Weight { stack: 120, heat: 0 });
                 }
                 self.after = After::Open;
@@ -402,6 +419,7 @@ impl Open {
 
     /// Takes an operator.
     fn grow(&mut self, heat: u32) {
+        self.names += 1;
         let stack = if self.reader == Reader::Formats { 60 } else { 15 };
         self.grown(Weight { stack, heat });
     }

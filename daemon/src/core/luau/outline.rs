@@ -80,8 +80,8 @@ pub fn outline(source: &str) -> Result<Vec<Definition>, OutlineError> {
     if let Some(diagnostic) = check(source).into_iter().next() {
         return Err(OutlineError::DoesNotCompile(diagnostic));
     }
-    nesting::look(source, Reader::Lints, Stack::Large).map_err(|unfit| match unfit {
-        Unfit::TooDeep => OutlineError::TooDeep,
+    nesting::look(source, Reader::Outlines, Stack::Large).map_err(|unfit| match unfit {
+        Unfit::TooDeep | Unfit::TooMuch => OutlineError::TooDeep,
         Unfit::Unknown(at, _) => {
             let (line, column) = Lines::of(source).place(at);
             let message = "unknown token".to_owned();
