@@ -2,15 +2,17 @@
 //! specs say. Each look is taken somewhere else than where proposals are planned, and its answer is the
 //! call's entry.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use scene_schemas::InstancePath;
 use scene_schemas::entry::Seq;
 use serde_json::{Value as Json, json};
 
 use super::check::{self, Linters, Script, settings};
 use super::spec::{self, Limits, Outcome, Spec};
-use super::{Engine, EngineError, web};
+use super::{Engine, EngineError, Target, web};
 use crate::core::Refusal;
 use crate::core::luau::{Finding, Severity};
 use crate::core::scene::StyleFile;
@@ -28,6 +30,8 @@ pub struct Looking {
     look: Arc<Look>,
     /// The place's folder, where it has one: its settings count.
     folder: Option<PathBuf>,
+    /// Of a project: the files of the scripts that have one of their own, from its folder.
+    files: HashMap<InstancePath, String>,
 }
 
 impl Looking {
@@ -62,7 +66,7 @@ impl Looking {
             .map(|it| Script {
                 path: it.path.clone(),
                 class: it.class.clone(),
-                file: None,
+                file: self.files.get(&it.path).cloned(),
                 text: it.text.clone(),
             })
             .collect();
@@ -70,9 +74,10 @@ impl Looking {
         let untyped = check::add_types(&scripts, &mut lists).err();
         let file = found.map(|found| found.file.display().to_string()).unwrap_or_default();
         let settings = wrong.iter().map(|it| (json!({ "file": file }), it));
-        let in_scripts = scripts.iter().zip(&lists).flat_map(|(script, found)| {
-            found.iter().map(move |it| (json!({ "path": script.path }), it))
-        });
+        let in_scripts = scripts
+            .iter()
+            .zip(&lists)
+            .flat_map(|(script, found)| found.iter().map(move |it| (named(script), it)));
         let all: Vec<(Json, &Finding)> =
             settings.chain(in_scripts).filter(|(_, it)| it.severity >= wanted.least).collect();
         let of = |severity| all.iter().filter(|(_, it)| it.severity == severity).count();
@@ -96,6 +101,14 @@ impl Looking {
         }
         Ok(answer)
     }
+}
+
+fn named(script: &Script) -> Json {
+    let mut named = json!({ "path": script.path });
+    if let Some(file) = &script.file {
+        named["file"] = file.as_str().into();
+    }
+    named
 }
 
 fn told(place: &Json, finding: &Finding) -> Json {
@@ -163,8 +176,24 @@ impl Engine {
     /// What a call wants to look at.
     pub fn look(&self, call: Seq) -> Option<Looking> {
         let (of, look) = self.looking.as_ref()?;
-        let folder = self.target.folder();
-        (*of == call).then(|| Looking { look: Arc::clone(look), folder })
+        (*of == call).then(|| Looking {
+            look: Arc::clone(look),
+            folder: self.target.folder(),
+            files: self.files_of(look),
+        })
+    }
+
+    /// The files of the scripts that are to be checked.
+    fn files_of(&self, look: &Look) -> HashMap<InstancePath, String> {
+        let (Target::Project(project), Look::Diagnostics(wanted)) = (&self.target, look) else {
+            return HashMap::new();
+        };
+        let mut files = project.script_files();
+        let mut file = |path: &InstancePath| {
+            let file = files.remove(&self.scene.resolve(path).ok()?)?;
+            Some((path.clone(), file))
+        };
+        wanted.scripts.iter().filter_map(|it| file(&it.path)).collect()
     }
 
     /// Takes what was seen, or why it could not be. Where the call is settled, nobody wants it.

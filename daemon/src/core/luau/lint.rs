@@ -14,7 +14,7 @@ use selene_lib::{Checker, CheckerDiagnostic};
 use serde_json::{Map, Value as Json, json};
 
 use super::compile;
-use super::finding::{Finder, Finding, Lines, Severity, Span};
+use super::finding::{Finder, Finding, Lines, Severity, Span, cap};
 use super::nesting::{self, MAX_NAMES, Reader, Stack, Unfit};
 use super::settings::{self, LintSettings};
 
@@ -147,30 +147,38 @@ impl Linter {
             return Vec::new();
         };
         let lines = Lines::of(source);
-        let found = checker.test_on(&ast).into_iter().filter_map(|it| finding(it, &lines));
-        let mut found: Vec<Finding> = found.collect();
+        let mut counted: Vec<(Severity, CheckerDiagnostic)> =
+            checker.test_on(&ast).into_iter().filter_map(|it| Some((severity(&it)?, it))).collect();
+        // To tell a column takes as long as its line.
+        counted.sort_by_key(|(_, it)| it.diagnostic.primary_label.range);
+        let more = cap(&mut counted, |it| it.0);
+        let found = counted.into_iter().map(|(severity, it)| finding(severity, it, &lines));
+        let mut found: Vec<Finding> = found.chain(more).collect();
         found.sort_by(|a, b| (a.at, &a.code, &a.message).cmp(&(b.at, &b.code, &b.message)));
         found
     }
 }
 
-fn finding(found: CheckerDiagnostic, lines: &Lines<'_>) -> Option<Finding> {
-    let severity = match found.severity {
-        Counts::Allow => return None,
-        Counts::Warning => Severity::Warning,
-        Counts::Error => Severity::Error,
-    };
+fn severity(found: &CheckerDiagnostic) -> Option<Severity> {
+    match found.severity {
+        Counts::Allow => None,
+        Counts::Warning => Some(Severity::Warning),
+        Counts::Error => Some(Severity::Error),
+    }
+}
+
+fn finding(severity: Severity, found: CheckerDiagnostic, lines: &Lines<'_>) -> Finding {
     let it = found.diagnostic;
     let (start, end) = it.primary_label.range;
     let told = it.primary_label.message.filter(|message| *message != it.message);
-    Some(Finding {
+    Finding {
         severity,
         finder: Finder::Selene,
         code: it.code.to_owned(),
         message: it.message,
         notes: told.into_iter().chain(it.notes).collect(),
         at: lines.span((start as usize, end as usize)),
-    })
+    }
 }
 
 thread_local! {
@@ -279,6 +287,14 @@ mod tests {
         let deep = format!("{}{}", "do ".repeat(10_000), "end ".repeat(10_000));
         let found = Linter::plain().lint(&deep, Stack::Large);
         assert!(found[0].message.contains("too deeply"), "{found:?}");
+    }
+
+    #[test]
+    fn a_thousand_findings_are_told() {
+        let text = format!("{}print(1)\nreturn {{ a = 1, a = 2 }}", "print(x)".repeat(1_010));
+        let found = Linter::plain().lint(&text, Stack::Large);
+        assert_eq!(found.len(), 1_001);
+        assert_eq!(found.iter().filter(|it| it.code == "more_findings").count(), 1, "and one note");
     }
 
     #[test]
