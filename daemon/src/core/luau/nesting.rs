@@ -136,22 +136,23 @@ struct Frame {
 
 impl Kind {
     fn weight(self, reader: Reader) -> Weight {
-        let (stack, heat) = match (reader, self) {
-            (
-                Reader::Lints | Reader::Outlines,
-                Self::Block | Self::Round | Self::Curly | Self::Key,
-            ) => (60, 0),
-            (Reader::Lints | Reader::Outlines, Self::Function) => (70, 0),
-            (Reader::Lints | Reader::Outlines, Self::Index) => (40, 5),
-            (Reader::Lints | Reader::Outlines, Self::Angle) => (30, 0),
-            (Reader::Lints | Reader::Outlines, Self::Text) => (40, 2),
-            (Reader::Formats, Self::Block) => (220, 0),
-            (Reader::Formats, Self::Function) => (220, 1),
-            (Reader::Formats, Self::Round) => (80, 2),
-            (Reader::Formats, Self::Curly) => (80, 0),
-            (Reader::Formats, Self::Index | Self::Key) => (60, 1),
-            (Reader::Formats, Self::Angle) => (80, 1),
-            (Reader::Formats, Self::Text) => (60, 0),
+        let (stack, heat) = match reader {
+            Reader::Formats => match self {
+                Self::Block => (220, 0),
+                Self::Function => (220, 1),
+                Self::Round => (80, 2),
+                Self::Curly => (80, 0),
+                Self::Index | Self::Key => (60, 1),
+                Self::Angle => (80, 1),
+                Self::Text => (60, 0),
+            },
+            Reader::Lints | Reader::Outlines => match self {
+                Self::Block | Self::Round | Self::Curly | Self::Key => (60, 0),
+                Self::Function => (70, 0),
+                Self::Index => (40, 5),
+                Self::Angle => (30, 0),
+                Self::Text => (40, 2),
+            },
         };
         Weight { stack, heat }
     }

@@ -356,8 +356,8 @@ mod tests {
 
     #[test]
     fn what_is_hostile_ends() {
-        let keys: String = (0..20_000).map(|at| format!("k{at}=1\n")).collect();
-        assert_eq!(read(&of(&keys)).findings.len(), MAX_FINDINGS);
+        let keys: Vec<String> = (0..20_000).map(|at| format!("k{at}=1")).collect();
+        assert_eq!(read(&of(&keys.join("\n"))).findings.len(), MAX_FINDINGS);
         let mut bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned();
         for at in 1..12 {
             let before = vec![format!("*a{}", at - 1); 10].join(",");

@@ -169,16 +169,15 @@ impl Checker {
     }
 
     fn read(&self, printed: &str, scripts: &[Script], found: &mut [Vec<Finding>]) {
-        let mut lines: Vec<Option<Lines<'_>>> = scripts.iter().map(|_| None).collect();
         // The last one, for the lines of a message that has several.
         let mut last = None;
         for line in printed.lines() {
             let said = said(line).and_then(|said| {
                 let at: usize = said.file.strip_suffix(".luau")?.parse().ok()?;
-                let text = scripts.get(at).filter(|it| is_checked(it))?.text.as_deref()?;
-                Some((at, text, said))
+                scripts.get(at).filter(|it| is_checked(it))?;
+                Some((at, said))
             });
-            let Some((at, text, said)) = said else {
+            let Some((at, said)) = said else {
                 if let Some((at, index)) = last {
                     let found: &mut Vec<Finding> = &mut found[at];
                     let finding: &mut Finding = &mut found[index];
@@ -201,18 +200,23 @@ impl Checker {
                 code: if kind.is_empty() { "type".to_owned() } else { kind.to_owned() },
                 message: message.to_owned(),
                 notes: Vec::new(),
-                at: lines[at].get_or_insert_with(|| Lines::of(text)).clamped(said.at),
+                at: said.at,
             });
             last = Some((at, found[at].len() - 1));
         }
     }
 }
 
-/// Puts what was found in a script in order.
+/// Puts what was found in a script in order, and where there is text.
 fn finish(script: &Script, found: &mut Vec<Finding>) {
     found.sort_by(|a, b| (a.at, &a.message).cmp(&(b.at, &b.message)));
     found.dedup();
+    // Before places are looked for, as each takes as long as its line.
     let more = cap(found, |it| it.severity);
+    let lines = Lines::of(script.text.as_deref().unwrap_or_default());
+    for it in found.iter_mut() {
+        it.at = lines.clamped(it.at);
+    }
     found.extend(more);
     if script.text.is_some() && !is_checked(script) {
         found.push(Finding {
@@ -268,12 +272,11 @@ fn batches(program: &Path, base: &[OsString], files: &[usize]) -> Vec<Vec<usize>
     let (mut batches, mut left) = (Vec::<Vec<usize>>::new(), 0);
     for at in files {
         let length = cost(name_of(*at).len());
-        match batches.last_mut().filter(|_| length <= left) {
-            Some(batch) => batch.push(*at),
-            None => {
-                batches.push(vec![*at]);
-                left = room;
-            }
+        if let Some(batch) = batches.last_mut().filter(|_| length <= left) {
+            batch.push(*at);
+        } else {
+            batches.push(vec![*at]);
+            left = room;
         }
         left = left.saturating_sub(length);
     }
