@@ -27,7 +27,7 @@ fn ended(output: &Output, code: i32) {
 }
 
 const SCRIPTS: [(&str, &str); 3] = [
-    ("Broken", "local x = 1\nlocal y = = 2\n"),
+    ("Broken", "local x = 1\nlocal y = ) 2\n"),
     ("Clean", "return {}\n"),
     ("Suspicious", "local a = 1\nif a == 1 then\nend\nprint(gone)\n"),
 ];
@@ -39,11 +39,11 @@ fn findings_are_for_people() {
     let output = home.run(&["check", &file, "--no-types"], "");
     ended(&output, 1);
     let expected = "\
-error[syntax]: Expected identifier when parsing expression, got '='
- --> game.ReplicatedStorage.Broken:2:9
+error[syntax]: Expected identifier when parsing expression, got ')'
+ --> game.ReplicatedStorage.Broken:2:11
   |
-2 | local y = = 2
-  |         ^
+2 | local y = ) 2
+  |           ^
 ";
     assert!(output.stdout.starts_with(expected), "{}", output.stdout);
     assert!(output.stdout.contains("error[undefined_variable]: `gone` is not defined"));
@@ -80,7 +80,7 @@ fn json_is_a_line_each() {
     assert_eq!(found[0]["path"], "game.ReplicatedStorage.Broken");
     let place =
         ["line", "column", "endLine", "endColumn"].map(|key| found[0][key].as_u64().unwrap());
-    assert_eq!(place, [2, 9, 2, 10]);
+    assert_eq!(place, [2, 11, 2, 12]);
     assert_eq!((&found[0]["severity"], &found[0]["finder"]), (&"error".into(), &"compiler".into()));
 }
 
