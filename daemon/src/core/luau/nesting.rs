@@ -14,7 +14,7 @@ const WORK: u64 = 1 << 17;
 const COOL: u32 = 8;
 
 /// How many names and operators lints are looked for in. selene compares each with all others: 6,000
-/// take three seconds of a build for tests, a tenth of that of a real one.
+/// take three seconds of a build for tests.
 pub(super) const MAX_NAMES: usize = 20_000;
 
 /// How large a stack is.
