@@ -27,7 +27,7 @@ fn ended(output: &Output, code: i32) {
 }
 
 const SCRIPTS: [(&str, &str); 3] = [
-    ("Broken", "local x = 1\nlocal y = = 2\n"),
+    ("Broken", "local x = 1\nlocal y = ) 2\n"),
     ("Clean", "return {}\n"),
     ("Suspicious", "local a = 1\nif a == 1 then\nend\nprint(gone)\n"),
 ];
@@ -39,11 +39,11 @@ fn findings_are_for_people() {
     let output = home.run(&["check", &file, "--no-types"], "");
     ended(&output, 1);
     let expected = "\
-error[syntax]: Expected identifier when parsing expression, got '='
- --> game.ReplicatedStorage.Broken:2:9
+error[syntax]: Expected identifier when parsing expression, got ')'
+ --> game.ReplicatedStorage.Broken:2:11
   |
-2 | local y = = 2
-  |         ^
+2 | local y = ) 2
+  |           ^
 ";
     assert!(output.stdout.starts_with(expected), "{}", output.stdout);
     assert!(output.stdout.contains("error[undefined_variable]: `gone` is not defined"));
@@ -80,7 +80,7 @@ fn json_is_a_line_each() {
     assert_eq!(found[0]["path"], "game.ReplicatedStorage.Broken");
     let place =
         ["line", "column", "endLine", "endColumn"].map(|key| found[0][key].as_u64().unwrap());
-    assert_eq!(place, [2, 9, 2, 10]);
+    assert_eq!(place, [2, 11, 2, 12]);
     assert_eq!((&found[0]["severity"], &found[0]["finder"]), (&"error".into(), &"compiler".into()));
 }
 
@@ -203,13 +203,20 @@ fn specs_run_headlessly() {
     assert!(Path::new(&none).is_file());
 }
 
-/// The answers of calls, in order; whatever is installed, nobody checks types.
+/// The answers of calls in a place's file, in order.
 fn answers(home: &Home, file: &str, calls: &[&str]) -> Vec<Json> {
+    answers_in(home, &[file], calls)
+}
+
+/// The answers of calls, in order; whatever is installed, nobody checks types.
+fn answers_in(home: &Home, place: &[&str], calls: &[&str]) -> Vec<Json> {
     let ops = home.path().join("ops.jsonl");
     fs::write(&ops, calls.join("\n")).unwrap();
     let ops = ops.display().to_string();
-    let mut command =
-        home.command(&["edit", file, "--ops", &ops, "--keep-going", "--yes", "--json"]);
+    let mut arguments = vec!["edit"];
+    arguments.extend(place);
+    arguments.extend(["--ops", &ops, "--keep-going", "--yes", "--json"]);
+    let mut command = home.command(&arguments);
     let output = command.env("PATH", "").output().unwrap();
     let stdout = String::from_utf8(output.stdout).unwrap();
     let lines = stdout.lines().map(|line| serde_json::from_str::<Json>(line).unwrap());
@@ -217,6 +224,34 @@ fn answers(home: &Home, file: &str, calls: &[&str]) -> Vec<Json> {
     let told: Vec<Json> = told.collect();
     assert!(!told.is_empty(), "{stdout}");
     told
+}
+
+/// A project's patterns are held against its files, and its files are named.
+#[test]
+fn calls_in_a_project_know_its_files() {
+    let home = Home::new();
+    let folder = home.path().join("game");
+    for (name, text) in [
+        (
+            "default.project.json",
+            r#"{"name":"game","tree":{"$className":"DataModel","ReplicatedStorage":{"$path":"src"}}}"#,
+        ),
+        ("selene.toml", "std = \"roblox\"\nexclude = [\"src/vendor/*\"]\n"),
+        ("src/a.luau", "return gone"),
+        ("src/vendor/b.luau", "return gone"),
+        ("src/c/init.luau", "return gone"),
+    ] {
+        let file = folder.join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    }
+    let project = folder.display().to_string();
+    let calls = [r#"{"tool":"get_diagnostics","args":{}}"#];
+    let told = answers_in(&home, &["--project", &project], &calls);
+    let found = told[0]["findings"].as_array().unwrap();
+    let mut files: Vec<&str> = found.iter().map(|it| it["file"].as_str().unwrap()).collect();
+    files.sort_unstable();
+    assert_eq!(files, ["src/a.luau", "src/c/init.luau"], "{told:?}");
 }
 
 #[test]

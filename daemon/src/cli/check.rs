@@ -145,7 +145,8 @@ fn report(args: &Check) -> anyhow::Result<Report<'_>> {
     let (linters, wrong) = Linters::of(found.as_ref().map(|found| &found.settings));
     let settings = found.map(|found| (found.file, found.settings.text, wrong));
     let mut found = check::check(&scripts, &linters, &|| false);
-    let untyped = if args.no_types { None } else { check::add_types(&scripts, &mut found).err() };
+    let untyped =
+        if args.no_types { None } else { check::add_types(&scripts, &mut found, &|| false).err() };
     Ok(Report { place: &args.place, settings, scripts, found, untyped })
 }
 

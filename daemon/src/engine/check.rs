@@ -14,7 +14,9 @@ use std::thread;
 
 use scene_schemas::InstancePath;
 
-use crate::core::luau::{Finder, Finding, LintSettings, Linter, Severity, Span, Stack, inspect};
+use crate::core::luau::{
+    Finder, Finding, LintSettings, Linter, Severity, Span, Stack, inspect, syntax,
+};
 use crate::core::scene::{Node, Scene};
 
 /// The stack of whoever parses: parsers recurse.
@@ -91,43 +93,62 @@ impl Linters {
 }
 
 /// What is wrong with each script, in their order. It ends between two scripts where somebody asks it
-/// to; nothing is found in those behind.
+/// to, and says of those behind that they were not checked.
 pub fn check(
     scripts: &[Script],
     linters: &Linters,
     is_cancelled: &(dyn Fn() -> bool + Sync),
 ) -> Vec<Vec<Finding>> {
+    on_threads(scripts, linters, STACK, is_cancelled)
+}
+
+fn on_threads(
+    scripts: &[Script],
+    linters: &Linters,
+    stack: usize,
+    is_cancelled: &(dyn Fn() -> bool + Sync),
+) -> Vec<Vec<Finding>> {
     let next = AtomicUsize::new(0);
-    let results = Mutex::new(vec![Vec::new(); scripts.len()]);
-    let work = || {
+    let results = Mutex::new(vec![None; scripts.len()]);
+    let work = |stack: Stack| {
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(script) = scripts.get(at).filter(|_| !is_cancelled()) else {
                 return;
             };
-            let found = one(script, linters.for_script(script));
+            let found = one(script, linters.for_script(script), stack);
             let mut results = results.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            results[at] = found;
+            results[at] = Some(found);
         }
     };
     let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
     thread::scope(|scope| {
         for _ in 0..cores.min(scripts.len()) {
+            let thread = thread::Builder::new().stack_size(stack);
             // Where no more threads can be had, those that there are do it.
-            if thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work).is_err() {
+            if thread.spawn_scoped(scope, || work(Stack::Large)).is_err() {
                 break;
             }
         }
     });
-    results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+    // What nobody took, because there was no thread at all.
+    work(Stack::Usual);
+    let results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let message = "the script was not checked; check again";
+    let lost = || vec![about(Severity::Error, "not_checked", message)];
+    results.into_iter().map(|found| found.unwrap_or_else(lost)).collect()
 }
 
 /// Adds what a checker of types says, where one is installed.
 ///
 /// # Errors
 /// Why types were not checked: a sentence.
-pub fn add_types(scripts: &[Script], found: &mut [Vec<Finding>]) -> Result<(), String> {
-    let typed = types::Checker::installed()?.check(scripts)?;
+pub fn add_types(
+    scripts: &[Script],
+    found: &mut [Vec<Finding>],
+    is_cancelled: &dyn Fn() -> bool,
+) -> Result<(), String> {
+    let typed = types::Checker::installed()?.check(scripts, is_cancelled)?;
     for (found, typed) in found.iter_mut().zip(typed) {
         found.extend(typed);
         found.sort_by_key(|it| it.at);
@@ -135,15 +156,18 @@ pub fn add_types(scripts: &[Script], found: &mut [Vec<Finding>]) -> Result<(), S
     Ok(())
 }
 
-fn one(script: &Script, linter: &Linter) -> Vec<Finding> {
-    let about = |severity, code: &str, message: &str| Finding {
+fn about(severity: Severity, code: &str, message: &str) -> Finding {
+    Finding {
         severity,
         finder: Finder::Compiler,
         code: code.to_owned(),
         message: message.to_owned(),
         notes: Vec::new(),
         at: Span::START,
-    };
+    }
+}
+
+fn one(script: &Script, linter: &Linter, stack: Stack) -> Vec<Finding> {
     let Some(text) = &script.text else {
         let message = "the text is no UTF-8; save the script as UTF-8";
         return vec![about(Severity::Error, "not_utf8", message)];
@@ -152,10 +176,12 @@ fn one(script: &Script, linter: &Linter) -> Vec<Finding> {
         return Vec::new();
     }
     // Lints are somebody else's code, and one that fails must not take the other scripts with it.
-    let found = catch_unwind(AssertUnwindSafe(|| inspect(text, linter, Stack::Large)));
+    let found = catch_unwind(AssertUnwindSafe(|| inspect(text, linter, stack)));
     found.unwrap_or_else(|_| {
         let message = "a lint failed on this script; no lint was looked for in it";
-        vec![about(Severity::Note, "not_linted", message)]
+        let mut found = syntax(text);
+        found.push(about(Severity::Note, "not_linted", message));
+        found
     })
 }
 
@@ -182,6 +208,16 @@ mod tests {
         assert_eq!(found[3][0].code, "syntax");
         assert!(found.iter().skip(4).step_by(2).all(|it| it.len() == 1));
         assert!(found.iter().skip(5).step_by(2).all(Vec::is_empty));
+    }
+
+    #[test]
+    fn where_no_thread_can_be_had_nothing_counts_as_clean() {
+        let texts = ["print(x)", "local =", "", &"do ".repeat(500)];
+        let scripts = texts.map(|text| script("game.A", text));
+        let found = on_threads(&scripts, &Linters::of(None).0, 1 << 60, &|| false);
+        let codes: Vec<Vec<&str>> =
+            found.iter().map(|it| it.iter().map(|it| it.code.as_str()).collect()).collect();
+        assert_eq!(codes, [vec!["undefined_variable"], vec!["syntax"], vec![], vec!["syntax"]]);
     }
 
     #[test]

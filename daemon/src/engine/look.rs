@@ -2,15 +2,17 @@
 //! specs say. Each look is taken somewhere else than where proposals are planned, and its answer is the
 //! call's entry.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use scene_schemas::InstancePath;
 use scene_schemas::entry::Seq;
 use serde_json::{Value as Json, json};
 
 use super::check::{self, Linters, Script, settings};
 use super::spec::{self, Limits};
-use super::{Engine, EngineError, web};
+use super::{Engine, EngineError, Target, web};
 use crate::core::Refusal;
 use crate::core::luau::{Finding, Severity};
 use crate::core::scene::StyleFile;
@@ -27,6 +29,8 @@ pub struct Looking {
     look: Arc<Look>,
     /// The place's folder, where it has one: its settings count.
     folder: Option<PathBuf>,
+    /// Of a project: the files of the scripts that have one of their own, from its folder.
+    files: HashMap<InstancePath, String>,
 }
 
 impl Looking {
@@ -61,7 +65,7 @@ impl Looking {
             .map(|it| Script {
                 path: it.path.clone(),
                 class: it.class.clone(),
-                file: None,
+                file: self.files.get(&it.path).cloned(),
                 text: it.text.clone(),
             })
             .collect();
@@ -69,12 +73,16 @@ impl Looking {
         if cancel.is_cancelled() {
             return Err(CANCELLED.to_owned());
         }
-        let untyped = check::add_types(&scripts, &mut lists).err();
+        let untyped = check::add_types(&scripts, &mut lists, &|| cancel.is_cancelled()).err();
+        if cancel.is_cancelled() {
+            return Err(CANCELLED.to_owned());
+        }
         let file = found.map(|found| found.file.display().to_string()).unwrap_or_default();
         let settings = wrong.iter().map(|it| (json!({ "file": file }), it));
-        let in_scripts = scripts.iter().zip(&lists).flat_map(|(script, found)| {
-            found.iter().map(move |it| (json!({ "path": script.path }), it))
-        });
+        let in_scripts = scripts
+            .iter()
+            .zip(&lists)
+            .flat_map(|(script, found)| found.iter().map(move |it| (named(script), it)));
         let all: Vec<(Json, &Finding)> =
             settings.chain(in_scripts).filter(|(_, it)| it.severity >= wanted.least).collect();
         let of = |severity| all.iter().filter(|(_, it)| it.severity == severity).count();
@@ -98,6 +106,14 @@ impl Looking {
         }
         Ok(answer)
     }
+}
+
+fn named(script: &Script) -> Json {
+    let mut named = json!({ "path": script.path });
+    if let Some(file) = &script.file {
+        named["file"] = file.as_str().into();
+    }
+    named
 }
 
 fn told(place: &Json, finding: &Finding) -> Json {
@@ -128,7 +144,11 @@ impl Engine {
     pub fn look(&self, call: Seq) -> Option<Looking> {
         let looks = self.tasks.values().filter_map(|task| task.looking.as_ref());
         let look = looks.into_iter().find(|(of, _)| *of == call).map(|(_, look)| look)?;
-        Some(Looking { look: Arc::clone(look), folder: self.target.folder() })
+        Some(Looking {
+            look: Arc::clone(look),
+            folder: self.target.folder(),
+            files: self.files_of_look(look),
+        })
     }
 
     /// Whether something is looked at for a call.
@@ -141,6 +161,19 @@ impl Engine {
         if let Some(task) = self.tasks.get_mut(&self.workflow) {
             task.looking = Some((call, look));
         }
+    }
+
+    /// The files of the scripts that are to be checked.
+    fn files_of_look(&self, look: &Look) -> HashMap<InstancePath, String> {
+        let (Target::Project(project), Look::Diagnostics(wanted)) = (&self.target, look) else {
+            return HashMap::new();
+        };
+        let mut files = project.script_files();
+        let mut file = |path: &InstancePath| {
+            let file = files.remove(&self.scene.resolve(path).ok()?)?;
+            Some((path.clone(), file))
+        };
+        wanted.scripts.iter().filter_map(|it| file(&it.path)).collect()
     }
 
     /// Takes what was seen, or why it could not be. Where the call is settled, nobody wants it.
@@ -244,7 +277,11 @@ mod tests {
         scene.set_source(spec, endless.to_owned());
         let (still, specs) = scene.still(&[spec]);
         let wanted = Specs { still: Arc::new(still), specs, seconds: 100 };
-        let looking = Looking { look: Arc::new(Look::Specs(Box::new(wanted))), folder: None };
+        let looking = Looking {
+            look: Arc::new(Look::Specs(Box::new(wanted))),
+            folder: None,
+            files: HashMap::new(),
+        };
         let cancel = Cancel::new();
         let own = cancel.clone();
         let began = std::time::Instant::now();
@@ -259,7 +296,11 @@ mod tests {
         };
         let wanted =
             Diagnostics { scripts: vec![script], least: Severity::Note, skip: 0, limit: 9 };
-        let looking = Looking { look: Arc::new(Look::Diagnostics(Box::new(wanted))), folder: None };
+        let looking = Looking {
+            look: Arc::new(Look::Diagnostics(Box::new(wanted))),
+            folder: None,
+            files: HashMap::new(),
+        };
         assert_eq!(looking.take(&cancel), Err(CANCELLED.to_owned()));
     }
 }

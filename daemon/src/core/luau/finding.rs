@@ -165,6 +165,24 @@ impl<'a> Lines<'a> {
     }
 }
 
+/// How many findings of a script are told.
+pub const MAX_FINDINGS: usize = 1_000;
+
+/// Leaves out what is too many, the least severe and the last; the finding that says so.
+pub fn cap<T>(found: &mut Vec<T>, severity: impl Fn(&T) -> Severity) -> Option<Finding> {
+    let more = found.len().checked_sub(MAX_FINDINGS).filter(|more| *more > 0)?;
+    found.sort_by_key(|it| std::cmp::Reverse(severity(it)));
+    found.truncate(MAX_FINDINGS);
+    Some(Finding {
+        severity: Severity::Note,
+        finder: Finder::Settings,
+        code: "more_findings".to_owned(),
+        message: format!("{more} more findings are left out; mend these, and check again"),
+        notes: Vec::new(),
+        at: Span::START,
+    })
+}
+
 /// The findings of `after` that `before` does not hold, wherever they stand now. Of several that are
 /// the same, as many are new as there are more.
 pub fn new_findings(before: &[Finding], after: Vec<Finding>) -> Vec<Finding> {
@@ -222,6 +240,18 @@ mod tests {
         let backwards = Span { line: 2, column: 9, end_line: 1, end_column: 1 };
         let end = Span { line: 2, column: 2, end_line: 2, end_column: 2 };
         assert_eq!(lines.clamped(backwards), end);
+    }
+
+    #[test]
+    fn the_worst_are_kept() {
+        let mut few: Vec<Finding> = (0..MAX_FINDINGS as u32).map(|at| finding(at, "x")).collect();
+        assert_eq!(cap(&mut few, |it| it.severity), None);
+        few.push(Finding { severity: Severity::Error, ..finding(7_000, "y") });
+        few.push(Finding { severity: Severity::Error, ..finding(8_000, "z") });
+        let note = cap(&mut few, |it| it.severity).unwrap();
+        assert!(note.message.starts_with("2 more findings"), "{note}");
+        assert_eq!(few.len(), MAX_FINDINGS);
+        assert_eq!((few[0].at.line, few[1].at.line, few[2].at.line), (7_000, 8_000, 0));
     }
 
     #[test]

@@ -8,11 +8,15 @@ use std::ops::Range;
 use stylua_lib::{Config, LineEndings, LuaVersion, OutputVerification};
 
 use super::compile;
-use super::nesting::{Stack, is_too_deep};
-use super::tokens::tokens;
+use super::finding::Lines;
+use super::nesting::{self, Reader, Stack, Unfit};
 
 /// Scripts above this many bytes are not formatted: StyLua writes half a megabyte a second.
 const MAX_SIZE: usize = 1 << 20;
+
+/// The most that settings may say; nobody's say more.
+const MAX_INDENT: usize = 64;
+const MAX_COLUMNS: usize = 10_000;
 
 /// Why a script is not formatted, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -72,9 +76,15 @@ pub fn format(
             source.len()
         )));
     }
-    if is_too_deep(&tokens(source), stack) {
-        return Err(FormatError::TooMuch("is nested too deeply for StyLua".to_owned()));
-    }
+    nesting::look(source, Reader::Formats, stack).map_err(|unfit| match unfit {
+        Unfit::TooDeep | Unfit::TooMuch => FormatError::TooMuch(
+            "is nested too deeply for StyLua, which would not end for long".to_owned(),
+        ),
+        Unfit::Unknown(at, _) => {
+            let (line, column) = Lines::of(source).place(at);
+            FormatError::NotParsed(format!("line {line}, column {column}"))
+        }
+    })?;
     let range = range.map(|it| stylua_lib::Range::from_values(Some(it.start), Some(it.end)));
     let formatted = stylua_lib::format_code(source, config, range, OutputVerification::Full);
     let formatted = formatted.map_err(|error| match error {
@@ -96,7 +106,14 @@ fn config(source: &str, style: Option<&Style>) -> Result<Config, FormatError> {
                 why: why.trim().trim_end_matches('.').to_owned(),
             };
             let text = text.as_ref().map_err(|why| wrong(why))?;
-            let config = toml::from_str(text).map_err(|error| wrong(error.message()))?;
+            let config: Config = toml::from_str(text).map_err(|error| wrong(error.message()))?;
+            // StyLua makes room for all the columns that it is told.
+            if config.indent_width > MAX_INDENT {
+                return Err(wrong(&format!("indent_width is at most {MAX_INDENT}")));
+            }
+            if !(1..=MAX_COLUMNS).contains(&config.column_width) {
+                return Err(wrong(&format!("column_width is from 1 to {MAX_COLUMNS}")));
+            }
             (config, text.as_str())
         }
     };
@@ -151,6 +168,25 @@ mod tests {
     }
 
     #[test]
+    fn settings_beyond_reason_are_refused() {
+        for (settings, said) in [
+            ("indent_width = 65", "indent_width is at most 64"),
+            ("indent_width = 9223372036854775807\nindent_type = \"Spaces\"", "indent_width"),
+            ("column_width = 10001", "column_width is from 1 to 10000"),
+            ("column_width = 9223372036854775807", "column_width"),
+            ("column_width = 0", "column_width"),
+            ("column_width = -1", "stylua.toml cannot be read"),
+        ] {
+            let why = format("do f() end", Some(&style(settings)), None, Stack::Usual);
+            let why = why.unwrap_err();
+            assert!(matches!(why, FormatError::Settings { .. }), "{settings}: {why}");
+            assert!(why.to_string().contains(said), "{settings}: {why}");
+        }
+        check("do f() end", "indent_width = 64\ncolumn_width = 1", "do\n\tf()\nend\n");
+        check("do f() end", "indent_width = 0\nindent_type = \"Spaces\"", "do\nf()\nend\n");
+    }
+
+    #[test]
     fn what_cannot_be_formatted_says_why() {
         let why = |source: &str| format(source, None, None, Stack::Usual).unwrap_err().to_string();
         assert!(why("local = 1").contains("does not compile: line 1"));
@@ -165,13 +201,38 @@ mod tests {
         assert_eq!(why, "stylua.toml cannot be read: denied. Mend it, and format again.");
     }
 
+    /// `StyLua` tries each call that holds a function in several layouts, so that one more level takes
+    /// two to three times as long: 12 of them took five seconds.
+    #[test]
+    fn callbacks_in_each_other_are_refused_in_time() {
+        let thread = std::thread::Builder::new().stack_size(64 << 20);
+        let work = || {
+            let nested = |open: &str, close: &str, n: usize| open.repeat(n) + &close.repeat(n);
+            for open in ["return f(function() ", "f(1, function() ", "a:b():c(function() "] {
+                assert!(
+                    format(&nested(open, "end) ", 7), None, None, Stack::Large).is_ok(),
+                    "{open}"
+                );
+                let refused = format(&nested(open, "end) ", 20), None, None, Stack::Large);
+                assert!(matches!(refused, Err(FormatError::TooMuch(_))), "{open}");
+            }
+            // Many of them are as long as one that is deeper.
+            let many = nested("f(function() ", "end) ", 8).repeat(100);
+            assert!(matches!(
+                format(&many, None, None, Stack::Large),
+                Err(FormatError::TooMuch(_))
+            ));
+        };
+        thread.spawn(work).unwrap().join().unwrap();
+    }
+
     #[test]
     fn depth_costs_no_stack() {
         let thread = std::thread::Builder::new().stack_size(64 << 20);
         let work = || {
             let blocks = |n: usize| format!("{}{}", "do ".repeat(n), "end ".repeat(n));
-            assert!(format(&blocks(190), None, None, Stack::Large).is_ok());
-            let sum = format!("return 1{}", " + 1".repeat(900));
+            assert!(format(&blocks(90), None, None, Stack::Large).is_ok());
+            let sum = format!("return 1{}", " + 1".repeat(300));
             assert!(format(&sum, None, None, Stack::Large).is_ok());
             assert!(format(&blocks(100_000), None, None, Stack::Large).is_err());
         };

@@ -3,45 +3,53 @@
 use super::compile;
 use super::finding::{Finder, Finding, Lines, Severity, Span};
 use super::lint::Linter;
-use super::nesting::{Stack, is_too_deep};
-use super::tokens::tokens;
+use super::nesting::Stack;
 
 /// What is wrong with a script, in order.
 pub fn inspect(source: &str, linter: &Linter, stack: Stack) -> Vec<Finding> {
-    let errors = syntax(source, stack);
+    let errors = syntax(source);
     if errors.is_empty() { linter.lint(source, stack) } else { errors }
 }
 
-/// What keeps a script from compiling, by the compiler's verdict. The compiler says the line alone;
-/// the parser of the lints says where on it, if it stumbles on the same one.
-pub fn syntax(source: &str, stack: Stack) -> Vec<Finding> {
+/// What keeps a script from compiling, by the compiler's verdict. The compiler says the line alone,
+/// and often the word that it stumbled on. Nothing parses the text to learn more: what does not
+/// compile may be nested without end.
+pub fn syntax(source: &str) -> Vec<Finding> {
     let errors = compile::check(source);
     if errors.is_empty() {
         return Vec::new();
     }
     let lines = Lines::of(source);
-    let stumbled = stumbled(source, &lines, stack);
     let finding = |error: compile::Diagnostic| Finding {
         severity: Severity::Error,
         finder: Finder::Compiler,
         code: "syntax".to_owned(),
+        at: named(&error, &lines).unwrap_or_else(|| lines.whole(error.line)),
         message: error.message,
         notes: Vec::new(),
-        at: match stumbled.filter(|it| it.line == error.line) {
-            Some(at) => at,
-            None => lines.whole(error.line),
-        },
     };
     errors.into_iter().map(finding).collect()
 }
 
-fn stumbled(source: &str, lines: &Lines<'_>, stack: Stack) -> Option<Span> {
-    if is_too_deep(&tokens(source), stack) {
+/// Where the word stands that the compiler names, if that line holds it once.
+fn named(error: &compile::Diagnostic, lines: &Lines<'_>) -> Option<Span> {
+    let (_, got) = error.message.rsplit_once("got '")?;
+    let word = &got[..got.rfind('\'')?];
+    if word.is_empty() {
         return None;
     }
-    let parsed = full_moon::parse_fallible(source, full_moon::LuaVersion::luau());
-    let (start, end) = parsed.errors().first()?.range();
-    Some(lines.span((start.bytes(), end.bytes())))
+    let line = lines.line(error.line);
+    let belongs = |c: char| c.is_alphanumeric() || c == '_';
+    let is_whole = |at: &usize| {
+        let (before, behind) = (&line[..*at], &line[at + word.len()..]);
+        !(word.starts_with(belongs) && before.ends_with(belongs)
+            || word.ends_with(belongs) && behind.starts_with(belongs))
+    };
+    let mut places = line.match_indices(word).map(|(at, _)| at).filter(is_whole);
+    let at = places.next().filter(|_| places.next().is_none())?;
+    let column = line[..at].chars().count() as u32 + 1;
+    let end_column = column + word.chars().count() as u32;
+    Some(Span { line: error.line, column, end_line: error.line, end_column })
 }
 
 #[cfg(test)]
@@ -58,8 +66,12 @@ mod tests {
     #[test]
     fn what_does_not_compile_is_not_linted() {
         check(
-            "print(x)\nlocal y = = 2\n",
-            &["2:9: error: Expected identifier when parsing expression, got '=' (syntax)"],
+            "print(x)\n\tlocal y = ) 2 -- what\n",
+            &["2:12: error: Expected identifier when parsing expression, got ')' (syntax)"],
+        );
+        check(
+            "print(x)\n\tlocal y = = 2\n",
+            &["2:2: error: Expected identifier when parsing expression, got '=' (syntax)"],
         );
         check("print(x)", &["1:7: error: `x` is not defined (undefined_variable)"]);
         check("", &[]);

@@ -13,16 +13,16 @@ use selene_lib::standard_library::StandardLibrary;
 use selene_lib::{Checker, CheckerDiagnostic};
 use serde_json::{Map, Value as Json, json};
 
-use super::finding::{Finder, Finding, Lines, Severity, Span};
-use super::nesting::{Stack, is_too_deep};
+use super::compile;
+use super::finding::{Finder, Finding, Lines, Severity, Span, cap};
+use super::nesting::{self, MAX_NAMES, Reader, Stack, Unfit};
 use super::settings::{self, LintSettings};
-use super::tokens::tokens;
 
 /// Scripts above this many bytes are not linted for a card: selene reads some four megabytes a second.
 const MAX_SIZE: usize = 200_000;
 
-/// Scripts above this many bytes are not linted at all.
-const MAX_LINTED: usize = 4 << 20;
+/// Scripts above this many bytes are not linted at all: no script of Studio is half as long.
+const MAX_LINTED: usize = 500_000;
 
 /// Lints about style, which is not for a warning where a project does not ask for it.
 const PASSED_OVER: [&str; 9] = [
@@ -117,47 +117,68 @@ impl Linter {
         if source.len() > MAX_LINTED {
             return not_linted(Span::START, format!("the script has {} bytes", source.len()));
         }
-        if is_too_deep(&tokens(source), stack) {
-            return not_linted(Span::START, "the script is nested too deeply".to_owned());
+        let unknown = |start, end| {
+            let at = Lines::of(source).span((start, end));
+            not_linted(at, "their parser does not know this syntax yet".to_owned())
+        };
+        match nesting::look(source, Reader::Lints, stack) {
+            Ok(()) => {}
+            Err(Unfit::TooDeep) => {
+                return not_linted(Span::START, "the script is nested too deeply".to_owned());
+            }
+            Err(Unfit::TooMuch) => {
+                let why = format!("the script has more than {MAX_NAMES} names and operators");
+                return not_linted(Span::START, why);
+            }
+            Err(Unfit::Unknown(start, end)) => return unknown(start, end),
         }
         let parsed = full_moon::parse_fallible(source, full_moon::LuaVersion::luau());
         let ast = match parsed.into_result() {
             Ok(ast) => ast,
             Err(errors) => {
-                let lines = Lines::of(source);
                 let first = errors.first().map(full_moon::Error::range);
-                let at = first.map_or(Span::START, |it| lines.span((it.0.bytes(), it.1.bytes())));
-                return not_linted(at, "their parser does not know this syntax yet".to_owned());
+                return first.map_or_else(
+                    || unknown(0, 0),
+                    |(start, end)| unknown(start.bytes(), end.bytes()),
+                );
             }
         };
         let Some(checker) = &self.checker else {
             return Vec::new();
         };
         let lines = Lines::of(source);
-        let found = checker.test_on(&ast).into_iter().filter_map(|it| finding(it, &lines));
-        let mut found: Vec<Finding> = found.collect();
+        let mut counted: Vec<(Severity, CheckerDiagnostic)> =
+            checker.test_on(&ast).into_iter().filter_map(|it| Some((severity(&it)?, it))).collect();
+        // To tell a column takes as long as its line.
+        counted.sort_by_key(|(_, it)| it.diagnostic.primary_label.range);
+        let more = cap(&mut counted, |it| it.0);
+        let found = counted.into_iter().map(|(severity, it)| finding(severity, it, &lines));
+        let mut found: Vec<Finding> = found.chain(more).collect();
         found.sort_by(|a, b| (a.at, &a.code, &a.message).cmp(&(b.at, &b.code, &b.message)));
         found
     }
 }
 
-fn finding(found: CheckerDiagnostic, lines: &Lines<'_>) -> Option<Finding> {
-    let severity = match found.severity {
-        Counts::Allow => return None,
-        Counts::Warning => Severity::Warning,
-        Counts::Error => Severity::Error,
-    };
+fn severity(found: &CheckerDiagnostic) -> Option<Severity> {
+    match found.severity {
+        Counts::Allow => None,
+        Counts::Warning => Some(Severity::Warning),
+        Counts::Error => Some(Severity::Error),
+    }
+}
+
+fn finding(severity: Severity, found: CheckerDiagnostic, lines: &Lines<'_>) -> Finding {
     let it = found.diagnostic;
     let (start, end) = it.primary_label.range;
     let told = it.primary_label.message.filter(|message| *message != it.message);
-    Some(Finding {
+    Finding {
         severity,
         finder: Finder::Selene,
         code: it.code.to_owned(),
         message: it.message,
         notes: told.into_iter().chain(it.notes).collect(),
         at: lines.span((start as usize, end as usize)),
-    })
+    }
 }
 
 thread_local! {
@@ -165,10 +186,10 @@ thread_local! {
     static PLAIN: OnceCell<Linter> = const { OnceCell::new() };
 }
 
-/// What is suspicious in a script, for its card; nothing where it does not parse, is very large, or is
-/// nested so deeply that the parser, which recurses, could leave a usual stack.
+/// What is suspicious in a script, for its card; nothing where it does not compile, is very large, or
+/// is nested so deeply that the parser, which recurses, could leave a usual stack.
 pub fn lint(source: &str) -> Vec<Finding> {
-    if source.len() > MAX_SIZE {
+    if source.len() > MAX_SIZE || !compile::check(source).is_empty() {
         return Vec::new();
     }
     let mut found = PLAIN.with(|it| it.get_or_init(Linter::plain).lint(source, Stack::Usual));
@@ -266,6 +287,30 @@ mod tests {
         let deep = format!("{}{}", "do ".repeat(10_000), "end ".repeat(10_000));
         let found = Linter::plain().lint(&deep, Stack::Large);
         assert!(found[0].message.contains("too deeply"), "{found:?}");
+    }
+
+    #[test]
+    fn a_thousand_findings_are_told() {
+        let text = format!("{}print(1)\nreturn {{ a = 1, a = 2 }}", "print(x)".repeat(1_010));
+        let found = Linter::plain().lint(&text, Stack::Large);
+        assert_eq!(found.len(), 1_001);
+        assert_eq!(found.iter().filter(|it| it.code == "more_findings").count(), 1, "and one note");
+    }
+
+    #[test]
+    fn what_would_take_long_is_not_looked_at() {
+        let linter = Linter::plain();
+        for (text, said) in [
+            ("do local a = 1 print(a) end\n".repeat(7_000), "names"),
+            ("print('a' .. 'b')\n".repeat(11_000), "names"),
+            (format!("return '{}'", "a".repeat(MAX_LINTED)), "bytes"),
+        ] {
+            let found = linter.lint(&text, Stack::Large);
+            assert_eq!((found.len(), found[0].code.as_str()), (1, "not_linted"));
+            assert!(found[0].message.contains(said), "{found:?}");
+        }
+        let data = format!("return {{ {} }}", "1, 'a',\n".repeat(15_000));
+        assert_eq!(linter.lint(&data, Stack::Large), [], "data is quick");
     }
 
     #[test]

@@ -16,7 +16,7 @@ mod settings;
 mod tokens;
 
 pub use compile::{Diagnostic, check, new_errors};
-pub use finding::{Finder, Finding, Lines, Severity, Span, new_findings};
+pub use finding::{Finder, Finding, Lines, MAX_FINDINGS, Severity, Span, cap, new_findings};
 pub use format::{FormatError, Style, format};
 pub use inspect::{inspect, syntax};
 pub use lint::{Linter, lint, roblox};

@@ -17,6 +17,8 @@ use full_moon::tokenizer::TokenReference;
 use full_moon::visitors::Visitor;
 use thiserror::Error;
 
+use super::finding::Lines;
+use super::nesting::{self, Reader, Stack, Unfit};
 use super::{Diagnostic, check};
 
 /// Something that a script defines under a name.
@@ -60,16 +62,32 @@ pub enum OutlineError {
         "The script compiles, but the parser that makes outlines does not know its syntax yet: {0}. Read its text instead."
     )]
     NotParsed(Diagnostic),
+    /// The parser, which recurses, could leave its stack.
+    #[error(
+        "The script is nested too deeply for the parser that makes outlines. Read its text instead."
+    )]
+    TooDeep,
 }
 
 /// What a script defines, at all levels, in the order of the lines.
 ///
 /// The parser recurses: call it on a thread with at least 64 MB of stack. On a small one it takes
-/// the process down on nesting that Luau still accepts. What Luau does not accept never gets there.
+/// the process down on nesting that Luau still accepts.
+///
+/// # Errors
+/// Why there is none: a sentence.
 pub fn outline(source: &str) -> Result<Vec<Definition>, OutlineError> {
     if let Some(diagnostic) = check(source).into_iter().next() {
         return Err(OutlineError::DoesNotCompile(diagnostic));
     }
+    nesting::look(source, Reader::Outlines, Stack::Large).map_err(|unfit| match unfit {
+        Unfit::TooDeep | Unfit::TooMuch => OutlineError::TooDeep,
+        Unfit::Unknown(at, _) => {
+            let (line, column) = Lines::of(source).place(at);
+            let message = "unknown token".to_owned();
+            OutlineError::NotParsed(Diagnostic { line, column: Some(column), message })
+        }
+    })?;
     let parsed = full_moon::parse_fallible(source, LuaVersion::luau());
     if let Some(error) = parsed.errors().first() {
         let (start, _) = error.range();

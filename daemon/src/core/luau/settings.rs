@@ -23,6 +23,12 @@ pub struct LintSettings {
     pub libraries: HashMap<String, String>,
 }
 
+/// More faults than these are not told: each is looked for in the whole text.
+const MAX_FINDINGS: usize = 100;
+
+/// The reader of YAML looks at all brackets that are open at each new one.
+const MAX_BRACKETS: usize = 10_000;
+
 /// The keys that selene knows.
 const KEYS: [&str; 6] = ["config", "lints", "rules", "std", "exclude", "roblox-std-source"];
 
@@ -84,12 +90,18 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn say(&mut self, severity: Severity, at: Span, message: String) {
+        if self.findings.len() >= MAX_FINDINGS {
+            return;
+        }
         let (finder, code) = (Finder::Settings, "settings".to_owned());
         self.findings.push(Finding { severity, finder, code, message, notes: Vec::new(), at });
     }
 
     /// The first line that holds a word: TOML does not tell where a key stands.
     fn find(&self, word: &str) -> Span {
+        if self.findings.len() >= MAX_FINDINGS {
+            return Span::START;
+        }
         let count = self.lines.count() as u32;
         let line = (1..=count).find(|line| self.lines.line(*line).contains(word));
         line.map_or(Span::START, |line| self.lines.whole(line))
@@ -176,6 +188,13 @@ impl Reader<'_> {
             self.say(Severity::Warning, at, text);
             return None;
         };
+        if memchr::memchr2_iter(b'[', b'{', text.as_bytes()).count() > MAX_BRACKETS {
+            let text = format!(
+                "{name}.yml has more than {MAX_BRACKETS} brackets; it is passed over until it has fewer"
+            );
+            self.say(Severity::Warning, at, text);
+            return None;
+        }
         match serde_yaml::from_str::<StandardLibrary>(text) {
             Ok(mut library) => {
                 let base = library.base.clone().filter(|base| *base != name);
@@ -190,8 +209,13 @@ impl Reader<'_> {
                 Some(library)
             }
             Err(error) => {
+                // The error's own words hold the file's text, which need not be the project's.
+                let place = error.location().map_or_else(
+                    || "its form is not right".to_owned(),
+                    |it| format!("line {}, column {} does not fit", it.line(), it.column()),
+                );
                 let text = format!(
-                    "{name}.yml is no standard library: {error}. Make it as selene's book says; it is \
+                    "{name}.yml is no standard library: {place}. Make it as selene's book says; it is \
                      passed over until then"
                 );
                 self.say(Severity::Warning, at, text);
@@ -325,6 +349,32 @@ mod tests {
         assert!(read(&with(yml)).findings.is_empty());
         let said = read(&with("- 1")).findings;
         assert!(said[0].message.starts_with("testez.yml is no standard library"), "{said:?}");
+        let said = read(&with("globals:\n  a: secret\n")).findings;
+        assert!(said[0].message.contains("line 2, column"), "{said:?}");
+        assert!(!said[0].message.contains("secret"), "a file's text is not told");
+    }
+
+    #[test]
+    fn what_is_hostile_ends() {
+        let keys: Vec<String> = (0..20_000).map(|at| format!("k{at}=1")).collect();
+        assert_eq!(read(&of(&keys.join("\n"))).findings.len(), MAX_FINDINGS);
+        let mut bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned();
+        for at in 1..12 {
+            let before = vec![format!("*a{}", at - 1); 10].join(",");
+            bomb.push_str(&format!("a{at}: &a{at} [{before}]\n"));
+        }
+        let deep = |n: usize| format!("globals: {}", "[".repeat(n));
+        for yml in [
+            bomb,
+            deep(MAX_BRACKETS),
+            deep(200_000),
+            "&a [*a]".to_owned(),
+            "globals: &a\n  b: *a\n".to_owned(),
+        ] {
+            let libraries = HashMap::from([("b".to_owned(), yml)]);
+            let settings = LintSettings { text: "std = \"b\"".to_owned(), libraries };
+            assert!(read(&settings).findings[0].message.starts_with("b.yml"));
+        }
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl<'a> Scanner<'a> {
         if let Some(comment) = rest.strip_prefix("--") {
             let length = match long_bracket(comment) {
                 Some((open, content)) => 2 + open * 2 + content,
-                None => rest.find('\n').unwrap_or(rest.len()),
+                None => rest.find(['\n', '\r']).unwrap_or(rest.len()),
             };
             self.skip(length.min(rest.len()));
         } else if let Some((open, content)) = long_bracket(rest) {
@@ -126,16 +126,27 @@ fn long_bracket(text: &str) -> Option<(usize, usize)> {
     Some((level + 2, inside.find(&close).unwrap_or(inside.len())))
 }
 
-/// How much of a text stands before the first of these signs that is not escaped.
+/// How much of a text stands before the first of these signs that is not escaped. A line end may be
+/// escaped, and all white space behind `\z`.
 fn quoted(text: &str, ends: &[char]) -> usize {
-    let mut escaped = false;
-    for (at, c) in text.char_indices() {
-        if escaped {
-            escaped = false;
-        } else if c == '\\' {
-            escaped = true;
-        } else if ends.contains(&c) {
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        if ends.contains(&c) {
             return at;
+        }
+        if c != '\\' {
+            continue;
+        }
+        match chars.next() {
+            Some((_, '\r')) => {
+                chars.next_if(|(_, c)| *c == '\n');
+            }
+            Some((_, 'z')) => while chars.next_if(|(_, c)| c.is_ascii_whitespace()).is_some() {},
+            // In an interpolated string this brace opens no code.
+            Some((_, 'u')) => {
+                chars.next_if(|(_, c)| *c == '{');
+            }
+            _ => {}
         }
     }
     text.len()
@@ -175,6 +186,20 @@ mod tests {
     fn reads_the_code_in_interpolated_strings() {
         check("`a{ {b} }c{`d{e}`}` f", "1<a> 1{ 1b 1} 1<c> 1<d> 1e 1<> 1<> 1f");
         check(r"`\{a` b", r"1<\{a> 1b");
+    }
+
+    /// What Luau reads as code must not pass for a comment or a string.
+    #[test]
+    fn ends_comments_and_strings_where_luau_does() {
+        for (source, expected) in [
+            ("f(-- a\r) b()", "1f 1( 1) 1b 1( 1)"),
+            ("f('\\z \r\n ' ) b()", "1f 1( 1<\\z \r\n > 2) 2b 2( 2)"),
+            ("f('\\\r\n' ) b()", "1f 1( 1<\\\r\n> 2) 2b 2( 2)"),
+            ("f(`\\u{41}{c}` )", "1f 1( 1<\\u{41}> 1c 1<> 1)"),
+        ] {
+            check(source, expected);
+            assert_eq!(crate::core::luau::check(source), [], "the compiler sees the `)` as well");
+        }
     }
 
     #[test]

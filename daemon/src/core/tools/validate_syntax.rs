@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::{Own, Run, Tool, args};
-use crate::core::luau::{self, Stack};
+use crate::core::luau;
 use crate::core::proposal::text_of;
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::Scene;
@@ -30,10 +30,10 @@ struct Args {
 
 fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
     let found = match (&args.text, &args.path) {
-        (Some(text), None) => luau::syntax(text, Stack::Usual),
+        (Some(text), None) => luau::syntax(text),
         (None, Some(path)) => {
             let node = scene.resolve(path)?;
-            luau::syntax(&text_of(scene, node, path)?, Stack::Usual)
+            luau::syntax(&text_of(scene, node, path)?)
         }
         _ => return refuse!("Exactly one of `text` and `path` is needed."),
     };

@@ -16,6 +16,9 @@ use crate::providers::client::Heard;
 use crate::providers::http::{Cancel, HttpError, Notice};
 use crate::server::Board;
 
+/// The stack of whoever looks: parsers recurse.
+const STACK: usize = 64 << 20;
+
 /// What a model says is told this often: three times a second.
 const GATHERED: Duration = Duration::from_millis(333);
 
@@ -96,10 +99,12 @@ impl Asking {
         let own = cancel.clone();
         let lost = Word::Looked(workflow, call, Err(format!("{}: {LOST}.", looking.title())));
         let tell = Tell { words, word: Some(lost) };
-        thread::spawn(move || {
+        let look = move || {
             let seen = looking.take(&own);
             tell.with(Word::Looked(workflow, call, seen));
-        });
+        };
+        // Where no thread can be had, what was to be done in it is dropped, and says so.
+        let _ = thread::Builder::new().stack_size(STACK).spawn(look);
         Self { cancel }
     }
 

@@ -9,7 +9,7 @@ use scene_schemas::Fingerprint;
 use serde_json::Value as Json;
 
 use super::jsonc;
-use super::target::Project;
+use super::target::{Memory, Project};
 use super::tree::Origin;
 use super::write;
 use crate::core::Refusal;
@@ -80,8 +80,7 @@ impl Project {
     /// The same project, whose memory is somebody else's business.
     #[must_use]
     pub fn without_memory(mut self) -> Self {
-        self.memory = None;
-        self.is_without_memory = true;
+        self.memory = Memory::Elsewhere;
         self
     }
 

@@ -29,6 +29,30 @@ use crate::targets::memory::MemoryFile;
 use crate::targets::perform::{DoneOne, Performed, outcome, perform_all};
 use crate::targets::place::PlaceError;
 
+/// The memory beside a project.
+#[derive(Debug)]
+pub(super) enum Memory {
+    /// Its file, whether or not it is there.
+    File(MemoryFile),
+    /// It cannot be read, and so is not written.
+    Unread,
+    /// It is somebody else's business.
+    Elsewhere,
+}
+
+impl Memory {
+    fn beside(project: &Path) -> Self {
+        MemoryFile::beside(project).map_or(Self::Unread, Self::File)
+    }
+
+    fn file(&self) -> Option<&MemoryFile> {
+        match self {
+            Self::File(file) => Some(file),
+            Self::Unread | Self::Elsewhere => None,
+        }
+    }
+}
+
 /// A project that is open for an edit.
 #[derive(Debug)]
 pub struct Project {
@@ -45,9 +69,7 @@ pub struct Project {
     is_dry: bool,
     /// Whether commands were planned in another epoch, so that only their paths count.
     by_path: bool,
-    pub(super) memory: Option<MemoryFile>,
-    /// Whether the memory is somebody else's business.
-    pub(super) is_without_memory: bool,
+    pub(super) memory: Memory,
     /// Whether a reading was given up half-way, so that nobody knows what the files say.
     is_torn: bool,
     /// A step that is done in part, and could not be taken back so far.
@@ -86,8 +108,8 @@ impl Project {
         let tree = Tree::read(path)?;
         let (mut scene, nodes) = tree.scene();
         let files = files_of(&tree, &BTreeMap::new())?;
-        let memory = MemoryFile::beside(&tree.project).ok();
-        if let Some(memory) = &memory {
+        let memory = Memory::beside(&tree.project);
+        if let Some(memory) = memory.file() {
             scene.know_memory(memory.text().to_owned());
         }
         let (start, hash) = (scene.mark(), hash_of(&tree, &files));
@@ -100,7 +122,6 @@ impl Project {
             is_dry,
             by_path: false,
             memory,
-            is_without_memory: false,
             is_torn: false,
             torn: None,
             follower: Follower::default(),
@@ -239,7 +260,7 @@ impl Project {
             return Ok(None);
         }
         let (mut scene, nodes) = self.tree.scene();
-        if let Some(memory) = &self.memory {
+        if let Some(memory) = self.memory.file() {
             scene.know_memory(memory.text().to_owned());
         }
         (self.nodes, self.start, self.hash, self.by_path) = (nodes, scene.mark(), hash, true);
@@ -248,8 +269,8 @@ impl Project {
 
     /// Reads the memory once more; what it says, where it can be read.
     pub fn read_memory(&mut self) -> Option<String> {
-        self.memory = MemoryFile::beside(&self.tree.project).ok();
-        self.memory.as_ref().map(|memory| memory.text().to_owned())
+        self.memory = Memory::beside(&self.tree.project);
+        self.memory.file().map(|memory| memory.text().to_owned())
     }
 
     /// Opens the project once more.
@@ -259,7 +280,8 @@ impl Project {
     pub fn reopen(&self) -> Result<(Self, Scene), PlaceError> {
         let (mut project, scene) = Self::open(&self.tree.project, self.is_dry)?;
         project.follower = self.follower.clone();
-        Ok((if self.is_without_memory { project.without_memory() } else { project }, scene))
+        let is_elsewhere = matches!(self.memory, Memory::Elsewhere);
+        Ok((if is_elsewhere { project.without_memory() } else { project }, scene))
     }
 
     /// Whether files can hold a scene that stood for the project and was changed.
@@ -291,7 +313,7 @@ impl Project {
 
     fn plan(&self, scene: &Scene) -> Result<Changes, Refusal> {
         let mut changes = write::plan(&self.tree, &self.nodes, scene, &scene.touched(self.start))?;
-        if let (Some(file), Some(text)) = (&self.memory, scene.memory())
+        if let (Some(file), Some(text)) = (self.memory.file(), scene.memory())
             && text != file.text()
         {
             changes.write(file.path(), text.as_bytes().to_vec())?;
@@ -458,7 +480,7 @@ impl Project {
             Origin::Folder { folder, .. } => Some(folder),
             _ => None,
         });
-        let memory = self.memory.as_ref().map(MemoryFile::path);
+        let memory = self.memory.file().map(MemoryFile::path);
         let files = files.map(PathBuf::as_path).chain(memory);
         let above = files.filter_map(Path::parent).chain(folders.map(PathBuf::as_path));
         let inside = |folder: &&Path| folder.starts_with(&self.tree.boundary);
@@ -494,14 +516,14 @@ impl Project {
 
     /// Whether another reading says the same.
     fn is_read_alike(&self, other: &Self) -> bool {
-        let memory = |it: &Self| it.memory.as_ref().map(|memory| memory.text().to_owned());
+        let memory = |it: &Self| it.memory.file().map(|memory| memory.text().to_owned());
         self.hash == other.hash
             && self.tree.instances == other.tree.instances
             && memory(self) == memory(other)
     }
 
     fn hash_after(&self, changes: &Changes) -> Fingerprint {
-        let memory = self.memory.as_ref().map(MemoryFile::path);
+        let memory = self.memory.file().map(MemoryFile::path);
         let mut files = self.files.clone();
         for change in changes.files.iter().filter(|it| Some(it.path.as_path()) != memory) {
             match &change.after {

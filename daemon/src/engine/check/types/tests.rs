@@ -28,8 +28,7 @@ fn lines_of_both_forms_are_read() {
 #[test]
 fn siblings_of_one_name_are_two_in_the_map() {
     let scripts = [script("game.A.B[1]", ""), script("game.A.B[2]", "")];
-    let files = HashMap::from([("0.luau".to_owned(), 0), ("1.luau".to_owned(), 1)]);
-    let map = sourcemap(&scripts, &files);
+    let map = sourcemap(&scripts, &[0, 1]);
     let names: Vec<&str> = map["children"][0]["children"]
         .as_array()
         .unwrap()
@@ -37,6 +36,22 @@ fn siblings_of_one_name_are_two_in_the_map() {
         .map(|it| it["filePaths"][0].as_str().unwrap())
         .collect();
     assert_eq!((map["className"].as_str(), names), (Some("DataModel"), vec!["0.luau", "1.luau"]));
+}
+
+#[test]
+fn a_command_line_is_never_too_long() {
+    let files: Vec<usize> = (0..10_000).collect();
+    let base = ["analyze", "--formatter=plain"].map(OsString::from);
+    let batches = batches(Path::new("/opt/luau-lsp"), &base, &files);
+    assert!(batches.len() > 3, "{}", batches.len());
+    assert_eq!(batches.concat(), files, "in order, each once");
+    for batch in &batches {
+        let line: usize = batch.iter().map(|at| name_of(*at).len() + 3).sum();
+        assert!(line < MAX_LINE, "{line}");
+    }
+    // Where there is no room, one at a time is tried.
+    let base = [OsString::from("x".repeat(MAX_LINE))];
+    assert_eq!(super::batches(Path::new("a"), &base, &[1, 2]), [[1], [2]]);
 }
 
 #[cfg(unix)]
@@ -66,7 +81,7 @@ mod programs {
             END\nexit 1";
         let checker = checker(home.path(), "luau-analyze", body);
         let scripts = [script("game.A", "ab\n"), script("game.B", "local a: number = ''")];
-        let found = checker.check(&scripts).unwrap();
+        let found = checker.check(&scripts, &|| false).unwrap();
         let told: Vec<Vec<String>> =
             found.iter().map(|it| it.iter().map(ToString::to_string).collect()).collect();
         assert_eq!(told[0], ["2:1: warning: Variable 'x' is never used (LocalUnused)"]);
@@ -82,8 +97,55 @@ mod programs {
         let home = tempfile::tempdir().unwrap();
         let body = "grep -q '\"filePaths\":\\[\"0.luau\"\\]' sourcemap.json || exit 9\n\
             grep -q hello 0.luau || exit 8\n[ \"$1\" = analyze ] || exit 7";
-        let found = checker(home.path(), "luau-lsp", body).check(&[script("game.A", "hello")]);
+        let found =
+            checker(home.path(), "luau-lsp", body).check(&[script("game.A", "hello")], &|| false);
         assert_eq!(found, Ok(vec![vec![]]));
+    }
+
+    /// A recursion over 10,000 levels would leave the stack of a test.
+    #[test]
+    fn a_place_may_be_as_deep_as_it_likes() {
+        let home = tempfile::tempdir().unwrap();
+        let checker = checker(home.path(), "luau-lsp", "[ ! -e 0.luau ] && [ -e 1.luau ]");
+        let path = |n: usize| format!("game{}", ".A".repeat(n));
+        let scripts = [script(&path(10_000), ""), script(&path(MAX_DEPTH - 1), "")];
+        let found = checker.check(&scripts, &|| false).unwrap();
+        assert_eq!(found[0][0].code, "not_typed");
+        assert!(found[1].is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn it_is_given_files_in_order_and_little_else() {
+        let home = tempfile::tempdir().unwrap();
+        let body = format!(
+            "echo \"$@\" >> {0}/given\necho \"$CARGO_MANIFEST_DIR|$(echo $PATH | head -c 1)\" >> {0}/env",
+            home.path().display()
+        );
+        let checker = checker(home.path(), "luau-analyze", &body);
+        let scripts: Vec<Script> = (0..4_000).map(|_| script("game.A", "")).collect();
+        checker.check(&scripts, &|| false).unwrap();
+        let given = fs::read_to_string(home.path().join("given")).unwrap();
+        assert!(given.lines().count() > 1 && given.lines().all(|line| line.len() < MAX_LINE));
+        let names: Vec<&str> = given.split_whitespace().filter(|it| !it.starts_with('-')).collect();
+        let expected: Vec<String> = (0..4_000).map(name_of).collect();
+        assert_eq!(names, expected);
+        let env = fs::read_to_string(home.path().join("env")).unwrap();
+        assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some(), "a test has it");
+        assert!(env.lines().all(|line| line == "|/"), "{env}");
+    }
+
+    #[test]
+    fn a_thousand_messages_are_told_of_each() {
+        let home = tempfile::tempdir().unwrap();
+        let body = "i=1; while [ $i -le 1500 ]; do echo \"0.luau:$i:1-2: (W0) TypeError: m$i\"; \
+            i=$((i+1)); done; exit 1";
+        let text = "a\n".repeat(1_500);
+        let found =
+            checker(home.path(), "luau-analyze", body).check(&[script("game.A", &text)], &|| false);
+        let found = found.unwrap();
+        assert_eq!(found[0].len(), 1_001);
+        assert!(found[0][0].message.starts_with("500 more findings"), "{}", found[0][0]);
+        assert_eq!(found[0][1].at.line, 1);
     }
 
     #[test]
@@ -91,14 +153,20 @@ mod programs {
         let home = tempfile::tempdir().unwrap();
         let scripts = [script("game.A", "")];
         let broken = checker(home.path(), "luau-lsp", "echo 'no such option' >&2; exit 3");
-        let why = broken.check(&scripts).unwrap_err();
+        let why = broken.check(&scripts, &|| false).unwrap_err();
         assert!(why.contains("ended with") && why.contains("no such option"), "{why}");
         let hangs = Checker {
             time: Duration::from_millis(50),
             ..checker(home.path(), "luau-analyze", "exec sleep 60")
         };
-        assert!(hangs.check(&scripts).unwrap_err().contains("did not end"), "it was ended");
+        assert!(
+            hangs.check(&scripts, &|| false).unwrap_err().contains("did not end"),
+            "it was ended"
+        );
+        let patient = Checker { time: Duration::from_mins(1), ..hangs.clone() };
+        let why = patient.check(&scripts, &|| true).unwrap_err();
+        assert!(why.contains("it was ended"), "{why}");
         let none = Checker { program: home.path().join("none"), ..hangs };
-        assert!(none.check(&scripts).unwrap_err().contains("cannot be run"));
+        assert!(none.check(&scripts, &|| false).unwrap_err().contains("cannot be run"));
     }
 }
