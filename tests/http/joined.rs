@@ -374,3 +374,168 @@ fn who_syncs_without_a_project_here_is_warned_of() {
     let warnings = shown(&plugin, seq)["proposal"]["warnings"].clone();
     assert_eq!(warnings[0]["kind"], "rojo", "{warnings}");
 }
+
+#[test]
+fn what_studio_makes_beside_files_is_called_as_the_proposal_calls_it() {
+    let make = json!({ "title": "New", "changes": [
+        { "tool": "create_instance", "args": {
+            "className": "ModuleScript", "parentPath": "game.ServerScriptService.Game",
+            "props": { "Name": "New", "Source": "return 1\n" } } },
+        { "tool": "create_instance", "args": {
+            "className": "Model", "parentPath": "game.Workspace", "props": { "Name": "Hut" },
+            "children": [{ "className": "Part", "props": { "Name": "Door" } }] } },
+    ] });
+    let replies = vec![plan(), calls("propose_changes", make), says("That was all.")];
+    let mut joined = Joined::new(replies);
+    let file = joined.file("New.luau");
+    let mut plugin = joined.plugin();
+    let make = json!({ "session": "window-1", "label": "before" });
+    let checkpoint = plugin.call("POST", "/api/checkpoints", &make).ok()["seq"].clone();
+    let (seq, work) = handed_out(&mut plugin);
+    let actions = work["actions"].as_array().unwrap();
+    assert_eq!(actions.len(), 2, "{work}");
+    assert_eq!(actions[1]["parent"]["id"], actions[0]["id"]);
+    let added = |id: &str, parent: &str, class: &str, name: &str| {
+        json!({
+            "part": "added", "id": id, "parent": parent, "class": class, "name": name,
+        })
+    };
+    plugin
+        .say(json!([
+            added("studio:20", "studio:1", "Model", "Hut"),
+            added("studio:21", "studio:20", "Part", "Door"),
+        ]))
+        .ok();
+    let acted = json!({ "outcome": "applied", "version": 9,
+        "acted": [{ "ids": ["studio:20"] }, { "ids": ["studio:21"] }] });
+    plugin.acknowledge(&work, acted).ok();
+    status(&mut plugin, seq, "applied");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "return 1\n");
+    // The way back takes what Studio has made, by the name that it has there.
+    let path = format!("/api/checkpoints/{checkpoint}/restore");
+    plugin.call("POST", &path, &json!({})).ok();
+    let back = proposal(&mut plugin);
+    approve(&plugin, back);
+    let work = apply(&mut plugin);
+    let targets: Vec<&Json> =
+        work["actions"].as_array().unwrap().iter().map(|it| &it["target"]["id"]).collect();
+    assert!(targets.contains(&&json!("studio:20")), "{work}");
+    assert!(!file.exists());
+}
+
+#[test]
+fn what_was_changed_since_is_not_undone_in_files() {
+    let mut joined = Joined::new(both());
+    let file = joined.file("Main.server.luau");
+    let mut plugin = joined.plugin();
+    let (seq, work) = handed_out(&mut plugin);
+    plugin.say(json!([{ "part": "renamed", "id": "studio:2", "name": "Tower" }])).ok();
+    plugin.acknowledge(&work, applied("studio:2")).ok();
+    status(&mut plugin, seq, "applied");
+    fs::write(&file, "local speed = 7 -- mine\n").unwrap();
+    plugin.say(json!([{ "part": "undone", "recording": format!("Vector {seq}") }])).ok();
+    let undone = status(&mut plugin, seq, "undone");
+    let reason = undone["reason"].as_str().unwrap();
+    assert!(reason.contains("Main.server.luau was changed since"), "{reason}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "local speed = 7 -- mine\n");
+}
+
+#[test]
+fn a_name_that_is_free_again_is_not_mistaken_for_what_had_it() {
+    let swap = json!({ "title": "Swap", "changes": [
+        { "tool": "rename_instance", "args": {
+            "path": "game.ServerScriptService.Game.Other", "newName": "Core" } },
+        { "tool": "create_instance", "args": {
+            "className": "ModuleScript", "parentPath": "game.ServerScriptService.Game",
+            "props": { "Name": "Other", "Source": "return 2\n" } } },
+    ] });
+    let edit = |name: &str, search: &str, replace: &str| {
+        let path = format!("game.ServerScriptService.Game.{name}");
+        let args = json!({ "path": path, "search": search, "replace": replace });
+        [calls("read_script", json!({ "path": path })), calls("replace_text", args)]
+    };
+    let mut replies = vec![plan(), calls("propose_changes", swap)];
+    replies.extend(edit("Core", "{}", "{ 1 }"));
+    replies.extend(edit("Other", "2", "3"));
+    replies.push(says("That was all."));
+    let mut joined = Joined::new(replies);
+    let files = [joined.file("Core.luau"), joined.file("Other.luau")];
+    let texts = || files.each_ref().map(|it| fs::read_to_string(it).unwrap());
+    let mut plugin = joined.plugin();
+    choose(&plugin, "lmstudio/first");
+    plugin.chat("swap them").ok();
+    let swapped = proposal(&mut plugin);
+    approve(&plugin, swapped);
+    let first = proposal(&mut plugin);
+    assert_eq!(texts(), ["return {}\n", "return 2\n"]);
+    approve(&plugin, first);
+    // Rojo syncs: the old one goes, and two come.
+    let added = |id: &str, name: &str| {
+        json!({
+            "part": "added", "id": id, "parent": "studio:4", "class": "ModuleScript", "name": name,
+        })
+    };
+    plugin
+        .say(json!([
+            { "part": "removed", "id": "studio:6" },
+            added("studio:30", "Core"),
+            added("studio:31", "Other"),
+        ]))
+        .ok();
+    let last = proposal(&mut plugin);
+    let shown = shown(&plugin, last);
+    assert_eq!(shown["proposal"]["files"]["files"], json!(["src/Other.luau"]), "{shown}");
+    approve(&plugin, last);
+    status(&mut plugin, last, "applied");
+    assert_eq!(texts(), ["return { 1 }\n", "return 3\n"]);
+}
+
+#[test]
+fn cards_on_top_of_each_other_stay_when_another_file_is_saved() {
+    let mut joined = Joined::new(vec![]);
+    let (file, other) = (joined.file("Main.server.luau"), joined.file("Other.luau"));
+    let mut plugin = joined.plugin();
+    plugin.chat(EDIT).ok();
+    let first = proposal(&mut plugin);
+    plugin.chat(&EDIT.replace("= 2", "= 3").replace("= 1", "= 2")).ok();
+    let second = proposal(&mut plugin);
+    fs::write(&other, "return { 5 }\n").unwrap();
+    // What was saved is known when it can be edited.
+    let text = "replace \"{ 5 }\" with \"{ 6 }\" in game.ServerScriptService.Game.Other";
+    let third = loop {
+        plugin.chat(text).ok();
+        let planned = plugin.until(|polled| {
+            let events = polled["events"].as_array().unwrap();
+            events.iter().map(|it| &it["event"]).find_map(|it| match it["event"].as_str()? {
+                "proposal_mapped" => Some(it["proposal"].as_u64()),
+                "done" => Some(None),
+                _ => None,
+            })
+        });
+        if let Some(third) = planned {
+            break third;
+        }
+    };
+    for seq in [first, second, third] {
+        assert_eq!(shown(&plugin, seq)["status"], "waiting");
+        approve(&plugin, seq);
+        status(&mut plugin, seq, "applied");
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap(), MAIN.replace("speed = 1", "speed = 3"));
+    assert_eq!(fs::read_to_string(&other).unwrap(), "return { 6 }\n");
+}
+
+#[test]
+fn what_stands_in_no_file_below_rojos_is_warned_of() {
+    let mut joined = Joined::new(vec![]);
+    let mut plugin = joined.plugin();
+    let added = json!({ "part": "added", "id": "studio:40", "parent": "studio:4",
+        "class": "ModuleScript", "name": "Extra" });
+    let scripts = json!([{ "id": "studio:40", "text": "return 1\n" }]);
+    plugin.say(json!([added, { "part": "sources", "scripts": scripts }])).ok();
+    plugin.chat("replace \"1\" with \"2\" in game.ServerScriptService.Game.Extra").ok();
+    let seq = proposal(&mut plugin);
+    let shown = shown(&plugin, seq);
+    assert_eq!(shown["proposal"]["files"], Json::Null);
+    assert_eq!(shown["proposal"]["warnings"][0]["kind"], "rojo", "{shown}");
+}

@@ -318,7 +318,9 @@ impl Live {
             }
         }
         self.version = update.version;
-        self.engine.look_for_project().map_err(|error| wrong(&error))?;
+        if update.parts.iter().any(|part| matches!(part, ScenePart::End {})) {
+            self.engine.look_for_project().map_err(|error| wrong(&error))?;
+        }
         Ok(SceneTaken { instances: self.engine.scene().mirrored() })
     }
 

@@ -96,3 +96,27 @@ impl MemoryFile {
         Ok(())
     }
 }
+
+/// The memory beside a project.
+#[derive(Debug)]
+pub(super) enum Memory {
+    /// Its file, whether or not it is there.
+    File(MemoryFile),
+    /// It cannot be read, and so is not written.
+    Unread,
+    /// It is somebody else's business.
+    Elsewhere,
+}
+
+impl Memory {
+    pub(super) fn beside(project: &Path) -> Self {
+        MemoryFile::beside(project).map_or(Self::Unread, Self::File)
+    }
+
+    pub(super) fn file(&self) -> Option<&MemoryFile> {
+        match self {
+            Self::File(file) => Some(file),
+            Self::Unread | Self::Elsewhere => None,
+        }
+    }
+}

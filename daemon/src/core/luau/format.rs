@@ -4,6 +4,7 @@
 //! a script keeps its line ends where they name none. `.editorconfig` is not read.
 
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use stylua_lib::{Config, LineEndings, LuaVersion, OutputVerification};
 
@@ -86,7 +87,10 @@ pub fn format(
         }
     })?;
     let range = range.map(|it| stylua_lib::Range::from_values(Some(it.start), Some(it.end)));
-    let formatted = stylua_lib::format_code(source, config, range, OutputVerification::Full);
+    // It is somebody else's code, and must not end whoever plans.
+    let format = || stylua_lib::format_code(source, config, range, OutputVerification::Full);
+    let formatted = catch_unwind(AssertUnwindSafe(format))
+        .map_err(|_| FormatError::TooMuch("makes StyLua fail".to_owned()))?;
     let formatted = formatted.map_err(|error| match error {
         stylua_lib::Error::ParseError(errors) => {
             let first = errors.first().map(ToString::to_string).unwrap_or_default();

@@ -6,6 +6,7 @@
 //! `-- selene: allow(unused_variable)` count as selene counts them.
 
 use std::cell::OnceCell;
+use std::panic::catch_unwind;
 
 use regex::Regex;
 use selene_lib::lints::Severity as Counts;
@@ -192,7 +193,9 @@ pub fn lint(source: &str) -> Vec<Finding> {
     if source.len() > MAX_SIZE || !compile::check(source).is_empty() {
         return Vec::new();
     }
-    let mut found = PLAIN.with(|it| it.get_or_init(Linter::plain).lint(source, Stack::Usual));
+    // Lints are somebody else's code, and one that fails must not end whoever plans.
+    let lint = || PLAIN.with(|it| it.get_or_init(Linter::plain).lint(source, Stack::Usual));
+    let mut found = catch_unwind(lint).unwrap_or_default();
     found.retain(|it| it.severity > Severity::Note);
     found
 }

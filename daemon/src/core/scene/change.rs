@@ -10,7 +10,6 @@ use rbx_dom_weak::{Ustr, ustr};
 use rbx_types::{Content, ContentType, Variant};
 use rustc_hash::{FxHashMap, FxHashSet};
 use scene_schemas::Value;
-use scene_schemas::entry::Seq;
 
 use super::codec::{CodecError, Format};
 use super::edits::Edit;
@@ -101,18 +100,6 @@ impl Journal {
 }
 
 impl Scene {
-    /// From now on `new:K` means what this proposal creates.
-    pub fn begin(&mut self, scope: Seq) {
-        self.scope = scope;
-        self.called = None;
-    }
-
-    /// What is created next is called `new:K`, and not as it would be in its turn: what was created
-    /// before it is somewhere else.
-    pub fn call_next(&mut self, k: u32) {
-        self.called = Some(k);
-    }
-
     /// This moment, to come back to.
     pub fn mark(&self) -> Mark {
         Mark(self.journal.done.len())
@@ -183,15 +170,6 @@ impl Scene {
             }
         }
         self.tree.truncate(node);
-    }
-
-    /// The number that the next created instance of this proposal gets.
-    pub fn next_new(&self) -> u32 {
-        if let Some(k) = self.called {
-            return k;
-        }
-        let of_scope = (self.scope, 0)..=(self.scope, u32::MAX);
-        self.created_by_id.range(of_scope).next_back().map_or(0, |((_, k), _)| k + 1)
     }
 
     /// Gives a new subtree ids, and remembers that it came.

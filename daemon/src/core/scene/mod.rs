@@ -8,6 +8,7 @@ mod attributes;
 mod binary;
 mod built;
 mod bytes;
+mod called;
 mod change;
 mod changes;
 mod codec;

@@ -9,12 +9,13 @@ use scene_schemas::Fingerprint;
 use serde_json::Value as Json;
 
 use super::jsonc;
-use super::target::{Memory, Project};
+use super::target::Project;
 use super::tree::Origin;
 use super::write;
 use crate::core::Refusal;
 use crate::core::proposal::Holder;
 use crate::core::scene::{Node, Scene};
+use crate::targets::memory::Memory;
 
 /// Who writes the files of a project does it alone, from the look at what they are to the look at what
 /// they have become: several sessions may be at work on one project.

@@ -25,33 +25,9 @@ use crate::core::refusal::refuse;
 use crate::core::scene::diff::{Difference, diff};
 use crate::core::scene::{CodecError, Mark, Node, Scene};
 use crate::targets::disk;
-use crate::targets::memory::MemoryFile;
+use crate::targets::memory::{Memory, MemoryFile};
 use crate::targets::perform::{DoneOne, Performed, outcome, perform_all};
 use crate::targets::place::PlaceError;
-
-/// The memory beside a project.
-#[derive(Debug)]
-pub(super) enum Memory {
-    /// Its file, whether or not it is there.
-    File(MemoryFile),
-    /// It cannot be read, and so is not written.
-    Unread,
-    /// It is somebody else's business.
-    Elsewhere,
-}
-
-impl Memory {
-    fn beside(project: &Path) -> Self {
-        MemoryFile::beside(project).map_or(Self::Unread, Self::File)
-    }
-
-    fn file(&self) -> Option<&MemoryFile> {
-        match self {
-            Self::File(file) => Some(file),
-            Self::Unread | Self::Elsewhere => None,
-        }
-    }
-}
 
 /// A project that is open for an edit.
 #[derive(Debug)]
