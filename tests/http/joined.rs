@@ -189,6 +189,34 @@ fn one_proposal_is_done_in_files_and_in_studio() {
 }
 
 #[test]
+fn what_was_asked_for_in_studio_is_deployed_from_the_files() {
+    let mut joined = Joined::new(both());
+    let project = joined.bench.home.path().join("game");
+    let git = |args: &[&str]| {
+        let done = std::process::Command::new("git").args(args).current_dir(&project).output();
+        let done = done.unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap()
+    };
+    git(&["init", "--quiet", "--initial-branch", "main"]);
+    git(&["config", "user.name", "A"]);
+    git(&["config", "user.email", "a@b"]);
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "-m", "begin"]);
+    let mut plugin = joined.plugin();
+    let (seq, work) = handed_out(&mut plugin);
+    plugin.say(json!([{ "part": "renamed", "id": "studio:2", "name": "Tower" }])).ok();
+    plugin.acknowledge(&work, applied("studio:2")).ok();
+    status(&mut plugin, seq, "applied");
+    drop(plugin);
+    let home = &joined.bench.home;
+    let (game, own) = (project.display().to_string(), home.path().display().to_string());
+    let deployed = home.run(&["deploy", &game, "--branch", "work", "--home", &own], "");
+    assert_eq!(deployed.code, 0, "{}", deployed.stderr);
+    assert_eq!(git(&["diff", "--name-only", "main", "work"]), "src/Main.server.luau\n");
+}
+
+#[test]
 fn what_studio_does_not_do_is_put_back_in_files() {
     for outcome in [
         json!({ "outcome": "refused", "reason": "No." }),

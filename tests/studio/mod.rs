@@ -5,6 +5,7 @@ mod budget;
 mod events;
 mod faults;
 mod flow;
+mod joined;
 mod model;
 mod pictures;
 mod pointed;

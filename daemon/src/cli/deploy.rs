@@ -144,13 +144,16 @@ fn written(ledger: &Ledger, project: &Path) -> anyhow::Result<Written> {
     let mut steps: BTreeMap<Option<Seq>, (Accepted, Fingerprint)> = BTreeMap::new();
     let mut written = Written::default();
     for (seq, workflow) in state.workflows() {
-        let Place::Project(place) = &workflow.place else { continue };
-        if place.project != name {
-            continue;
-        }
         for (proposal, pending) in workflow.proposals() {
             let Status::Applied(ack) = &pending.status else { continue };
-            let Some(bytes) = &ack.bytes else { continue };
+            let own = match &workflow.place {
+                Place::Project(_) => Some(ack),
+                // What was asked for in Studio may have gone to the files of its project.
+                Place::Open(_) => ack.files.as_ref(),
+                Place::File(_) => None,
+            };
+            let own = own.filter(|ack| ack.file.as_ref() == Some(&name));
+            let Some(bytes) = own.and_then(|ack| ack.bytes.as_ref()) else { continue };
             written.goals.insert(seq, workflow.goal.clone());
             let (title, patch) = (pending.proposal.title.clone(), &pending.proposal.patch_id);
             let patch = patch.short().to_owned();

@@ -333,3 +333,154 @@ fn check_same(files: &Scene, command: &Command) -> Result<(), Refusal> {
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::entry::Seq;
+    use serde_json::{Value as Json, json};
+
+    use super::*;
+    use crate::core::scene::Format;
+    use crate::core::tools::{self, Plan};
+
+    const MAIN: &str = "game.ServerScriptService.Game.Main";
+
+    /// A place that Rojo has synced, or the project of it. Workspace is a node that says one property,
+    /// and so is Zone, below which nothing else may stand; Game and what is in it are files.
+    fn scene(is_open: bool) -> Scene {
+        let mut scene = Scene::empty(Format::Binary);
+        let root = scene.root();
+        let workspace = scene.create(root, "Workspace", "Workspace");
+        scene.create(workspace, "Folder", "Zone");
+        let service = scene.create(root, "ServerScriptService", "ServerScriptService");
+        let game = scene.create(service, "Folder", "Game");
+        let main = scene.create(game, "Script", "Main");
+        scene.set_source(main, "print(1)\n".to_owned());
+        if is_open {
+            scene.create(workspace, "Part", "Wall");
+            scene.create(workspace, "ObjectValue", "Pointer");
+            let alone = scene.create(workspace, "Script", "Alone");
+            scene.set_source(alone, "print(1)\n".to_owned());
+            scene.create(game, "Part", "Extra");
+        }
+        scene
+    }
+
+    fn holder(files: &Scene) -> impl Fn(Node) -> Option<Holder> + use<> {
+        let node = |path: &str| files.resolve(&path.parse().unwrap()).unwrap();
+        let properties = BTreeSet::from(["Gravity".to_owned()]);
+        let workspace = Holder::Node { properties, ignores_unknown: true };
+        let zone = Holder::Node { properties: BTreeSet::new(), ignores_unknown: false };
+        let service = Holder::Node { properties: BTreeSet::new(), ignores_unknown: true };
+        let own = Holder::Files { ignores_unknown: false };
+        let known = [
+            (node("game.Workspace"), workspace),
+            (node("game.Workspace.Zone"), zone),
+            (node("game.ServerScriptService"), service),
+            (node("game.ServerScriptService.Game"), own.clone()),
+            (node(MAIN), own),
+        ];
+        move |node| known.iter().find(|(it, _)| *it == node).map(|(_, holder)| holder.clone())
+    }
+
+    /// What becomes of the changes of a proposal.
+    fn part(changes: &Json) -> Result<Parted, String> {
+        let mut open = scene(true);
+        let base = Fingerprint::of(b"base");
+        let args = json!({ "title": "Some", "changes": changes });
+        let blobs = Blobs::new();
+        let planned = tools::plan(Seq(9), "propose_changes", &args, &mut open, &base, &blobs, None);
+        let Ok(Plan::Propose(proposal, _)) = planned else {
+            panic!("{planned:?}");
+        };
+        let mut files = scene(false);
+        let holder = holder(&files);
+        parted(&proposal.commands, &open, &mut files, &holder, &blobs).map_err(|it| it.0)
+    }
+
+    #[track_caller]
+    fn owned(changes: &Json, expected: &[u32]) {
+        assert_eq!(part(changes).map(|it| it.owned), Ok(expected.to_vec()));
+    }
+
+    #[track_caller]
+    fn refused(changes: &Json, expected: &str) {
+        let why = part(changes).expect_err("it is of both");
+        assert!(why.contains(expected), "{why}");
+    }
+
+    fn change(tool: &str, args: Json) -> Json {
+        json!({ "tool": tool, "args": args })
+    }
+
+    fn create(parent: &str, class: &str, props: Json) -> Json {
+        let args = json!({ "parentPath": parent, "className": class, "props": props });
+        change("create_instance", args)
+    }
+
+    fn edit(path: &str) -> Json {
+        change("replace_text", json!({ "path": path, "search": "1", "replace": "2" }))
+    }
+
+    fn rename(path: &str, name: &str) -> Json {
+        change("rename_instance", json!({ "path": path, "newName": name }))
+    }
+
+    fn set(path: &str, props: Json) -> Json {
+        change("set_properties", json!({ "path": path, "props": props }))
+    }
+
+    #[test]
+    fn what_files_hold_goes_to_files() {
+        let wall = rename("game.Workspace.Wall", "Tower");
+        owned(&json!([edit(MAIN), wall]), &[0]);
+        owned(&json!([edit("game.Workspace.Alone"), rename(MAIN, "Start")]), &[1]);
+        let lib = create("game.ServerScriptService.Game", "ModuleScript", json!({ "Name": "Lib" }));
+        let zone = create("game.Workspace.Zone", "Folder", json!({ "Name": "In" }));
+        let part = create("game.Workspace", "Part", json!({ "Name": "New" }));
+        owned(&json!([lib, part, zone]), &[0, 2]);
+        let service = create("game.ServerScriptService", "Script", json!({ "Name": "Other" }));
+        owned(&json!([service]), &[]);
+        owned(&json!([change("delete_instance", json!({ "path": MAIN }))]), &[0]);
+    }
+
+    #[test]
+    fn of_a_node_files_hold_what_it_says() {
+        owned(&json!([set("game.Workspace", json!({ "Gravity": 10 }))]), &[0]);
+        owned(&json!([set("game.Workspace", json!({ "FallenPartsDestroyHeight": -9 }))]), &[]);
+        let both = json!({ "Gravity": 10, "FallenPartsDestroyHeight": -9 });
+        refused(&json!([set("game.Workspace", both)]), "says Gravity of game.Workspace and not");
+    }
+
+    #[test]
+    fn neither_side_stands_on_the_other() {
+        let new = json!({ "path": MAIN, "parentPath": "game.Workspace" });
+        refused(
+            &json!([change("move_instance", new)]),
+            "stands in files and would stand in Studio",
+        );
+        let copy = json!({ "path": MAIN, "parentPath": "game.Workspace" });
+        refused(&json!([change("clone_instance", copy)]), "has scripts in files of Rojo");
+        let wall = json!({
+            "path": "game.Workspace.Wall", "parentPath": "game.ServerScriptService.Game" });
+        refused(&json!([change("clone_instance", wall)]), "stands in Studio alone");
+        let lib = create("game.ServerScriptService.Game", "ModuleScript", json!({ "Name": "Lib" }));
+        let point =
+            set("game.Workspace.Pointer", json!({ "Value": "game.ServerScriptService.Game.Lib" }));
+        refused(&json!([lib, point]), "in Studio only when Rojo has synced");
+        let below = rename("game.ServerScriptService.Core.Extra", "More");
+        let renamed = rename("game.ServerScriptService.Game", "Core");
+        refused(&json!([renamed, below]), "in Studio only when Rojo has synced");
+    }
+
+    #[test]
+    fn what_no_file_has_below_files_is_loose() {
+        let loose = part(&json!([rename("game.ServerScriptService.Game.Extra", "More")])).unwrap();
+        assert_eq!(loose.owned, Vec::<u32>::new());
+        assert_eq!(loose.loose[0].to_string(), "game.ServerScriptService.Game.Extra");
+        assert_eq!(part(&json!([rename("game.Workspace.Wall", "W")])).unwrap().loose, []);
+        // A deletion takes what no file has with it.
+        let delete = change("delete_instance", json!({ "path": "game.ServerScriptService.Game" }));
+        refused(&json!([delete]), "has 3 instances in Studio, itself included, and 2 in files");
+    }
+}
