@@ -31,7 +31,7 @@ use vector_daemon::core::code::{self, Asked, Index};
 use vector_daemon::core::proposal::Blobs;
 use vector_daemon::core::scene::{Format, Node, Scene};
 use vector_daemon::core::tools::{self, Plan};
-use vector_daemon::engine::reading::on_all_cores;
+use vector_daemon::engine::reading::ON_ALL_CORES;
 
 use self::measure::{machine, option};
 
@@ -134,7 +134,7 @@ fn indexed(scripts: usize, runs: usize) {
     println!("{scripts} scripts, {:.1} MB\n", bytes as f64 / 1e6);
     let rojo = program(runs, "rojo", &["sourcemap", "--include-non-scripts"], home.path());
     let rojo = rojo.map(|time| ("rojo sourcemap", time));
-    line("cold index", median(runs, |_| drop(Index::new_by(&scene, on_all_cores))), rojo);
+    line("cold index", median(runs, |_| drop(Index::new_by(&scene, ON_ALL_CORES))), rojo);
     line("cold index on one core", median(runs, |_| drop(Index::new(&scene))), rojo);
     let mut index = Index::new(&scene);
     let nodes: Vec<Node> = index.scripts().to_vec();
@@ -177,6 +177,8 @@ fn searched(scripts: usize, runs: usize) {
         ),
         ("nothing", json!({ "query": "zebra", "caseSensitive": true }), vec!["-F", "zebra"]),
     ];
+    // As the engine has it.
+    code::read_by(&scene, ON_ALL_CORES);
     for (what, args, rg) in queries {
         let time = median(runs, |_| {
             let base = Fingerprint::of(b"");

@@ -34,7 +34,7 @@ impl Engine {
             budget: budget as usize,
             most: MOST,
         };
-        code::read_by(scene, reading::on_all_cores);
+        code::read_by(scene, reading::ON_ALL_CORES);
         let context = code::with_known(scene, |index| {
             let selection = code::choose(index, scene, &question);
             entry(index, scene, &selection, budget)

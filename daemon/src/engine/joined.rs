@@ -32,6 +32,8 @@ pub(super) struct Joined {
     /// The moment before what is ahead was laid over the mirror.
     laid: Option<Mark>,
     ahead: Vec<Ahead>,
+    /// The project that the place was last known to be synced with: what was planned then knows it.
+    last: Option<String>,
 }
 
 /// A project.
@@ -101,6 +103,10 @@ impl Engine {
             return Ok(());
         };
         beside.is_joined = true;
+        let name = Some(beside.project.name());
+        if std::mem::replace(&mut self.joined.last, name.clone()) == name {
+            return Ok(());
+        }
         for (seq, _) in self.waiting(|files| files.is_none()) {
             self.plan_again(
                 seq,
@@ -276,6 +282,8 @@ impl Engine {
                 scene.rollback(start);
                 match error {
                     PlaceError::Changed { .. } => self.moved_on(seq, at, &error),
+                    // What is neither done nor undone is put back before anything else, and said then.
+                    PlaceError::Torn { .. } => Ok(false),
                     error => self.not_written(seq, error.to_string()),
                 }
             }

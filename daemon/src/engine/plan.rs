@@ -26,7 +26,7 @@ impl Engine {
         let mark = self.scene.mark();
         let is_own = matches!(self.driver(), Some(Driver::Calls));
         self.scene.begin(call);
-        code::read_by(&self.scene, reading::on_all_cores);
+        code::read_by(&self.scene, reading::ON_ALL_CORES);
         self.know_style(tool);
         let result = if is_own && tool == REVERT {
             self.plan_revert(call, args, &base)?

@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use crate::core::code::Readers;
 use crate::core::luau::index::{self, Script};
 
 /// The reader goes as deep as Luau allows.
@@ -12,20 +13,33 @@ const STACK: usize = 16 << 20;
 /// So many texts are taken at once: most are short.
 const RUN: usize = 16;
 
-/// What texts yield, in their order. Where no threads can be had, one core reads them all.
-pub fn on_all_cores(texts: &[&str]) -> Vec<Script> {
+/// Who reads many texts on all cores.
+pub const ON_ALL_CORES: Readers = Readers { read, fit };
+
+/// What texts yield, in their order.
+fn read(texts: &[&str]) -> Vec<Script> {
+    on_all_cores(texts, &index::read)
+}
+
+/// Whether something holds of each text, in their order.
+fn fit(texts: &[&str], holds: &(dyn Fn(&str) -> bool + Sync)) -> Vec<bool> {
+    on_all_cores(texts, holds)
+}
+
+/// Does something with each text. Where no threads can be had, one core does it all.
+fn on_all_cores<T: Send>(texts: &[&str], each: &(dyn Fn(&str) -> T + Sync)) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let work = || {
-        let mut read = Vec::new();
+        let mut done = Vec::new();
         loop {
             let first = next.fetch_add(RUN, Ordering::Relaxed);
             let Some(run) = texts.get(first..texts.len().min(first + RUN)) else {
-                return read;
+                return done;
             };
             if run.is_empty() {
-                return read;
+                return done;
             }
-            read.push((first, run.iter().map(|text| index::read(text)).collect::<Vec<_>>()));
+            done.push((first, run.iter().map(|text| each(text)).collect::<Vec<_>>()));
         }
     };
     let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -35,7 +49,7 @@ pub fn on_all_cores(texts: &[&str]) -> Vec<Script> {
         let started: Vec<_> = (0..others).map_while(start).collect();
         let mut runs = work();
         for thread in started {
-            // What is missing is read below by whoever waits here.
+            // What is missing is done below by whoever waits here.
             runs.extend(thread.join().unwrap_or_default());
         }
         runs
@@ -61,7 +75,10 @@ mod tests {
             let texts: Vec<String> = (0..count).map(|at| format!("local a{at} = {at}")).collect();
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
             let one_by_one: Vec<Script> = texts.iter().map(|text| index::read(text)).collect();
-            assert_eq!(on_all_cores(&texts), one_by_one, "{count}");
+            assert_eq!(read(&texts), one_by_one, "{count}");
+            let is_odd = |text: &str| text.ends_with(['1', '3', '5', '7', '9']);
+            let odd: Vec<bool> = (0..count).map(|at| at % 2 == 1).collect();
+            assert_eq!(fit(&texts, &is_odd), odd, "{count}");
         }
     }
 }

@@ -40,6 +40,19 @@ const FEW: usize = 32;
 /// their order. What is left out is read by whoever asked.
 pub type ReadAll = fn(&[&str]) -> Vec<Script>;
 
+/// Says of each of many texts, in their order, whether something holds of it. What is left out is asked by
+/// whoever wanted it.
+pub type FitAll = fn(&[&str], &(dyn Fn(&str) -> bool + Sync)) -> Vec<bool>;
+
+/// Who reads and asks many texts at once: nobody waits here.
+#[derive(Debug, Clone, Copy)]
+pub struct Readers {
+    /// Reads them.
+    pub read: ReadAll,
+    /// Asks of each whether something holds.
+    pub fit: FitAll,
+}
+
 /// The code of a place. It is of one scene, and of no other.
 #[derive(Debug, Default)]
 pub struct Index {
@@ -59,7 +72,7 @@ pub struct Index {
     /// they are asked for each time.
     silent: Vec<Node>,
     /// Who reads texts, where there are many.
-    reader: Option<ReadAll>,
+    readers: Option<Readers>,
     /// How many texts were read in all.
     read: u64,
 }
@@ -95,18 +108,27 @@ pub fn with_known<R>(scene: &Scene, ask: impl FnOnce(&Index) -> R) -> R {
     })
 }
 
-/// Says who reads the texts of a scene from now on, where there are many: nobody waits here.
-pub fn read_by(scene: &Scene, reader: ReadAll) {
-    scene.kept(|index: &mut Index| index.reader = Some(reader));
+/// Says who reads the texts of a scene from now on, where there are many.
+pub fn read_by(scene: &Scene, readers: Readers) {
+    scene.kept(|index: &mut Index| index.readers = Some(readers));
+}
+
+/// Whether something holds of each of many texts, in their order.
+pub fn fit(scene: &Scene, texts: &[&str], holds: &(dyn Fn(&str) -> bool + Sync)) -> Vec<bool> {
+    let readers = scene.kept(|index: &mut Index| index.readers);
+    let mut all = readers.map_or_else(Vec::new, |readers| (readers.fit)(texts, holds));
+    let rest = texts.get(all.len()..).unwrap_or_default();
+    all.extend(rest.iter().map(|text| holds(text)));
+    all
 }
 
 /// What was read of a scene is known of the one that takes its place: only texts that are others are
 /// read again.
 pub fn hand_over(from: &Scene, to: &Scene) {
     let old = from.kept(|index: &mut Index| std::mem::take(index));
-    let Index { readings, held, reader, read, .. } = old;
+    let Index { readings, held, readers, read, .. } = old;
     to.kept(|index: &mut Index| {
-        *index = Index { readings, held, reader, read, ..Index::default() };
+        *index = Index { readings, held, readers, read, ..Index::default() };
     });
 }
 
@@ -119,8 +141,8 @@ impl Index {
     }
 
     /// The same, of texts that somebody reads.
-    pub fn new_by(scene: &Scene, reader: ReadAll) -> Self {
-        let mut index = Self { reader: Some(reader), ..Self::default() };
+    pub fn new_by(scene: &Scene, readers: Readers) -> Self {
+        let mut index = Self { readers: Some(readers), ..Self::default() };
         index.update(scene);
         index
     }

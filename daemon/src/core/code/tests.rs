@@ -423,12 +423,18 @@ fn somebody_else_reads_many_texts_and_what_they_leave_is_read_too() {
         let node = scene.create(storage, "ModuleScript", "Many");
         scene.set_source(node, format!("local a{at} = 1\n").repeat(1_000));
     }
-    let half: ReadAll = |texts| texts[..texts.len() / 2].iter().map(|it| index::read(it)).collect();
-    let by = Index::new_by(&scene, half);
+    let read: ReadAll = |texts| texts[..texts.len() / 2].iter().map(|it| index::read(it)).collect();
+    let fit: FitAll = |texts, holds| texts[..texts.len() / 2].iter().map(|it| holds(it)).collect();
+    let by = Index::new_by(&scene, Readers { read, fit });
     assert_eq!((by.texts_read(), said(&by, &scene)), (45, said(&Index::new(&scene), &scene)));
     let few = shop();
-    read_by(&few, |_| panic!("five short texts are nobody else's business"));
+    let read: ReadAll = |_| panic!("five short texts are nobody else's business");
+    read_by(&few, Readers { read, fit });
     with(&few, |index| assert_eq!(index.texts_read(), 5));
+    assert_eq!(
+        super::fit(&few, &["a", "b", "ab"], &|text| text.contains('a')),
+        [true, false, true]
+    );
 }
 
 #[test]

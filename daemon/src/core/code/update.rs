@@ -116,8 +116,8 @@ impl Index {
         let all = std::mem::take(unread).texts;
         let bytes: usize = all.iter().map(|(_, text)| text.len()).sum();
         let texts: Vec<&str> = all.iter().map(|(_, text)| text.as_ref()).collect();
-        let reader = self.reader.filter(|_| bytes >= MANY && texts.len() > 1);
-        let mut read = reader.map_or_else(Vec::new, |read_all| read_all(&texts));
+        let readers = self.readers.filter(|_| bytes >= MANY && texts.len() > 1);
+        let mut read = readers.map_or_else(Vec::new, |readers| (readers.read)(&texts));
         read.truncate(texts.len());
         let rest = &texts[read.len()..];
         read.extend(rest.iter().map(|text| index::read(text)));

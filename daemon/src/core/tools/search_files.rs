@@ -3,6 +3,8 @@
 //! It is ripgrep's engine: a text is searched as a whole for lines that match, and no match crosses a
 //! line, so that the work grows with the text and with nothing else.
 
+use std::borrow::Cow;
+
 use globset::{GlobBuilder, GlobMatcher};
 use grep_matcher::Matcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -14,6 +16,7 @@ use serde_json::{Value as Json, json};
 
 use super::code::{self as told, Room};
 use super::{Own, Run, Tool, args};
+use crate::core::code;
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::{Node, Scene};
 
@@ -50,6 +53,10 @@ struct Args {
 }
 
 const CONTEXT: usize = 2;
+/// How many scripts are asked at once whether they have a match: few at first, for a page may be full
+/// soon, and then more and more.
+const FIRST: usize = 64;
+const MOST: usize = 4_096;
 /// Longer lines are cut.
 const LINE: usize = 300;
 /// Of a longer line, so many bytes before the match are told.
@@ -79,21 +86,20 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
         room: Room::new(),
         is_full: false,
     };
-    let mut scripts = 0_u64;
-    for node in scene.subtree(root) {
-        if !scene.is_script(node) || glob.as_ref().is_some_and(|it| !it.fits(scene, node)) {
-            continue;
-        }
-        let Some(text) = scene.source(node) else { continue };
-        scripts += 1;
-        if files_only {
-            search.count(scene, node, &text);
-        } else {
-            search.lines(scene, node, &text);
-        }
-        if search.is_full {
+    let is_meant = |node: &Node| {
+        scene.is_script(*node) && glob.as_ref().is_none_or(|it| it.fits(scene, *node))
+    };
+    let meant = scene.subtree(root).filter(is_meant);
+    let mut texts = meant.filter_map(|node| Some((node, scene.source(node)?)));
+    let (mut scripts, mut at_once) = (0_u64, FIRST);
+    while !search.is_full {
+        let next: Vec<(Node, Cow<'_, str>)> = texts.by_ref().take(at_once).collect();
+        if next.is_empty() {
             break;
         }
+        at_once = MOST.min(at_once * 2);
+        scripts += next.len() as u64;
+        search.through(scene, &next, files_only);
     }
     let told = search.told.len();
     let key = if files_only { "files" } else { "matches" };
@@ -109,24 +115,29 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
 }
 
 impl Search {
-    /// The next line with a match from a byte on: where it begins and ends, and where the match begins.
-    fn next(&self, text: &[u8], from: usize) -> Option<(usize, usize, usize)> {
-        // Behind the last line break there is no line.
-        let found = self.pattern.find_at(text, from).ok()??;
-        let at = found.start();
-        if at == text.len() && text.last().is_none_or(|last| *last == b'\n') {
-            return None;
+    /// Goes through scripts, of which most have no match.
+    fn through(&mut self, scene: &Scene, scripts: &[(Node, Cow<'_, str>)], files_only: bool) {
+        let texts: Vec<&str> = scripts.iter().map(|(_, text)| &**text).collect();
+        let pattern = &self.pattern;
+        let has_match = |text: &str| next(pattern, text.as_bytes(), 0).is_some();
+        let fit = code::fit(scene, &texts, &has_match);
+        for ((node, text), _) in scripts.iter().zip(fit).filter(|(_, fits)| *fits) {
+            if files_only {
+                self.count(scene, *node, text);
+            } else {
+                self.lines(scene, *node, text);
+            }
+            if self.is_full {
+                return;
+            }
         }
-        let start = memrchr(b'\n', &text[..at]).map_or(0, |n| n + 1);
-        let end = memchr(b'\n', &text[at..]).map_or(text.len(), |n| at + n);
-        Some((start, end, at))
     }
 
     fn lines(&mut self, scene: &Scene, node: Node, text: &str) {
         let (bytes, mut from, mut line, mut counted) = (text.as_bytes(), 0, 0, 0);
         let mut path = None;
         while from <= bytes.len()
-            && let Some((start, end, at)) = self.next(bytes, from)
+            && let Some((start, end, at)) = next(&self.pattern, bytes, from)
         {
             from = end + 1;
             self.seen += 1;
@@ -155,7 +166,7 @@ impl Search {
 
     fn count(&mut self, scene: &Scene, node: Node, text: &str) {
         let bytes = text.as_bytes();
-        let Some((_, end, _)) = self.next(bytes, 0) else { return };
+        let Some((_, end, _)) = next(&self.pattern, bytes, 0) else { return };
         self.seen += 1;
         if self.seen <= self.skip {
             return;
@@ -166,7 +177,7 @@ impl Search {
         }
         let (mut lines, mut from) = (1, end + 1);
         while from <= bytes.len()
-            && let Some((_, end, _)) = self.next(bytes, from)
+            && let Some((_, end, _)) = next(&self.pattern, bytes, from)
         {
             (lines, from) = (lines + 1, end + 1);
         }
@@ -181,6 +192,19 @@ impl Search {
         }
         !self.is_full
     }
+}
+
+/// The next line with a match from a byte on: where it begins and ends, and where the match begins.
+fn next(pattern: &RegexMatcher, text: &[u8], from: usize) -> Option<(usize, usize, usize)> {
+    // Behind the last line break there is no line.
+    let found = pattern.find_at(text, from).ok()??;
+    let at = found.start();
+    if at == text.len() && text.last().is_none_or(|last| *last == b'\n') {
+        return None;
+    }
+    let start = memrchr(b'\n', &text[..at]).map_or(0, |n| n + 1);
+    let end = memchr(b'\n', &text[at..]).map_or(text.len(), |n| at + n);
+    Some((start, end, at))
 }
 
 /// A line without the carriage return at its end.
