@@ -1,11 +1,12 @@
 //! What a place that is open in Studio costs: taking it in, reading it, holding polls, the time
 //! from an approval to the plugin's wake-up, and what a turn of a model takes besides the model, beside what nothing but axum or serde_json takes.
 //!
-//! `cargo bench -p vector-tests --bench studio [-- [--only snapshot|tools|wake|held|turn] [--instances N]]`
+//! `cargo bench -p vector-tests --bench studio [-- [--only snapshot|tools|wake|held|turn|joined] [--instances N]]`
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a measurement that fails has failed")]
 
 mod held;
+mod joined;
 #[expect(dead_code, reason = "only whole processes need the rest")]
 mod measure;
 mod mirror;
@@ -39,6 +40,9 @@ fn main() {
     }
     if is_wanted("turn") {
         turn::run();
+    }
+    if is_wanted("joined") {
+        joined::run();
     }
     if is_wanted("held") {
         held::run();

@@ -16,6 +16,7 @@ use scene_schemas::proposal::{Ack, InFiles, Proposal, Warning, WarningKind};
 use scene_schemas::value::canonical_json;
 use scene_schemas::{Command, Fingerprint, InstancePath};
 
+use self::ahead::Shown;
 pub(super) use self::back::put_begun_back;
 use super::{Engine, EngineError, Target};
 use crate::core::Refusal;
@@ -43,6 +44,16 @@ struct Beside {
     scene: Scene,
     /// Whether the open place is synced with it, as far as could be seen.
     is_joined: bool,
+    /// What the open place shows of it.
+    shown: Option<Shown>,
+}
+
+impl Beside {
+    /// Takes what was read of the files.
+    fn read(&mut self, scene: Scene) {
+        self.scene = scene;
+        self.shown = None;
+    }
 }
 
 /// What was written to files, and Studio has not shown yet.
@@ -58,7 +69,9 @@ impl Joined {
         self.laid = None;
         // What it is called there may be somebody else by now.
         self.ahead.clear();
-        self.beside.iter_mut().for_each(|beside| beside.is_joined = false);
+        for beside in &mut self.beside {
+            (beside.is_joined, beside.shown) = (false, None);
+        }
     }
 
     /// The scene of a project, by its file.
@@ -75,7 +88,7 @@ impl Joined {
 impl Engine {
     /// Says that a project is open as well, with which the open place may be synced.
     pub fn know_project(&mut self, (project, scene): (Project, Scene)) {
-        self.joined.beside.push(Beside { project, scene, is_joined: false });
+        self.joined.beside.push(Beside { project, scene, is_joined: false, shown: None });
     }
 
     /// The project that the open place is synced with.
@@ -274,7 +287,7 @@ impl Engine {
         match project.commit(stored, scene) {
             Ok(read) => {
                 if let Some(read) = read {
-                    *scene = read;
+                    self.joined.beside[at].read(read);
                 }
                 Ok(true)
             }
@@ -371,7 +384,7 @@ impl Engine {
         let Ok(Some(scene)) = beside.project.follow(heard) else {
             return Ok(());
         };
-        beside.scene = scene;
+        beside.read(scene);
         let after = beside.project.read_files();
         let is_same = |file: &&String| before.get(*file) == after.get(*file);
         let all = before.keys().chain(after.keys());

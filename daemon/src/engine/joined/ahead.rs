@@ -3,15 +3,16 @@
 
 use std::collections::BTreeSet;
 
+use rustc_hash::FxHashMap;
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Proposal;
 use scene_schemas::{Command, InstanceId};
 
 use super::super::open::ask;
 use super::super::{Engine, EngineError, Target};
-use super::Ahead;
+use super::{Ahead, Beside};
 use crate::core::proposal::{Blobs, attempt};
-use crate::core::scene::{Missing, Scene};
+use crate::core::scene::{Missing, Node, Scene};
 
 impl Engine {
     /// Notes what is written to files and Studio has to be synced with.
@@ -43,6 +44,10 @@ impl Engine {
             self.scene.begin(*call);
             let mut made = BTreeSet::new();
             commands.retain(|command| {
+                // What comes behind something that has to be asked is tried when that is known.
+                if !missing.is_empty() {
+                    return true;
+                }
                 let stays = lay(&mut self.scene, (*call, &mut made), command, &self.blobs);
                 missing = self.scene.take_missing();
                 stays || !missing.is_empty()
@@ -57,7 +62,7 @@ impl Engine {
         ahead.retain(|it| !it.commands.is_empty());
         self.joined.ahead = ahead;
         self.joined.laid = Some(mark);
-        lay_texts(&mut self.scene, &self.joined.beside[at].scene);
+        self.joined.beside[at].lay_texts(&mut self.scene);
         Ok(true)
     }
 
@@ -69,19 +74,61 @@ impl Engine {
     }
 }
 
-/// Lays the texts of files over the mirror, where it shows others.
-fn lay_texts(open: &mut Scene, files: &Scene) {
-    let scripts = files.subtree(files.root()).filter(|node| files.is_script(*node));
-    for script in scripts {
-        let Ok(shown) = open.resolve(&files.path(script)) else {
-            continue;
+/// The scripts that stand in files and are shown in Studio, as they were looked at last.
+#[derive(Debug)]
+pub(super) struct Shown {
+    /// The tree of the mirror at that moment, and its texts.
+    turns: u64,
+    texts: u64,
+    /// By the script that is shown, that of the files.
+    pairs: FxHashMap<Node, Node>,
+    /// Those that show another text than their files.
+    others: BTreeSet<Node>,
+}
+
+impl Beside {
+    /// Lays the texts of files over the mirror, where it shows others. Only texts that may have changed
+    /// there are looked at again.
+    fn lay_texts(&mut self, open: &mut Scene) {
+        let files = &self.scene;
+        let is_other = |open: &Scene, shown: Node, script: Node| {
+            let text = files.source(script).unwrap_or_default();
+            open.source_if_known(shown).as_deref() != Some(&*text)
         };
-        let text = files.source(script).unwrap_or_default();
-        let is_other = || open.source_if_known(shown).as_deref() != Some(&*text);
-        if open.class(shown) == files.class(script) && is_other() {
-            open.set_source(shown, text.into_owned());
+        let known = self.shown.take().filter(|known| known.turns == open.turns());
+        let mut shown = known.unwrap_or_else(|| Shown {
+            turns: open.turns(),
+            texts: u64::MAX,
+            pairs: pairs(open, files),
+            others: BTreeSet::new(),
+        });
+        let touched = open.texts_since(shown.texts).map(<[Node]>::to_vec);
+        let touched = touched.unwrap_or_else(|| shown.pairs.keys().copied().collect());
+        for node in touched {
+            match shown.pairs.get(&node) {
+                Some(script) if is_other(open, node, *script) => drop(shown.others.insert(node)),
+                _ => drop(shown.others.remove(&node)),
+            }
         }
+        // What is laid here is lifted again, and looked at then.
+        shown.texts = open.texts_now();
+        for node in &shown.others {
+            if let Some(script) = shown.pairs.get(node) {
+                open.set_source(*node, files.source(*script).unwrap_or_default().into_owned());
+            }
+        }
+        self.shown = Some(shown);
     }
+}
+
+/// The scripts of files that are shown.
+fn pairs(open: &Scene, files: &Scene) -> FxHashMap<Node, Node> {
+    let scripts = files.subtree(files.root()).filter(|node| files.is_script(*node));
+    let pair = |script: Node| {
+        let shown = open.resolve(&files.path(script)).ok()?;
+        (open.class(shown) == files.class(script)).then_some((shown, script))
+    };
+    scripts.filter_map(pair).collect()
 }
 
 /// Lays a command over the mirror; false where Studio shows what it did, or something else that was done

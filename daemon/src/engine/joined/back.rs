@@ -145,7 +145,7 @@ impl Engine {
         match project.commit(stored, scene) {
             Ok(read) => {
                 if let Some(read) = read {
-                    *scene = read;
+                    self.joined.beside[at].read(read);
                 }
                 self.is_ahead(call, proposal);
                 Ok(())
