@@ -38,6 +38,8 @@ pub(super) fn differences(project: &Path, tree: &Tree) -> Vec<String> {
     let theirs = match sourcemap {
         Ok(theirs) if fatal.is_empty() => theirs,
         Ok(_) => return vec![format!("Rojo takes what we say is fatal to it: {fatal:?}")],
+        // It panics where a `$path` ends with `..`, and so says nothing of how to read it.
+        Err(why) if why.contains("Rojo crashed!") => return Vec::new(),
         Err(why) if fatal.is_empty() => return vec![format!("Rojo refuses the project: {why}")],
         Err(_) => return wrong,
     };
