@@ -10,6 +10,7 @@ use super::super::{Engine, EngineError, recover, restored, settled};
 use super::Beside;
 use crate::core::workflow::{Status, Workflow};
 use crate::ledger::Ledger;
+use crate::targets::place::PlaceError;
 use crate::targets::rojo::{self, Heard, Journal, Progress};
 use crate::targets::studio::Seen;
 
@@ -152,7 +153,11 @@ impl Engine {
             }
             Err(error) => {
                 scene.rollback(start);
-                Err(failed(error.to_string()))
+                Err(match error {
+                    // Not all files are what they were, and it says which.
+                    PlaceError::Torn { .. } | PlaceError::Kept { .. } => error.to_string(),
+                    error => failed(error.to_string()),
+                })
             }
         }
     }

@@ -66,8 +66,8 @@ impl Project {
         Ok(folders.chain(files).collect())
     }
 
-    /// A file as a card names it: from the folder and with `/`.
-    fn named(&self, file: &Path) -> String {
+    /// A file as a person reads it: from the folder and with `/`.
+    pub(super) fn named(&self, file: &Path) -> String {
         let inside = file.strip_prefix(&self.tree.folder).unwrap_or(file);
         let names: Vec<_> = inside.iter().map(|name| name.to_string_lossy()).collect();
         names.join("/")

@@ -144,9 +144,7 @@ impl Project {
                 Origin::Folder { init: Some(init), .. } => init,
                 _ => return None,
             };
-            let inside = file.strip_prefix(&self.tree.folder).unwrap_or(file);
-            let names: Vec<_> = inside.iter().map(|name| name.to_string_lossy()).collect();
-            Some((*node, names.join("/")))
+            Some((*node, self.named(file)))
         });
         own.collect()
     }
