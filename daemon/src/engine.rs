@@ -41,7 +41,7 @@ use crate::core::prompt::Call;
 use crate::core::proposal::{Blobs, Draft, Texts};
 use crate::core::refusal::refuse;
 use crate::core::scene::{Mark, Scene};
-use crate::core::workflow::{CALLS, Input, State, Want, Workflow, decide};
+use crate::core::workflow::{AGENT, CALLS, Input, State, Want, Workflow, decide};
 use crate::ledger::{Append, Ledger, LedgerError};
 use crate::providers::{Provider, offline};
 use crate::targets::place::{PlaceError, PlaceFile};
@@ -91,6 +91,8 @@ pub enum Due {
     Answer(Seq),
     /// A person's word that it goes on, after something went wrong.
     GoAhead,
+    /// An agent's next call, whenever that comes.
+    Call,
     /// Nothing more.
     Nothing,
 }
@@ -102,6 +104,11 @@ pub enum Driver {
     Provider(Provider),
     /// A person's list of calls; done when they are.
     Calls,
+    /// An agent of its own, which calls when it likes.
+    Agent {
+        /// The program.
+        name: String,
+    },
     /// A model that cannot be asked any more.
     Missing {
         /// Its name.
@@ -117,6 +124,7 @@ impl Driver {
         match self {
             Self::Provider(provider) => provider.name(),
             Self::Calls => CALLS.to_owned(),
+            Self::Agent { name } => format!("{AGENT}{name}"),
             Self::Missing { name, .. } => name.clone(),
         }
     }
@@ -292,6 +300,7 @@ impl Engine {
                 Some(Want::Answer(call)) => return Ok(Due::Answer(call)),
                 Some(Want::GoAhead) => return Ok(Due::GoAhead),
                 Some(Want::Reply) if self.is_model() => return Ok(Due::Model),
+                Some(Want::Reply) if self.is_agent() => return Ok(Due::Call),
                 Some(Want::Reply) => self.reply()?,
             }
         }
@@ -317,13 +326,17 @@ impl Engine {
         match self.workflow().and_then(Workflow::wants) {
             Some(Want::Answer(_) | Want::GoAhead) => false,
             Some(Want::Plan { call, .. }) => !self.is_looking(call),
-            Some(Want::Reply) => !self.is_model(),
+            Some(Want::Reply) => !self.is_model() && !self.is_agent(),
             _ => true,
         }
     }
 
     fn is_model(&self) -> bool {
         matches!(self.driver(), Some(Driver::Provider(Provider::Model(_))))
+    }
+
+    fn is_agent(&self) -> bool {
+        matches!(self.driver(), Some(Driver::Agent { .. }))
     }
 
     fn reply(&mut self) -> Result<(), EngineError> {

@@ -37,7 +37,11 @@ const ARROWS: [(&str, &[&str]); 25] = [
         ],
     ),
     ("core::xml_call", &["core::prompt", "core::refusal"]),
-    ("core::workflow", &["core::tools", "core::policy", "core::prompt", "core::refusal"]),
+    // Of proposals: what an agent is told of a change is its preview as text.
+    (
+        "core::workflow",
+        &["core::tools", "core::policy", "core::prompt", "core::proposal", "core::refusal"],
+    ),
     ("providers", &["core"]),
     ("targets", &["core"]),
     ("ledger", &["core"]),

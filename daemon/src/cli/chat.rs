@@ -14,6 +14,7 @@ use super::edit::{decide_all, listener};
 use super::opened::Where;
 use super::terminal::{Terminal, say};
 use super::{Decide, Exit, mentions, model, studio};
+use crate::core::prompt::{BUILD, EXPLAIN, FIX};
 use crate::engine::{Asked, Driver, Engine, asked, recover, thread};
 use crate::ledger::Ledger;
 use crate::providers::Provider;
@@ -65,13 +66,6 @@ pub(super) enum Said {
     Unknown(String),
 }
 
-/// What is asked for by `/fix` and `/explain`, before what the person says.
-const FIX: &str = "Find out what is wrong here and mend it, with as small a change as does it. Say what \
-                   the cause was.";
-const EXPLAIN: &str =
-    "Explain this: what it does, how its parts work together, and what to look out for.";
-const BUILD: &str = "Carry out the plan, step by step.";
-
 /// What `/help` says.
 pub(super) const HELP: &str =
     "/plan /ask /build /fix /explain /model /clear /quit; `vector help chat` says more.";
@@ -92,13 +86,12 @@ pub(super) fn read(line: &str) -> Said {
     };
     let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
     let rest = rest.trim();
-    let with = |preset: &str| format!("{preset} {rest}").trim_end().to_owned();
     match (name, rest.is_empty()) {
         ("plan", false) => Said::Ask(rest.to_owned(), Stance::Plan),
         ("ask", false) => Said::Ask(rest.to_owned(), Stance::Ask),
-        ("build", _) => Said::Ask(with(BUILD), Stance::Act),
-        ("fix", _) => Said::Ask(with(FIX), Stance::Act),
-        ("explain", false) => Said::Ask(with(EXPLAIN), Stance::Ask),
+        ("build", _) => Said::Ask(BUILD.asks(rest), Stance::Act),
+        ("fix", _) => Said::Ask(FIX.asks(rest), Stance::Act),
+        ("explain", false) => Said::Ask(EXPLAIN.asks(rest), Stance::Ask),
         ("model", false) => Said::Model(rest.to_owned()),
         ("clear" | "new", true) => Said::Clear,
         ("help" | "?", _) => Said::Help,

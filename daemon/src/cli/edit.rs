@@ -249,7 +249,7 @@ pub(super) fn decide_all(
                     engine.input(Input::Finish { outcome: Finish::NotApproved })?;
                 }
             }
-            Due::GoAhead => {
+            Due::Call | Due::GoAhead => {
                 if !model::goes_on(engine, terminal)? {
                     engine.input(Input::Finish { outcome: Finish::Failed })?;
                 }

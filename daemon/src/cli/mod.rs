@@ -20,6 +20,7 @@ mod hunks;
 mod key;
 mod log;
 mod mentions;
+mod mcp;
 mod merge;
 mod model;
 mod models;
@@ -106,6 +107,8 @@ enum Command {
     Deploy(deploy::Deploy),
     /// Serve the places that are open in Studio: the daemon
     Serve(serve::Serve),
+    /// Serve an agent of its own over MCP: its tool calls become proposals, and you decide
+    Mcp(mcp::Mcp),
     /// Build the Studio plugin, or put it where Studio finds it
     Plugin(plugin::Plugin),
     /// Keep a moment of the place that is open in Studio, or go back to one
@@ -208,6 +211,7 @@ pub fn main() -> ExitCode {
         Command::Chat(args) => home().and_then(|home| chat::run(&args, &home)),
         Command::Revert(args) => home().and_then(|home| revert::run(&args, &home)),
         Command::Serve(args) => home().and_then(|home| serve::run(&args, &home)),
+        Command::Mcp(args) => home().and_then(|home| mcp::run(&args, &home)),
         Command::Plugin(args) => plugin::run(&args),
         Command::Checkpoint(args) => home().and_then(|home| checkpoint::run(&args, &home)),
         Command::Log(args) => home().and_then(|home| log::run(&args, &home)),

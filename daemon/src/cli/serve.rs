@@ -23,6 +23,10 @@ use crate::server::{self, Board, Desk, Secret};
 const LOCK: &str = "serve.lock";
 /// The token of a person at this machine's terminal, for as long as the daemon runs.
 pub(super) const TOKEN: &str = "token";
+/// The token of the agents that this machine's user starts, for as long.
+pub(super) const AGENT_TOKEN: &str = "agent-token";
+/// How often it is looked whether anybody still asks.
+const LOOKED: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Args)]
 pub(super) struct Serve {
@@ -32,6 +36,9 @@ pub(super) struct Serve {
     /// A Rojo project to work on: its file, or its folder; may be said several times
     #[arg(long, value_name = "PATH")]
     project: Vec<PathBuf>,
+    /// End when nobody has asked anything for so many minutes
+    #[arg(long, value_name = "MINUTES")]
+    idle: Option<u64>,
 }
 
 pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
@@ -48,8 +55,11 @@ pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
         lock.set_len(0)?;
         writeln!(lock, "process {}, port {port}", std::process::id())?;
         let token = random(24).context("no chance for a token")?;
-        keep_token(home, &token, port)?;
+        keep_token(&home.join(TOKEN), &token, port)?;
+        let agent = random(24).context("no chance for a token")?;
+        keep_token(&home.join(AGENT_TOKEN), &agent, port)?;
         let board = Arc::new(Board::new(Secret::of(&token)));
+        board.admit(vec![Secret::of(&agent)]);
         let (desk, asks) = Desk::new();
         print_line(&format!("Vector serves on http://127.0.0.1:{port}. Ctrl-C ends it."));
         let tell = Box::new(|text: &str| print_line(text));
@@ -61,11 +71,14 @@ pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
         }
         std::thread::spawn(move || house.run(asks));
         tokio::spawn(desk.clone().tidy());
-        server::run(listener, board, desk, stopped()).await.context("the server broke")
+        let ends = ended(Arc::clone(&board), args.idle.map(|minutes| minutes.saturating_mul(60)));
+        server::run(listener, board, desk, ends).await.context("the server broke")
     })?;
     // Sessions write nothing that they have not synced.
     runtime.shutdown_timeout(Duration::from_secs(1));
-    let _ = fs::remove_file(home.join(TOKEN));
+    for token in [TOKEN, AGENT_TOKEN] {
+        let _ = fs::remove_file(home.join(token));
+    }
     say("Vector has stopped.");
     Ok(Exit::Done)
 }
@@ -124,16 +137,29 @@ fn is_vector(address: SocketAddr) -> bool {
 }
 
 /// Keeps the token where this person's terminal finds it, and nobody else.
-fn keep_token(home: &Path, token: &str, port: u16) -> anyhow::Result<()> {
-    let path = home.join(TOKEN);
+fn keep_token(path: &Path, token: &str, port: u16) -> anyhow::Result<()> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file =
-        options.open(&path).with_context(|| format!("{} cannot be written", path.display()))?;
+        options.open(path).with_context(|| format!("{} cannot be written", path.display()))?;
     writeln!(file, "{port} {token}")
         .with_context(|| format!("{} cannot be written", path.display()))
+}
+
+/// Until somebody ends it, or nobody has asked anything for so many seconds.
+async fn ended(board: Arc<Board>, idle: Option<u64>) {
+    let unused = async {
+        let Some(idle) = idle else { return std::future::pending().await };
+        while board.idle() < Duration::from_secs(idle) {
+            tokio::time::sleep(LOOKED).await;
+        }
+    };
+    tokio::select! {
+        () = stopped() => {}
+        () = unused => {}
+    }
 }
 
 /// Until somebody asks the process to end.

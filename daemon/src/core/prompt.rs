@@ -2,7 +2,11 @@
 //!
 //! A prompt is a reading of the ledger. How a wire spells it is the providers' business.
 
+mod presets;
+
 pub use scene_schemas::entry::Replay;
+
+pub use self::presets::{BUILD, EXPLAIN, FIX, PRESETS, Preset};
 use scene_schemas::entry::{Attached, Context, Tokens};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;

@@ -3,6 +3,7 @@
 //! What concerns one open place is that session's own business; what is only read comes from the
 //! ledger, whoever wrote it.
 
+mod agents;
 mod chosen;
 mod projects;
 mod views;
@@ -220,7 +221,7 @@ impl House {
             }
             Ask::Chat(chat, reply) => {
                 let session = chat.session.clone();
-                let mode = if self.settings.dry_run { Mode::Confirm } else { self.settings.mode };
+                let mode = self.mode();
                 let model = self.model();
                 self.tell(&session, |_| Word::Chat(chat, mode, model, reply));
             }
@@ -262,6 +263,13 @@ impl House {
             },
             Ask::Settings(reply) => drop(reply.send(Ok(self.shown()))),
             Ask::Choose(settings, reply) => drop(reply.send(self.choose(settings))),
+            Ask::Call(call, noted, reply) => self.agent_calls(*call, noted, reply),
+            Ask::Called(seq, reply) => self.agent_call(seq, reply),
+            Ask::CancelCall(seq, reply) => self.agent_cancels(seq, reply),
+            Ask::AgentLog(reply) => drop(reply.send(self.agent_log())),
+            Ask::AgentEnds(connection) => {
+                self.tell_all(|| Word::AgentEnds(connection.clone()));
+            }
             Ask::Tidy => self.tidy(),
             Ask::Usage(reply) => drop(reply.send(self.usage())),
         }
@@ -270,6 +278,7 @@ impl House {
     /// Ends the sessions whose plugin has not been heard of for long: what they hold of a place is
     /// told again when it comes back, and their workflows go on then.
     fn tidy(&mut self) {
+        self.tell_all(|| Word::Tidy);
         let is_left = |session: &SessionId, _: &mut Session| {
             self.board.seat(session).is_none_or(|seat| seat.silence() >= self.closing)
         };

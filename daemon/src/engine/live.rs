@@ -5,6 +5,7 @@
 //! thread of its own, with a large stack, for all that may take long. A decision need not wait for
 //! that thread: while it rests, whoever brings the decision takes it, and Studio is told at once.
 
+mod agent;
 mod asking;
 mod attached;
 mod decisions;
@@ -17,7 +18,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex};
 
 use scene_schemas::api::{
-    ApplyAck, ApplyTaken, Chat, Decide, Decided, EventRecord, Failure, FailureKind, Need,
+    ApplyAck, ApplyTaken, CallView, Chat, Decide, Decided, EventRecord, Failure, FailureKind, Need,
     ScenePart, SceneTaken, SceneUpdate, SessionId, Started, ThinkingPhase,
 };
 use scene_schemas::entry::{Entry, Record, Seq, StudioPlace};
@@ -28,7 +29,7 @@ use super::asked::Ask;
 use super::{Asked, Driver, Due, Engine, EngineError, Listener, RESTORE, Target, settled};
 use crate::core::prompt::Call;
 use crate::core::scene::Scene;
-use crate::core::workflow::{CALLS, Input, events};
+use crate::core::workflow::{AGENT, CALLS, Input, events};
 use crate::ledger::Ledger;
 use crate::providers::Provider;
 use crate::providers::answer::Answer;
@@ -39,7 +40,9 @@ use crate::server::{Board, Reply, Seat, Verb, failed};
 use crate::targets::rojo::{Heard, Project};
 use crate::targets::studio::{Studio, recorded};
 
+use self::agent::Agent;
 use self::asking::Asking;
+pub(super) use self::agent::{Calling, may_call, view};
 pub(super) use self::decisions::AtOnce;
 
 /// What a session is told.
@@ -54,6 +57,16 @@ pub(super) enum Word {
     Ack(Seq, Box<ApplyAck>, Reply<ApplyTaken>),
     /// A person asks for something, of this model.
     Chat(Chat, Mode, Option<String>, Reply<Started>),
+    /// An agent calls a tool.
+    Call(Box<Calling>),
+    /// What became of a call is wanted.
+    Called(Seq, Reply<CallView>),
+    /// A call is taken back.
+    CancelCall(Seq, Reply<CallView>),
+    /// A connection of an agent has ended.
+    AgentEnds(String),
+    /// Connections of agents that were silent for long are over.
+    Tidy,
     /// A model has answered in a workflow, or has not.
     Replied(Seq, Box<Ask>, Box<Result<Answer, HttpError>>),
     /// What was seen that a call wanted to look at, or why it could not be.
@@ -90,6 +103,8 @@ struct Job {
     moment: Option<ThinkingPhase>,
     /// The model that is being asked, or the page that is being read.
     asking: Option<Asking>,
+    /// The agent that calls, where one does.
+    agent: Option<Agent>,
 }
 
 /// A session.
@@ -197,6 +212,9 @@ impl Live {
             }
             let driver = match driver.as_str() {
                 CALLS => Driver::Calls,
+                name if name.starts_with(AGENT) => {
+                    Driver::Agent { name: name[AGENT.len()..].to_owned() }
+                }
                 name => self.driver_of(Some(name)),
             };
             let Ok(Some(lease)) = self.ledger.lease(record.seq) else {
@@ -205,6 +223,9 @@ impl Live {
             self.jobs.insert(record.seq, Job::default());
             if let Err(error) = self.engine.resume_open(lease, driver) {
                 self.went_wrong(record.seq, &error);
+            }
+            if let Some(job) = self.jobs.get_mut(&record.seq) {
+                job.agent = self.engine.workflow().and_then(Agent::left);
             }
         }
     }
@@ -267,6 +288,17 @@ impl Live {
                     self.went_wrong(workflow, &error);
                 }
             }
+            Word::Call(calling) => self.agent_calls(*calling),
+            Word::Called(seq, reply) => {
+                let _ = reply.send(self.agent_called(seq));
+                return;
+            }
+            Word::CancelCall(seq, reply) => {
+                let cancelled = self.agent_cancels(seq);
+                let _ = reply.send(cancelled);
+            }
+            Word::AgentEnds(connection) => self.agent_ends(&connection),
+            Word::Tidy => self.agents_are_idle(),
             Word::Do(workflow, verb, model, reply) => {
                 let done = self.act(workflow, verb, model.as_deref());
                 let _ = reply.send(done);
@@ -400,7 +432,12 @@ impl Live {
             return None;
         }
         self.engine.turn_to(workflow);
-        match self.engine.run() {
+        let due = match self.engine.run() {
+            Ok(Due::Call) => self.no_more_calls(workflow),
+            due => due,
+        };
+        self.answer_agents(workflow, due.as_ref().err().map(ToString::to_string).as_deref());
+        match due {
             Ok(Due::Model) => self.asks(workflow),
             Ok(Due::Look(call)) => Some(self.looks(workflow, call)),
             Ok(Due::Nothing) => {

@@ -26,6 +26,8 @@ const MOMENTS: u64 = 4_096;
 #[derive(Debug)]
 pub struct Board {
     human: Secret,
+    agents: RwLock<Vec<Secret>>,
+    touched: Mutex<Instant>,
     seats: RwLock<HashMap<SessionId, Arc<Seat>>>,
     log: Mutex<Log>,
     wake: watch::Sender<u64>,
@@ -79,7 +81,36 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Board {
     /// A board for which one token is a person's.
     pub fn new(human: Secret) -> Self {
-        Self { human, seats: RwLock::default(), log: Mutex::default(), wake: watch::Sender::new(0) }
+        Self {
+            human,
+            agents: RwLock::default(),
+            touched: Mutex::new(Instant::now()),
+            seats: RwLock::default(),
+            log: Mutex::default(),
+            wake: watch::Sender::new(0),
+        }
+    }
+
+    /// Somebody has asked something.
+    pub(super) fn touch(&self) {
+        *lock(&self.touched) = Instant::now();
+    }
+
+    /// For how long nobody has asked anything.
+    pub fn idle(&self) -> Duration {
+        lock(&self.touched).elapsed()
+    }
+
+    /// From now on these tokens, and no others, are of agents.
+    pub fn admit(&self, agents: Vec<Secret>) {
+        *self.agents.write().unwrap_or_else(PoisonError::into_inner) = agents;
+    }
+
+    pub(super) fn is_agent(&self, token: &str) -> bool {
+        let given = Secret::of(token);
+        let agents = self.agents.read().unwrap_or_else(PoisonError::into_inner);
+        // All are looked at, so that the time tells nothing.
+        agents.iter().fold(false, |known, agent| known | agent.is(&given))
     }
 
     pub(super) fn is_human(&self, token: &str) -> bool {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use scene_schemas::api::{
-    ApplyAck, ApplyTaken, Chat, Checkpoint, Checkpoints, Decide, Decided, Failure, FailureKind,
+    AgentCall, AgentLog, ApplyAck, ApplyTaken, CallView, Chat, Checkpoint, Checkpoints, Decide, Decided, Failure, FailureKind,
     Hello, MakeCheckpoint, Pair, Paired, ProposalView, Proposals, SceneTaken, SceneUpdate,
     SessionId, Sessions, Settings, Started, Usage, Welcome, WorkflowView, Workflows,
 };
@@ -70,6 +70,16 @@ pub enum Ask {
     Choose(Settings, Reply<Settings>),
     /// To see what models used.
     Usage(Reply<Usage>),
+    /// To call a tool, as an agent; the number is told as soon as the call is durable.
+    Call(Box<AgentCall>, oneshot::Sender<Seq>, Reply<CallView>),
+    /// To see what became of a call, by its number or its proposal's.
+    Called(Seq, Reply<CallView>),
+    /// To take a call back.
+    CancelCall(Seq, Reply<CallView>),
+    /// To see what agents have called.
+    AgentLog(Reply<AgentLog>),
+    /// To end a connection of an agent.
+    AgentEnds(String),
     /// To close what nobody has used for a while.
     Tidy,
 }
@@ -106,14 +116,16 @@ impl Desk {
     /// What the answer is, where it is none.
     pub async fn ask<T>(&self, ask: impl FnOnce(Reply<T>) -> Ask) -> Result<T, Failure> {
         let (reply, answer) = oneshot::channel();
-        let closed = |()| {
-            failed(
-                FailureKind::Internal,
-                "Vector is closing down.",
-                "Start it again with `vector serve`.",
-            )
-        };
-        self.0.send(ask(reply)).map_err(|_| closed(()))?;
-        answer.await.map_err(|_| closed(()))?
+        self.0.send(ask(reply)).map_err(|_| closed())?;
+        answer.await.map_err(|_| closed())?
     }
+}
+
+/// Nobody answers any more.
+pub(super) fn closed() -> Failure {
+    failed(
+        FailureKind::Internal,
+        "Vector is closing down.",
+        "Start it again with `vector serve`.",
+    )
 }

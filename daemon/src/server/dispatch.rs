@@ -6,7 +6,7 @@ use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::Response;
 use scene_schemas::api::{
-    ApplyAck, Chat, Failure, FailureKind, Health, MAX_BODY, MAX_HOLD, Nothing, Poll, SceneUpdate,
+    AgentEnds, ApplyAck, Chat, Failure, FailureKind, Health, MAX_BODY, MAX_HOLD, Nothing, Poll, SceneUpdate,
     SessionId,
 };
 use scene_schemas::entry::Seq;
@@ -18,6 +18,10 @@ use super::desk::{Ask, Desk, Verb};
 use super::failure::{answer, failed};
 use super::guard::{self, Caller};
 use super::hold;
+use super::mcp::Http;
+
+/// Where MCP is spoken; its bodies are the SDK's to read.
+const MCP: &str = "/mcp";
 
 /// What every answer needs.
 #[derive(Debug)]
@@ -25,6 +29,7 @@ pub(super) struct House {
     pub(super) port: u16,
     pub(super) board: Arc<Board>,
     pub(super) desk: Desk,
+    pub(super) mcp: Http,
 }
 
 /// A request that has passed every check.
@@ -93,17 +98,26 @@ impl Asked<'_> {
 /// Answers a request.
 pub(super) async fn handle(State(house): State<Arc<House>>, request: Request) -> Response<Body> {
     match handled(&house, request).await {
-        Ok(response) => response,
+        Ok(response) => {
+            // Whoever may not ask keeps nobody awake.
+            house.board.touch();
+            response
+        }
         Err(failure) => answer::<Nothing>(Err(failure)),
     }
 }
 
 async fn handled(house: &House, request: Request) -> Result<Response<Body>, Failure> {
+    if request.uri().path() == MCP {
+        let (route, _) = guard::route(request.method().as_str(), MCP)?;
+        guard::check(route, request.headers(), house.port, &house.board)?;
+        return Ok(house.mcp.answer(request).await);
+    }
     let (parts, body) = request.into_parts();
     let (path, query) = (parts.uri.path().to_owned(), parts.uri.query().map(str::to_owned));
     let (route, id) = guard::route(parts.method.as_str(), &path)?;
     let caller = guard::check(route, &parts.headers, house.port, &house.board)?;
-    let limit = if guard::reads(route.method) { 0 } else { MAX_BODY };
+    let limit = if guard::brings(route.method) { MAX_BODY } else { 0 };
     let body = to_bytes(body, limit).await.map_err(|_| {
         failed(
             FailureKind::TooLarge,
@@ -159,6 +173,11 @@ async fn read(house: &House, asked: &Asked<'_>) -> Result<Response<Body>, Failur
         "/api/checkpoints" => ask!(desk, Ask::Checkpoints),
         "/api/settings" => ask!(desk, Ask::Settings),
         "/api/usage" => ask!(desk, Ask::Usage),
+        "/api/agents/calls" => ask!(desk, Ask::AgentLog),
+        "/api/agents/calls/{id}" => {
+            let hold = asked.number("hold")?.unwrap_or(0);
+            answer(hold::called(board, desk, asked.seq()?, hold).await)
+        }
         path => Err(nobody(path))?,
     })
 }
@@ -208,6 +227,16 @@ async fn act(house: &House, method: &str, asked: &Asked<'_>) -> Result<Response<
         ("POST", "/api/checkpoints/{id}/restore") => {
             asked.body::<Nothing>()?;
             ask!(desk, Ask::Restore, asked.seq()?)
+        }
+        ("POST", "/api/agents/calls") => answer(hold::call(desk, asked.body()?).await),
+        ("POST", "/api/agents/calls/{id}/cancel") => {
+            asked.body::<Nothing>()?;
+            ask!(desk, Ask::CancelCall, asked.seq()?)
+        }
+        ("POST", "/api/agents/end") => {
+            let AgentEnds { connection } = asked.body()?;
+            desk.tell(Ask::AgentEnds(connection));
+            answer(Ok(Nothing {}))
         }
         ("PUT", "/api/settings") => ask!(desk, Ask::Choose, asked.body()?),
         (_, path) => Err(nobody(path))?,

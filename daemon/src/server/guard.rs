@@ -56,6 +56,8 @@ pub(super) enum Caller {
     Plugin(SessionId),
     /// A person at the terminal or the page.
     Human,
+    /// An agent of its own.
+    Agent,
 }
 
 /// The route of a request, and the part of its path that is `{id}`; empty where it has none.
@@ -124,9 +126,17 @@ pub(super) fn check(
     match (route.token, &caller) {
         (Token::None, _)
         | (Token::Plugin, Caller::Plugin(_))
-        | (Token::Human, Caller::Plugin(_) | Caller::Human) => Ok(caller),
-        (Token::Plugin, Caller::Human) => Err(unauthorized("That is for plugins alone.")),
+        | (Token::Human, Caller::Plugin(_) | Caller::Human)
+        | (Token::Client, Caller::Plugin(_) | Caller::Human | Caller::Agent) => Ok(caller),
         (_, Caller::Anyone) => Err(unauthorized("A token is needed.")),
+        (Token::Human, Caller::Agent) => Err(failed(
+            FailureKind::Unauthorized,
+            "That is for the person alone, and this is the token of an agent.",
+            "A person decides in Studio's widget, or with `vector review`.",
+        )),
+        (Token::Plugin, Caller::Human | Caller::Agent) => {
+            Err(unauthorized("That is for plugins alone."))
+        }
     }
 }
 
@@ -211,6 +221,9 @@ fn caller(headers: &HeaderMap, board: &Board) -> Result<Caller, Failure> {
     if board.is_human(token) {
         return Ok(Caller::Human);
     }
+    if board.is_agent(token) {
+        return Ok(Caller::Agent);
+    }
     match board.session_of(token) {
         Some(session) => Ok(Caller::Plugin(session)),
         None => Err(unauthorized("The token is not known; Vector may have been started anew.")),
@@ -220,4 +233,9 @@ fn caller(headers: &HeaderMap, board: &Board) -> Result<Caller, Failure> {
 /// Whether a method only reads.
 pub(super) fn reads(method: Method) -> bool {
     method == Method::Get
+}
+
+/// Whether a method comes with a body.
+pub(super) fn brings(method: Method) -> bool {
+    matches!(method, Method::Post | Method::Put)
 }

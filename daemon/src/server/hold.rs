@@ -8,12 +8,14 @@ use axum::body::{Body, Bytes};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderValue, Response};
 use futures_util::stream;
-use scene_schemas::api::{Failure, FailureKind, MAX_HOLD, Poll, Polled, SessionId, StreamPage};
+use scene_schemas::api::{
+    AgentCall, CallView, Failure, FailureKind, MAX_HOLD, MAX_WAIT, Poll, Polled, SessionId, StreamPage};
 use scene_schemas::entry::Seq;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::board::Board;
+use super::desk::{Ask, Desk, closed};
 use super::failure::failed;
 
 /// How often a stream says that it is alive.
@@ -50,6 +52,56 @@ pub(super) async fn poll(
         let (polled, is_something) = seat.polled(board, session, &poll);
         if is_something || !wait(&mut news, until).await {
             return Ok(polled);
+        }
+    }
+}
+
+/// Calls a tool, and waits until that is planned or the call's time is up. A call that could not even be
+/// written down by then is not made.
+///
+/// # Errors
+/// It was not made.
+pub(super) async fn call(desk: &Desk, call: AgentCall) -> Result<CallView, Failure> {
+    let until = Instant::now() + Duration::from_secs(call.hold.min(MAX_WAIT));
+    let (noted, mut number) = oneshot::channel();
+    let (reply, answer) = oneshot::channel();
+    if !desk.tell(Ask::Call(Box::new(call), noted, reply)) {
+        return Err(closed());
+    }
+    match timeout_at(until, answer).await {
+        Ok(answer) => answer.map_err(|_| closed())?,
+        Err(_) => {
+            // From here on it is not written down any more.
+            number.close();
+            match number.try_recv() {
+                Ok(seq) => desk.ask(|reply| Ask::Called(seq, reply)).await,
+                Err(_) => Err(failed(
+                    FailureKind::Settled,
+                    "The place is busy with something else, and the call was not made.",
+                    "Call again in a moment.",
+                )),
+            }
+        }
+    }
+}
+
+/// What became of a call, as soon as that is settled.
+///
+/// # Errors
+/// There is no such call.
+pub(super) async fn called(
+    board: &Board,
+    desk: &Desk,
+    seq: Seq,
+    hold: u64,
+) -> Result<CallView, Failure> {
+    let until = Instant::now() + Duration::from_secs(hold.min(MAX_WAIT));
+    let mut news = board.listen();
+    loop {
+        news.mark_unchanged();
+        let view = desk.ask(|reply| Ask::Called(seq, reply)).await?;
+        if view.became.is_settled() || !wait(&mut news, until).await {
+            return Ok(view);
         }
     }
 }

@@ -101,6 +101,7 @@ mod tests {
 
     use tokio::sync::oneshot;
 
+    use super::super::mcp::Http;
     use super::super::{Board, Desk, Secret};
     use super::*;
 
@@ -114,7 +115,8 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let board = Arc::new(Board::new(Secret::of("token")));
         let (desk, _asked) = Desk::new();
-        let house = House { port: address.port(), board: Arc::clone(&board), desk };
+        let mcp = Http::new(&board, &desk);
+        let house = House { port: address.port(), board: Arc::clone(&board), desk, mcp };
         let (end, ended) = oneshot::channel();
         let ends = async move {
             let _ = ended.await;

@@ -11,6 +11,7 @@ mod failure;
 mod guard;
 mod hold;
 mod line;
+mod mcp;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -21,8 +22,10 @@ pub use self::board::{Board, Decides, Seat};
 pub use self::desk::{Ask, Desk, Reply, Verb};
 pub use self::failure::failed;
 pub use self::guard::Secret;
+pub use self::mcp::{Agent, Gate, WAIT, listed, unique};
 
 use self::dispatch::House;
+use self::mcp::Http;
 
 /// Serves until `shutdown` is there, and what is being answered has been.
 ///
@@ -35,7 +38,8 @@ pub async fn run(
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
     let port = listener.local_addr()?.port();
-    let house = Arc::new(House { port, board: Arc::clone(&board), desk });
+    let mcp = Http::new(&board, &desk);
+    let house = Arc::new(House { port, board: Arc::clone(&board), desk, mcp });
     let ends = async move {
         shutdown.await;
         board.close();

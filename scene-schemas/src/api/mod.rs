@@ -4,6 +4,7 @@
 //! from here. Null is never sent where it would mean something: Luau drops it from tables. Texts of
 //! scripts cross whole, with their hash; positions never do, for every side counts them otherwise.
 
+mod agent;
 mod event;
 mod route;
 mod scene;
@@ -14,6 +15,9 @@ mod work;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use agent::{
+    AgentCall, AgentEnds, AgentLog, AppliedChange, Became, CallView, LoggedCall, MAX_WAIT,
+};
 pub use event::{Event, EventRecord, ProposalStatus, Setting, StreamPage, ThinkingPhase};
 pub use route::{Method, ROUTES, Route, Token, openapi};
 pub use scene::{
@@ -21,7 +25,7 @@ pub use scene::{
     Wanted, WantedProperties,
 };
 pub use session::{
-    Hello, Need, OpenPlace, Pair, Paired, Poll, Polled, SessionId, SessionView, Sessions, Welcome,
+    Hello, Need, Open, OpenPlace, Opened, Pair, Paired, Poll, Polled, SessionId, SessionView, Sessions, Welcome,
 };
 pub use talk::{
     Attachment, Chat, Checkpoint, Checkpoints, Decide, Decided, Decision, MakeCheckpoint, Part,

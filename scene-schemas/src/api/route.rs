@@ -4,7 +4,7 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    ApplyAck, ApplyTaken, Chat, Checkpoints, Decide, Decided, Failure, Health, Hello,
+    AgentCall, AgentEnds, AgentLog, ApplyAck, ApplyTaken, CallView, Chat, Checkpoints, Decide, Decided, Failure, Health, Hello,
     MakeCheckpoint, Nothing, PROTOCOL, Pair, Paired, Poll, Polled, ProposalView, Proposals,
     SceneTaken, SceneUpdate, Sessions, Settings, Started, StreamPage, Usage, Welcome, WorkflowView,
     Workflows,
@@ -19,6 +19,8 @@ pub enum Token {
     Plugin,
     /// A person: the plugin, or the terminal and the page.
     Human,
+    /// An agent of its own, as those that speak MCP; or a person.
+    Client,
 }
 
 /// How a route is called.
@@ -30,6 +32,8 @@ pub enum Method {
     Post,
     /// It sets something.
     Put,
+    /// It ends something.
+    Delete,
 }
 
 impl Method {
@@ -39,6 +43,7 @@ impl Method {
             Self::Get => "GET",
             Self::Post => "POST",
             Self::Put => "PUT",
+            Self::Delete => "DELETE",
         }
     }
 }
@@ -66,6 +71,11 @@ impl Route {
     /// Whether it takes a body.
     pub fn has_body(&self) -> bool {
         self.body.is_some()
+    }
+
+    /// Whether it is for agents: the plugin never calls it.
+    pub(crate) fn is_for_agents(&self) -> bool {
+        self.path == "/mcp" || self.path.starts_with("/api/agents/")
     }
 
     /// Makes the types that cross known to a generator.
@@ -136,7 +146,7 @@ pub const ROUTES: &[Route] = &[
         ),
         &["cursor"],
     ),
-    get::<Sessions>("/api/sessions", Token::Human, "The open places."),
+    get::<Sessions>("/api/sessions", Token::Client, "The open places."),
     get::<Proposals>("/api/proposals", Token::Human, "The proposals that wait for a decision."),
     get::<ProposalView>("/api/proposals/{id}", Token::Human, "A proposal with its preview."),
     get::<Workflows>("/api/workflows", Token::Human, "The newest workflows."),
@@ -178,6 +188,32 @@ pub const ROUTES: &[Route] = &[
         ..post::<Settings, Settings>("/api/settings", Token::Human, "Choose.")
     },
     get::<Usage>("/api/usage", Token::Human, "What models used."),
+    post::<AgentCall, CallView>(
+        "/api/agents/calls",
+        Token::Client,
+        "Call a tool; answered when it is planned, or when the time is up.",
+    ),
+    with_query(
+        get::<CallView>(
+            "/api/agents/calls/{id}",
+            Token::Client,
+            "What became of a call, by its number or its proposal's; held until that is settled.",
+        ),
+        &["hold"],
+    ),
+    post::<Nothing, CallView>(
+        "/api/agents/calls/{id}/cancel",
+        Token::Client,
+        "Take a call back that is not decided upon.",
+    ),
+    get::<AgentLog>("/api/agents/calls", Token::Client, "What agents have called lately."),
+    post::<AgentEnds, Nothing>("/api/agents/end", Token::Client, "End a connection."),
+    post::<Json, Json>("/mcp", Token::Client, "MCP, streamable HTTP: messages of a client."),
+    get::<Json>("/mcp", Token::Client, "MCP: the stream of a session's messages."),
+    Route {
+        method: Method::Delete,
+        ..get::<Nothing>("/mcp", Token::Client, "MCP: end a session.")
+    },
 ];
 
 /// The API in OpenAPI 3.1, as `scene-schemas/openapi.json` has it.
@@ -210,6 +246,8 @@ pub fn openapi() -> Json {
                     "description": "The token of a session, from its hello." },
                 "human": { "type": "http", "scheme": "bearer",
                     "description": "A person's token: that of a session, or that of the terminal and the page." },
+                "client": { "type": "http", "scheme": "bearer",
+                    "description": "The token of an agent. It decides nothing." },
             },
         },
     })
@@ -244,6 +282,7 @@ fn operation(route: &Route, failure: &Json, generator: &mut SchemaGenerator) -> 
         Token::None => json!([]),
         Token::Plugin => json!([{ "plugin": [] }]),
         Token::Human => json!([{ "human": [] }, { "plugin": [] }]),
+        Token::Client => json!([{ "client": [] }, { "human": [] }, { "plugin": [] }]),
     };
     operation
 }

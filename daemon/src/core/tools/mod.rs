@@ -50,6 +50,7 @@ mod write_script;
 mod args;
 mod code;
 mod made;
+mod offered;
 mod print;
 mod told;
 
@@ -71,6 +72,7 @@ use crate::core::scene::Scene;
 
 pub use self::look::{Diagnostics, Look, Looked, Specs, is_spec};
 pub use self::made::{Made, made};
+pub use self::offered::{Offered, offered};
 pub use self::print::print;
 pub use self::told::told;
 
@@ -142,6 +144,11 @@ impl Tool {
     /// Whether it speaks of a plan, which nobody makes who only answers.
     pub fn plans(&self) -> bool {
         matches!(self.name, "start_plan" | "update_plan")
+    }
+
+    /// Whether an agent of its own can call it: it talks to its person itself, and reads the web itself.
+    pub fn is_for_agents(&self) -> bool {
+        !matches!(self.run, Run::Talk(_)) && self.name != "fetch_url"
     }
 
     /// Whether it proposes a change.

@@ -9,7 +9,7 @@ use scene_schemas::proposal::{Ack, Mode, Proposal};
 use serde_json::{Value as Json, json};
 
 use super::together::withdraw_later;
-use super::{Pending, State, Status, Trouble, Workflow, guards, summary};
+use super::{CallStatus, Pending, State, Status, Trouble, Workflow, guards, summary};
 use crate::core::policy;
 use crate::core::prompt::{Call, Cost, Message};
 use crate::core::refusal::{Refusal, refuse};
@@ -18,6 +18,9 @@ use crate::core::tools::{Plan, Talk};
 
 /// The driver of a list of calls that a person wrote down.
 pub const CALLS: &str = "calls";
+
+/// How the driver begins that is an agent of its own; its name follows.
+pub const AGENT: &str = "mcp/";
 
 /// Something that reached the shell.
 #[derive(Debug, Clone, PartialEq)]
@@ -142,6 +145,11 @@ pub enum Input {
         /// Those that the target was given and has surely not done; others that it was given stand.
         not_done: Vec<Seq>,
     },
+    /// Whoever made a call wants it no more.
+    Cancelled {
+        /// Which.
+        call: Seq,
+    },
     /// A proposal of another workflow in the same place is gone, on which some may have stood.
     Lost(Seq),
     /// The run is over, whatever still waits.
@@ -217,6 +225,7 @@ pub fn decide(state: &State, workflow: Seq, input: Input) -> Result<Vec<Entry>, 
         }
         Input::Moved { reason, not_done } => Ok(moved(workflow, &reason, &not_done)),
         Input::Lost(gone) => Ok(withdraw_later(workflow, gone)),
+        Input::Cancelled { call } => Ok(cancelled(workflow, call)),
         Input::Finish { outcome } => Ok(finish(workflow, outcome)),
         input => talk(state, (name, workflow), input),
     }
@@ -337,7 +346,7 @@ fn planned(
     let is_open = workflow
         .calls
         .get(&call)
-        .is_some_and(|call| matches!(call.status, super::CallStatus::Open));
+        .is_some_and(|call| matches!(call.status, CallStatus::Open));
     if !is_open {
         return refuse!("Call {call} is settled already.");
     }
@@ -492,7 +501,7 @@ fn revise(workflow: &Workflow, old: Seq, mut by: Box<Proposal>) -> Result<Vec<En
     by.from = Some(old);
     by.meant.clone_from(&pending.proposal.meant);
     let answer = match workflow.calls.get(&pending.call).map(|call| &call.status) {
-        Some(super::CallStatus::Proposed(_, answer)) if !answer.is_null() => Some(answer.clone()),
+        Some(CallStatus::Proposed(_, answer)) if !answer.is_null() => Some(answer.clone()),
         _ => None,
     };
     let reason = Some("A part of it, or a changed form of it, stands for it now.".to_owned());
@@ -537,6 +546,24 @@ fn moved(workflow: &Workflow, reason: &str, not_done: &[Seq]) -> Vec<Entry> {
         again: true,
     });
     withdrawn.collect()
+}
+
+/// What nobody has decided upon is not done any more; what was decided upon stands.
+fn cancelled(workflow: &Workflow, call: Seq) -> Vec<Entry> {
+    let reason = "Whoever called it has taken it back before anybody decided.".to_owned();
+    match workflow.calls.get(&call).map(|call| &call.status) {
+        Some(CallStatus::Open) => vec![refused(call, reason)],
+        Some(CallStatus::Proposed(proposal, _)) => {
+            let proposal = *proposal;
+            if waiting(workflow, proposal).is_err() {
+                return Vec::new();
+            }
+            let mut entries = vec![Entry::Withdrawn { proposal, reason, again: false }];
+            entries.extend(withdraw_later(workflow, proposal));
+            entries
+        }
+        _ => Vec::new(),
+    }
 }
 
 fn finish(workflow: &Workflow, outcome: Finish) -> Vec<Entry> {

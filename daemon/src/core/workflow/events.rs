@@ -124,7 +124,7 @@ fn of_the_model(entry: &Entry) -> Vec<Event> {
 }
 
 /// Arguments or an answer in a line: texts as they are, lists by their length, tables by their names.
-fn brief(json: &Json) -> String {
+pub fn brief(json: &Json) -> String {
     let text = match json {
         Json::Object(map) => {
             let values = map.values().map(short).filter(|text| !text.is_empty());

@@ -5,6 +5,7 @@
 //! the shell does the work and drops whatever is no longer wanted. Scenes are the shell's caches and
 //! not part of the state.
 
+mod agent;
 mod chain;
 mod decide;
 mod events;
@@ -28,8 +29,8 @@ use serde_json::{Value as Json, json};
 use crate::core::policy;
 use crate::core::prompt::{self, Outcome, UNMERGED, context};
 
-pub use self::decide::{CALLS, Input, decide};
-pub use self::events::events;
+pub use self::decide::{AGENT, CALLS, Input, decide};
+pub use self::events::{brief, events};
 pub use self::guards::before;
 pub use self::talk::{Talk, Trouble};
 
@@ -358,6 +359,7 @@ impl Workflow {
                 };
                 self.calls.insert(seq, call);
                 self.talk.read(seq, entry);
+                self.forget_what_was_told();
             }
             Entry::Questioned { call, answers, .. } => {
                 self.settle(*call, CallStatus::Questioned(answers.clone()));

@@ -18,8 +18,8 @@ impl Live {
 
     /// Says what a workflow waits for, where that is something new.
     pub(super) fn thinks(&mut self, workflow: Seq, due: Due) {
-        if due == Due::GoAhead {
-            // It waits for nothing but the person, as the entry says.
+        if matches!(due, Due::GoAhead | Due::Call) {
+            // It waits for nothing but the person, as the entry says, or for an agent.
             if let Some(job) = self.jobs.get_mut(&workflow) {
                 job.moment = None;
             }

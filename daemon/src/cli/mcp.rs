@@ -1,0 +1,67 @@
+//! `vector mcp`: MCP over stdio, for the client that starts it.
+//!
+//! The tools are the daemon's: this process speaks the protocol, and passes on what is called. It joins
+//! the daemon that serves the ledger, or starts one that ends by itself when nobody needs it any more.
+//! What a restart of the daemon in between means for a call is settled here: the client notices nothing.
+
+mod remote;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use rmcp::ServiceExt;
+use rmcp::transport::stdio;
+use scene_schemas::api::{MAX_WAIT, PORT};
+
+use self::remote::Remote;
+use super::Exit;
+use crate::server::{Agent, WAIT, unique};
+
+#[derive(Debug, Args)]
+pub(super) struct Mcp {
+    /// Work on this place or model file; it need not be open in Studio
+    #[arg(long, value_name = "FILE", conflicts_with = "project")]
+    place: Option<PathBuf>,
+    /// Work on this Rojo project: its file, or its folder
+    #[arg(long, value_name = "PATH")]
+    project: Option<PathBuf>,
+    /// How long a call waits for your decision before it answers `pending`, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = WAIT.as_secs(),
+          value_parser = clap::value_parser!(u64).range(1..=MAX_WAIT))]
+    wait: u64,
+    /// The port of the daemon, where one has to be started
+    #[arg(long, default_value_t = PORT, value_name = "N")]
+    port: u16,
+}
+
+pub(super) fn run(args: &Mcp, home: &Path) -> anyhow::Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("no threads to serve with")?;
+    let served = runtime.block_on(serve(args, home));
+    // A read of stdin cannot be ended, and need not be waited for.
+    runtime.shutdown_background();
+    served.map(|()| Exit::Done)
+}
+
+async fn serve(args: &Mcp, home: &Path) -> anyhow::Result<()> {
+    let remote = Remote::new(home, args.port, args.place.as_deref(), args.project.as_deref())?;
+    let remote = Arc::new(remote);
+    // What is wrong with a place that was named is said at once, and not at the first call.
+    let session = remote.join().await?;
+    let connection = unique().map_err(|failure| anyhow::anyhow!(failure.message))?;
+    let agent = Agent::new(Arc::clone(&remote), Duration::from_secs(args.wait))
+        .at(session)
+        .connected(connection.clone());
+    // A client that ends before it has said anything is no failure of ours.
+    if let Ok(running) = agent.serve(stdio()).await {
+        let _ = running.waiting().await;
+    }
+    remote.end(&connection).await;
+    Ok(())
+}

@@ -1,0 +1,292 @@
+//! The way from `vector mcp` to the daemon, which may end and begin anew in between.
+//!
+//! A call is sent again under its own name where its answer was lost, so that it is never made twice.
+//! The token that is sent decides nothing. The person's own is used for one thing alone: to open the
+//! place that the command line names.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use reqwest::{Client, Method};
+use scene_schemas::api::{
+    AgentCall, AgentEnds, AgentLog, CallView, Failure, FailureKind, Nothing, Open, Opened, Sessions,
+};
+use scene_schemas::entry::Seq;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::Mutex;
+use tokio::time::sleep;
+
+use crate::cli::serve::{AGENT_TOKEN, TOKEN};
+use crate::server::{Gate, failed};
+
+/// The daemon that is started ends when nobody has asked anything for so many minutes.
+const IDLE: &str = "15";
+/// What it prints goes here.
+const LOG: &str = "serve.log";
+/// How long a daemon may take to begin.
+const BEGINS: Duration = Duration::from_secs(20);
+/// How often it is looked whether it has.
+const LOOKED: Duration = Duration::from_millis(20);
+/// More than the longest that a request is held.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// The daemon, wherever it is now.
+#[derive(Debug)]
+pub(super) struct Remote {
+    home: PathBuf,
+    port: u16,
+    open: Option<Open>,
+    http: Client,
+    at: Mutex<Option<Address>>,
+}
+
+/// Where a daemon listens, and who asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Address {
+    port: u16,
+    token: String,
+}
+
+impl Address {
+    /// As the daemon wrote it.
+    fn read(file: &Path) -> Option<Self> {
+        let text = fs::read_to_string(file).ok()?;
+        let mut words = text.split_whitespace();
+        Some(Self { port: words.next()?.parse().ok()?, token: words.next()?.to_owned() })
+    }
+}
+
+/// Why a request has no answer.
+enum Unanswered {
+    /// Nobody listens there, or somebody else does: another daemon may.
+    Gone(String),
+    /// It was understood, and refused.
+    Refused(Failure),
+}
+
+impl Remote {
+    /// A way to the daemon of a ledger, with the place that is to be open there.
+    pub(super) fn new(
+        home: &Path,
+        port: u16,
+        place: Option<&Path>,
+        project: Option<&Path>,
+    ) -> anyhow::Result<Self> {
+        let whole = |path: &Path| -> anyhow::Result<String> {
+            let path = std::path::absolute(path)
+                .with_context(|| format!("{} is no path", path.display()))?;
+            path.into_os_string().into_string().map_err(|path| {
+                anyhow::anyhow!("{} cannot be said in JSON", path.display())
+            })
+        };
+        let open = match (place, project) {
+            (Some(place), _) => Some(Open::Place { place: whole(place)? }),
+            (None, Some(project)) => Some(Open::Project { project: whole(project)? }),
+            (None, None) => None,
+        };
+        // Everything is on this machine; a proxy has no business in it.
+        let http = Client::builder().no_proxy().timeout(PATIENCE).tcp_nodelay(true).build()?;
+        let home = home.to_owned();
+        Ok(Self { home, port, open, http, at: Mutex::new(None) })
+    }
+
+    /// Joins the daemon, or starts one; the session of the place that was named.
+    pub(super) async fn join(&self) -> anyhow::Result<Option<String>> {
+        let mut at = self.at.lock().await;
+        let address = self.find().await?;
+        let session = self.open(address.port).await?;
+        *at = Some(address);
+        Ok(session)
+    }
+
+    /// The daemon that answers now.
+    async fn find(&self) -> anyhow::Result<Address> {
+        let file = self.home.join(AGENT_TOKEN);
+        if let Some(address) = Address::read(&file)
+            && self.answers(&address).await
+        {
+            return Ok(address);
+        }
+        self.start().context("the daemon could not be started")?;
+        let began = Instant::now();
+        while began.elapsed() < BEGINS {
+            if let Some(address) = Address::read(&file)
+                && self.answers(&address).await
+            {
+                return Ok(address);
+            }
+            sleep(LOOKED).await;
+        }
+        let log = fs::read_to_string(self.home.join(LOG)).unwrap_or_default();
+        match log.lines().rev().find(|line| line.starts_with("error")) {
+            Some(error) => bail!("the daemon could not be started; it says: {error}"),
+            None => bail!(
+                "the daemon did not answer within {} seconds; start it with `vector serve` and look what \
+                 it says",
+                BEGINS.as_secs()
+            ),
+        }
+    }
+
+    async fn answers(&self, address: &Address) -> bool {
+        let nothing: Option<&Nothing> = None;
+        let asked = self.send::<Sessions>(address, Method::GET, "/api/sessions", nothing).await;
+        asked.is_ok()
+    }
+
+    /// A daemon of its own, which outlives this process.
+    fn start(&self) -> io::Result<()> {
+        fs::create_dir_all(&self.home)?;
+        let log = File::create(self.home.join(LOG))?;
+        let mut serve = Command::new(std::env::current_exe()?);
+        serve.arg("--home").arg(&self.home).args(["serve", "--idle", IDLE, "--port"]);
+        serve.arg(self.port.to_string());
+        serve.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut serve, 0);
+        #[cfg(windows)]
+        {
+            /// Without a window, and without this one's console.
+            const DETACHED: u32 = 0x0000_0008 | 0x0800_0000;
+            std::os::windows::process::CommandExt::creation_flags(&mut serve, DETACHED);
+        }
+        serve.spawn().map(drop)
+    }
+
+    /// Has the place opened that was named: its session.
+    async fn open(&self, port: u16) -> anyhow::Result<Option<String>> {
+        let Some(open) = &self.open else {
+            return Ok(None);
+        };
+        let person = Address::read(&self.home.join(TOKEN)).filter(|it| it.port == port);
+        let person = person.context("the daemon's token cannot be read")?;
+        match self.send::<Opened>(&person, Method::POST, "/api/open", Some(open)).await {
+            Ok(opened) => Ok(Some(opened.session.0)),
+            Err(Unanswered::Refused(failure)) => bail!("{} {}", failure.message, failure.hint),
+            Err(Unanswered::Gone(why)) => bail!("the daemon does not answer: {why}"),
+        }
+    }
+
+    /// Says that a connection has ended. Nobody minds where there is no daemon to be told.
+    pub(super) async fn end(&self, connection: &str) {
+        let ends = AgentEnds { connection: connection.to_owned() };
+        let at = self.at.lock().await.clone();
+        if let Some(address) = at {
+            let path = "/api/agents/end";
+            let _ = self.send::<Nothing>(&address, Method::POST, path, Some(&ends)).await;
+        }
+    }
+
+    async fn send<T: DeserializeOwned>(
+        &self,
+        address: &Address,
+        method: Method,
+        path: &str,
+        body: Option<&impl Serialize>,
+    ) -> Result<T, Unanswered> {
+        let gone = |error: &dyn std::fmt::Display| Unanswered::Gone(error.to_string());
+        let url = format!("http://127.0.0.1:{}{path}", address.port);
+        let mut request = self.http.request(method, url).bearer_auth(&address.token);
+        if let Some(body) = body {
+            let body = serde_json::to_vec(body).map_err(|error| gone(&error))?;
+            request = request.header("Content-Type", "application/json").body(body);
+        }
+        let answer = request.send().await.map_err(|error| gone(&error))?;
+        let is_fine = answer.status().is_success();
+        let body = answer.bytes().await.map_err(|error| gone(&error))?;
+        if is_fine {
+            return serde_json::from_slice(&body).map_err(|error| gone(&error));
+        }
+        match serde_json::from_slice::<Failure>(&body) {
+            // A daemon that was started anew has other tokens.
+            Ok(failure) if failure.kind == FailureKind::Unauthorized => {
+                Err(Unanswered::Gone(failure.message))
+            }
+            Ok(failure) => Err(Unanswered::Refused(failure)),
+            Err(error) => Err(gone(&error)),
+        }
+    }
+
+    /// Asks the daemon; where it is gone, the one that is there now.
+    async fn ask<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&impl Serialize>,
+    ) -> Result<T, Failure> {
+        let known = self.at.lock().await.clone();
+        if let Some(address) = &known {
+            match self.send(address, method.clone(), path, body).await {
+                Ok(answer) => return Ok(answer),
+                Err(Unanswered::Refused(failure)) => return Err(failure),
+                Err(Unanswered::Gone(_)) => {}
+            }
+        }
+        let address = self.anew(known.as_ref()).await?;
+        self.send(&address, method, path, body).await.map_err(|unanswered| match unanswered {
+            Unanswered::Refused(failure) => failure,
+            Unanswered::Gone(why) => away(&why),
+        })
+    }
+
+    /// The daemon that is there now, unless somebody else has found it meanwhile.
+    async fn anew(&self, known: Option<&Address>) -> Result<Address, Failure> {
+        let mut at = self.at.lock().await;
+        if let Some(address) = at.as_ref()
+            && Some(address) != known
+        {
+            return Ok(address.clone());
+        }
+        let found = async {
+            let address = self.find().await?;
+            self.open(address.port).await?;
+            anyhow::Ok(address)
+        };
+        let address = found.await.map_err(|error| away(&format!("{error:#}")))?;
+        *at = Some(address.clone());
+        Ok(address)
+    }
+}
+
+fn away(why: &str) -> Failure {
+    failed(
+        FailureKind::Internal,
+        format!("Vector's daemon does not answer: {why}."),
+        "Start it with `vector serve`, and call proposal_status to see what became of the last calls.",
+    )
+}
+
+const NOTHING: Option<&Nothing> = None;
+
+impl Gate for Remote {
+    async fn sessions(&self) -> Result<Sessions, Failure> {
+        self.ask(Method::GET, "/api/sessions", NOTHING).await
+    }
+
+    async fn call(&self, call: AgentCall) -> Result<CallView, Failure> {
+        self.ask(Method::POST, "/api/agents/calls", Some(&call)).await
+    }
+
+    async fn called(&self, seq: Seq, hold: u64) -> Result<CallView, Failure> {
+        let path = format!("/api/agents/calls/{seq}?hold={hold}");
+        self.ask(Method::GET, &path, NOTHING).await
+    }
+
+    async fn cancel(&self, seq: Seq) -> Result<CallView, Failure> {
+        let path = format!("/api/agents/calls/{seq}/cancel");
+        self.ask(Method::POST, &path, Some(&Nothing {})).await
+    }
+
+    async fn log(&self) -> Result<AgentLog, Failure> {
+        self.ask(Method::GET, "/api/agents/calls", NOTHING).await
+    }
+
+    fn ends(&self, _connection: &str) {
+        // The process says so when it ends.
+    }
+}

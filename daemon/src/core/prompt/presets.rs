@@ -1,0 +1,58 @@
+//! What a person asks for often, in words that a model does well with.
+
+/// Something that is asked for often.
+#[derive(Debug, Clone, Copy)]
+pub struct Preset {
+    /// What it is called, without the slash.
+    pub name: &'static str,
+    /// What it does, for a person.
+    pub about: &'static str,
+    /// What a model is asked.
+    pub text: &'static str,
+    /// Whether what it is about has to be said.
+    pub needs_object: bool,
+}
+
+impl Preset {
+    /// The whole request, about something.
+    pub fn asks(&self, what: &str) -> String {
+        format!("{} {what}", self.text).trim_end().to_owned()
+    }
+}
+
+/// Something is wrong.
+pub const FIX: Preset = Preset {
+    name: "fix",
+    about: "Find out what is wrong, and mend it",
+    text: "Find out what is wrong here and mend it, with as small a change as does it. Say what the cause \
+           was.",
+    needs_object: false,
+};
+
+/// Something is to be understood.
+pub const EXPLAIN: Preset = Preset {
+    name: "explain",
+    about: "Explain a script, or a part of the place",
+    text: "Explain this: what it does, how its parts work together, and what to look out for.",
+    needs_object: true,
+};
+
+/// A plan is to be carried out.
+pub const BUILD: Preset = Preset {
+    name: "build",
+    about: "Carry out the plan",
+    text: "Carry out the plan, step by step.",
+    needs_object: false,
+};
+
+/// A plan is to be made.
+pub(super) const PLAN: Preset = Preset {
+    name: "plan",
+    about: "Make a plan, and change nothing yet",
+    text: "Make a plan for this, in steps that can each be judged by themselves, and change nothing before \
+           it is agreed upon:",
+    needs_object: true,
+};
+
+/// All of them.
+pub const PRESETS: [Preset; 4] = [FIX, EXPLAIN, PLAN, BUILD];

@@ -1,0 +1,83 @@
+//! The calls of an agent of its own, and what it is told of them.
+//!
+//! Nobody asks an agent what comes next: it calls when it likes, also while earlier calls wait. What it
+//! was told it keeps itself, so that a workflow of many thousand calls stays small here.
+
+use scene_schemas::api::{AppliedChange, Became};
+use scene_schemas::entry::Seq;
+use serde_json::Value as Json;
+
+use super::{AGENT, Call, CallStatus, Pending, Workflow};
+use crate::core::prompt::Outcome;
+use crate::core::proposal;
+
+/// How many of the last calls are kept with their arguments and answers.
+const KEPT: usize = 64;
+
+impl Workflow {
+    /// The agent that calls, where one does.
+    pub fn agent(&self) -> Option<&str> {
+        self.driver.strip_prefix(AGENT)
+    }
+
+    /// The call of a number: its own, or that of its proposal.
+    pub fn call_of(&self, seq: Seq) -> Option<Seq> {
+        let of_proposal = || self.proposal(seq).map(|pending| pending.call);
+        self.calls.contains_key(&seq).then_some(seq).or_else(of_proposal)
+    }
+
+    /// The call that whoever made it calls so.
+    pub fn call_named(&self, id: &str) -> Option<Seq> {
+        let is_it = |(_, call): &(&Seq, &Call)| call.id.as_deref() == Some(id);
+        self.calls.iter().rev().find(is_it).map(|(seq, _)| *seq)
+    }
+
+    /// The name that was given to the last call.
+    pub fn last_name(&self) -> Option<&str> {
+        self.calls.values().next_back()?.id.as_deref()
+    }
+
+    /// What became of a call.
+    pub fn became(&self, call: Seq) -> Option<Became> {
+        let call = self.calls.get(&call)?;
+        let pending = match &call.status {
+            CallStatus::Proposed(seq, _) => self.proposal(*seq).map(|pending| (*seq, pending)),
+            _ => None,
+        };
+        Some(match (self.outcome(call), pending) {
+            (None, None) => Became::Working {},
+            (None, Some((proposal, pending))) => Became::Pending {
+                proposal,
+                status: pending.status.shown(),
+                title: pending.proposal.title.clone(),
+                class: pending.proposal.class,
+            },
+            (Some(Outcome::Done(answer)), pending) => {
+                Became::Done { answer, applied: pending.map(applied) }
+            }
+            (Some(Outcome::Refused(reason)), pending) => {
+                let (proposal, status) = pending.map(|(seq, it)| (seq, it.status.shown())).unzip();
+                Became::Refused { reason, status, proposal }
+            }
+        })
+    }
+
+    /// Lets go of what an agent was told long ago.
+    pub(super) fn forget_what_was_told(&mut self) {
+        if self.agent().is_none() {
+            return;
+        }
+        let old = self.calls.values_mut().rev().nth(KEPT);
+        if let Some(call) = old {
+            if let CallStatus::Answered(answer) = &mut call.status {
+                *answer = Json::Null;
+            }
+            call.args = Json::Null;
+        }
+    }
+}
+
+fn applied((proposal, pending): (Seq, &Pending)) -> AppliedChange {
+    AppliedChange { proposal, diff: proposal::text(&pending.proposal.preview) }
+}
+

@@ -1,0 +1,64 @@
+//! The way from the MCP server to the daemon: at its desk, or from another process over HTTP.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use scene_schemas::api::{AgentCall, AgentLog, CallView, Failure, Sessions};
+use scene_schemas::entry::Seq;
+
+use crate::server::hold;
+use crate::server::{Ask, Board, Desk};
+
+/// What an agent may ask of the daemon. To decide is not among it.
+pub trait Gate: Send + Sync + 'static {
+    /// The open places.
+    fn sessions(&self) -> impl Future<Output = Result<Sessions, Failure>> + Send;
+    /// Calls a tool; answered when it is planned, or after the call's own time.
+    fn call(&self, call: AgentCall) -> impl Future<Output = Result<CallView, Failure>> + Send;
+    /// What became of a call, by its number or its proposal's, held for so many seconds until it is
+    /// settled.
+    fn called(
+        &self,
+        seq: Seq,
+        hold: u64,
+    ) -> impl Future<Output = Result<CallView, Failure>> + Send;
+    /// Takes a call back that nobody has decided upon.
+    fn cancel(&self, seq: Seq) -> impl Future<Output = Result<CallView, Failure>> + Send;
+    /// What agents have called lately.
+    fn log(&self) -> impl Future<Output = Result<AgentLog, Failure>> + Send;
+    /// A connection has ended, and nobody waits for an answer.
+    fn ends(&self, connection: &str);
+}
+
+/// The way within the daemon.
+#[derive(Debug)]
+pub(in crate::server) struct AtDesk {
+    pub(in crate::server) board: Arc<Board>,
+    pub(in crate::server) desk: Desk,
+}
+
+impl Gate for AtDesk {
+    async fn sessions(&self) -> Result<Sessions, Failure> {
+        self.desk.ask(Ask::Sessions).await
+    }
+
+    async fn call(&self, call: AgentCall) -> Result<CallView, Failure> {
+        hold::call(&self.desk, call).await
+    }
+
+    async fn called(&self, seq: Seq, hold: u64) -> Result<CallView, Failure> {
+        hold::called(&self.board, &self.desk, seq, hold).await
+    }
+
+    async fn cancel(&self, seq: Seq) -> Result<CallView, Failure> {
+        self.desk.ask(|reply| Ask::CancelCall(seq, reply)).await
+    }
+
+    async fn log(&self) -> Result<AgentLog, Failure> {
+        self.desk.ask(Ask::AgentLog).await
+    }
+
+    fn ends(&self, connection: &str) {
+        self.desk.tell(Ask::AgentEnds(connection.to_owned()));
+    }
+}

@@ -1,0 +1,37 @@
+//! MCP over HTTP, at `/mcp`: what has passed the guard goes to the SDK.
+
+use std::fmt;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::Response;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use scene_schemas::api::MAX_BODY;
+
+use super::gate::AtDesk;
+use super::{Agent, WAIT};
+use crate::server::{Board, Desk};
+
+/// The server behind `/mcp`.
+pub(in crate::server) struct Http(StreamableHttpService<Agent<AtDesk>, LocalSessionManager>);
+
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Http")
+    }
+}
+
+impl Http {
+    pub(in crate::server) fn new(board: &Arc<Board>, desk: &Desk) -> Self {
+        let gate = Arc::new(AtDesk { board: Arc::clone(board), desk: desk.clone() });
+        let config = StreamableHttpServerConfig::default().with_max_request_body_bytes(MAX_BODY);
+        let agent = move || Ok(Agent::new(Arc::clone(&gate), WAIT));
+        Self(StreamableHttpService::new(agent, Arc::default(), config))
+    }
+
+    pub(in crate::server) async fn answer(&self, request: Request) -> Response<Body> {
+        self.0.handle(request).await.map(Body::new)
+    }
+}

@@ -1,0 +1,36 @@
+//! The prompts: what a person asks for often, as their client's own commands.
+
+use rmcp::ErrorData;
+use rmcp::model::{GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role};
+use serde_json::Value as Json;
+
+use crate::core::prompt::{PRESETS, Preset};
+
+/// All of them.
+pub(super) fn all() -> Vec<Prompt> {
+    PRESETS.iter().map(prompt).collect()
+}
+
+fn prompt(preset: &Preset) -> Prompt {
+    let what = PromptArgument::new("what")
+        .with_description("What it is about: a path, a script, a wish")
+        .with_required(preset.needs_object);
+    Prompt::new(preset.name, Some(preset.about), Some(vec![what]))
+}
+
+/// One of them, about something.
+pub(super) fn get(name: &str, args: Option<&JsonObject>) -> Result<GetPromptResult, ErrorData> {
+    let what = args.and_then(|args| args.get("what")).and_then(Json::as_str).unwrap_or_default();
+    let what = what.trim();
+    let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) else {
+        let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+        let message = format!("There is no prompt `{name}`; there are: {}.", names.join(", "));
+        return Err(ErrorData::invalid_params(message, None));
+    };
+    if preset.needs_object && what.is_empty() {
+        let message = format!("`{name}` needs `what`: a path, a script, or what is wished for.");
+        return Err(ErrorData::invalid_params(message, None));
+    }
+    Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, preset.asks(what))])
+        .with_description(preset.about))
+}

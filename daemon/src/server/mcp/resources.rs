@@ -1,0 +1,252 @@
+//! The resources: the tree of each open place, its scripts, what waits, and the record.
+//!
+//! What is read of a place is read by the same tools as in a call, and so it is on record as well.
+
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+use rmcp::model::{
+    ListResourcesResult, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use scene_schemas::api::{AgentLog, Became, CallView, Sessions};
+use scene_schemas::entry::Seq;
+use serde_json::{Value as Json, json};
+
+use super::{Agent, Gate, error, told};
+
+/// What a path holds that an address cannot.
+const ESCAPED: &AsciiSet =
+    &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'[').add(b']');
+
+const LEDGER: &str = "vector://ledger";
+const PROPOSALS: &str = "vector://proposals";
+const PLACE: &str = "vector://place/";
+const TREE: &str = "tree";
+const SCRIPT: &str = "script";
+
+/// How many scripts a page lists.
+const PAGE: u64 = 100;
+/// How many instances a tree shows.
+const NODES: u64 = 500;
+/// How long a script is that is read whole, in bytes.
+const LONGEST: u64 = 1_000_000;
+
+/// How addresses are made.
+pub(super) fn templates() -> Vec<ResourceTemplate> {
+    let template = |end: &str, name: &str, about: &str| {
+        ResourceTemplate::new(format!("{PLACE}{{session}}/{end}"), name).with_description(about)
+    };
+    vec![
+        template("tree/{+path}", "tree", "What is below an instance, e.g. path game.Workspace")
+            .with_mime_type("application/json"),
+        template("script/{+path}", "script", "A script's text").with_mime_type("text/x-luau"),
+        ResourceTemplate::new(format!("{PROPOSALS}/{{id}}"), "proposal")
+            .with_description("A call's proposal, and what became of it"),
+    ]
+}
+
+fn address(session: &str, kind: &str, path: &str) -> String {
+    format!("{PLACE}{session}/{kind}/{}", utf8_percent_encode(path, ESCAPED))
+}
+
+/// What an address names.
+#[derive(Debug, PartialEq, Eq)]
+enum Named {
+    Ledger,
+    Proposals,
+    Proposal(Seq),
+    Tree { session: String, path: String },
+    Script { session: String, path: String },
+}
+
+fn named(uri: &str) -> Option<Named> {
+    if uri == LEDGER {
+        return Some(Named::Ledger);
+    }
+    if let Some(id) = uri.strip_prefix(PROPOSALS) {
+        return match id.strip_prefix('/') {
+            Some(id) => id.parse().ok().map(Seq).map(Named::Proposal),
+            None => id.is_empty().then_some(Named::Proposals),
+        };
+    }
+    let mut parts = uri.strip_prefix(PLACE)?.splitn(3, '/');
+    let (session, kind) = (parts.next()?.to_owned(), parts.next()?);
+    let path = parts.next().unwrap_or("game");
+    let path = percent_decode_str(path).decode_utf8().ok()?.into_owned();
+    match kind {
+        TREE => Some(Named::Tree { session, path }),
+        SCRIPT => Some(Named::Script { session, path }),
+        _ => None,
+    }
+}
+
+impl<G: Gate> Agent<G> {
+    /// The record, the trees, and the scripts of one place after the other.
+    pub(super) async fn resources(
+        &self,
+        cursor: Option<String>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let open = self.gate.sessions().await.map_err(|failure| error(&failure))?;
+        let bad = || ErrorData::invalid_params("The cursor is not one that was given.", None);
+        let (at, from) = match cursor.as_deref() {
+            None => (0, None),
+            Some(cursor) => {
+                let (at, from) = cursor.split_once(':').ok_or_else(bad)?;
+                (at.parse::<usize>().map_err(|_| bad())?, Some(from).filter(|it| !it.is_empty()))
+            }
+        };
+        let mut resources = if cursor.is_none() { fixed(&open) } else { Vec::new() };
+        let mut next = None;
+        if let Some(place) = open.sessions.get(at) {
+            let mut args = json!({
+                "selector": "LuaSourceContainer", "limit": PAGE, "session": place.session,
+            });
+            if let Some(from) = from {
+                args["cursor"] = from.into();
+            }
+            // A place that cannot be read now has no scripts now.
+            let found = self.ask("find_instances", args, context).await.unwrap_or_default();
+            resources.extend(scripts(&place.session.0, &found));
+            next = match found["cursor"].as_str() {
+                Some(cursor) => Some(format!("{at}:{cursor}")),
+                None => (at + 1 < open.sessions.len()).then(|| format!("{}:", at + 1)),
+            };
+        }
+        let mut listed = ListResourcesResult::with_all_items(resources);
+        listed.next_cursor = next;
+        Ok(listed)
+    }
+
+    /// Reads what an address names.
+    pub(super) async fn read(
+        &self,
+        uri: &str,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResult, ErrorData> {
+        let text = match named(uri) {
+            Some(Named::Ledger) => self.log().await.map(|log| told::lines(&log)),
+            Some(Named::Proposals) => self.log().await.map(|log| waiting(&log)),
+            Some(Named::Proposal(id)) => self
+                .gate
+                .called(id, 0)
+                .await
+                .map(|view| told::status(&view).structured_content.unwrap_or_default().to_string())
+                .map_err(|failure| not_found(uri, &failure.message)),
+            Some(Named::Tree { session, path }) => {
+                let args = json!({ "session": session, "parentPath": path, "maxNodes": NODES, "depth": 3 });
+                let answer = self.ask("list_children", args, context).await;
+                answer.map(|answer| answer.to_string()).map_err(|why| not_found(uri, &why))
+            }
+            Some(Named::Script { session, path }) => {
+                let args = json!({ "session": session, "path": path, "maxBytes": LONGEST });
+                let answer = self.ask("read_script", args, context).await;
+                let text = |answer: Json| answer["text"].as_str().unwrap_or_default().to_owned();
+                answer.map(text).map_err(|why| not_found(uri, &why))
+            }
+            None => Err(not_found(uri, "There is no such address; resources/list and its templates name \
+                                        those that there are.")),
+        }?;
+        let mut contents = ResourceContents::text(told::cut(text), uri);
+        if let ResourceContents::TextResourceContents { mime_type, .. } = &mut contents {
+            *mime_type = Some(kind(uri).to_owned());
+        }
+        Ok(ReadResourceResult::new(vec![contents]))
+    }
+
+    async fn log(&self) -> Result<AgentLog, ErrorData> {
+        self.gate.log().await.map_err(|failure| error(&failure))
+    }
+
+    /// The answer of a tool that reads.
+    async fn ask(
+        &self,
+        tool: &str,
+        args: Json,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Json, String> {
+        let args = args.as_object().cloned().unwrap_or_default();
+        match self.call(tool, args, context).await {
+            Ok(CallView { became: Became::Done { answer, .. }, .. }) => Ok(answer),
+            Ok(CallView { became: Became::Refused { reason, .. }, .. }) => Err(reason),
+            Ok(view) => Err(told::waits(&view)),
+            Err(failure) => Err(format!("{} {}", failure.message, failure.hint)),
+        }
+    }
+}
+
+/// What is there whatever the place holds.
+fn fixed(open: &Sessions) -> Vec<Resource> {
+    let mut all = vec![
+        Resource::new(LEDGER, "ledger")
+            .with_description("What agents have called lately, and what became of it")
+            .with_mime_type("text/plain"),
+        Resource::new(PROPOSALS, "proposals")
+            .with_description("What waits for the person's decision")
+            .with_mime_type("text/plain"),
+    ];
+    all.extend(open.sessions.iter().map(|place| {
+        let uri = address(&place.session.0, TREE, "game");
+        Resource::new(uri, format!("{}: tree", place.place.name))
+            .with_description("The instances of the place, from the top")
+            .with_mime_type("application/json")
+    }));
+    all
+}
+
+fn scripts(session: &str, found: &Json) -> Vec<Resource> {
+    let found = found["instances"].as_array().map_or(&[][..], Vec::as_slice);
+    let script = |it: &Json| {
+        let path = it["path"].as_str()?;
+        let class = it["class"].as_str().unwrap_or("Script");
+        Some(
+            Resource::new(address(session, SCRIPT, path), path)
+                .with_description(class)
+                .with_mime_type("text/x-luau"),
+        )
+    };
+    found.iter().filter_map(script).collect()
+}
+
+/// The calls that wait for a person.
+fn waiting(log: &AgentLog) -> String {
+    let is_waiting = |view: &CallView| matches!(view.became, Became::Pending { .. });
+    let calls = log.calls.iter().filter(|it| is_waiting(&it.view)).cloned().collect::<Vec<_>>();
+    if calls.is_empty() {
+        return "Nothing waits for a decision.".to_owned();
+    }
+    told::lines(&AgentLog { calls })
+}
+
+fn kind(uri: &str) -> &'static str {
+    match named(uri) {
+        Some(Named::Tree { .. } | Named::Proposal(_)) => "application/json",
+        Some(Named::Script { .. }) => "text/x-luau",
+        _ => "text/plain",
+    }
+}
+
+fn not_found(uri: &str, why: &str) -> ErrorData {
+    ErrorData::resource_not_found(format!("{uri}: {why}"), None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_names_what_it_was_made_for() {
+        for path in ["game", "game.Workspace[\"My.Part / 100%\"].Wall[2]", "game.Workspace[\"é#?\"]"] {
+            let uri = address("window-1", SCRIPT, path);
+            let (session, path) = ("window-1".to_owned(), path.to_owned());
+            assert_eq!(named(&uri), Some(Named::Script { session, path }), "{uri}");
+            assert!(!uri.contains([' ', '"', '[', ']', '#', '?']), "{uri}");
+        }
+        assert_eq!(named("vector://proposals/12"), Some(Named::Proposal(Seq(12))));
+        let bad = ["", "vector://", "vector://proposals/x", "vector://place/a", "vector://place/a/b/c",
+            "vector://place/a/tree/%ff", "file:///etc/passwd", "vector://proposalsx"];
+        for uri in bad {
+            assert_eq!(named(uri), None, "{uri}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! What a client is told: calls, sessions and the record, as text for the model behind it.
+
+use rmcp::model::{CallToolResult, ContentBlock};
+use scene_schemas::api::{AgentLog, Became, CallView, Failure, ProposalStatus, Sessions};
+use serde_json::{Value as Json, json};
+
+/// How long a text becomes, in bytes: what a model reads without losing what it read before.
+const LONGEST: usize = 60_000;
+
+/// A call that was waited for.
+pub(super) fn called(view: &CallView) -> CallToolResult {
+    match &view.became {
+        Became::Done { answer, applied: None } => CallToolResult::success(content(answer)),
+        Became::Done { answer, applied: Some(change) } => {
+            let mut text = format!("Applied as proposal {}.\n{}", change.proposal, change.diff);
+            if !answer.is_null() {
+                text.push_str(&format!("{answer}\n"));
+            }
+            CallToolResult::success(vec![ContentBlock::text(cut(text))])
+        }
+        Became::Refused { reason, .. } => error(reason.clone()),
+        Became::Pending { .. } | Became::Working {} => {
+            let text = format!("{} {}", waits(view), later(view));
+            let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+            result.structured_content = Some(json!({ "status": "pending", "id": view.call }));
+            result
+        }
+    }
+}
+
+/// What proposal_status says of a call.
+pub(super) fn status(view: &CallView) -> CallToolResult {
+    let mut said = json!({ "status": word(&view.became), "id": view.call, "tool": view.tool });
+    let text = match &view.became {
+        Became::Working {} | Became::Pending { .. } => waits(view),
+        Became::Done { answer, applied: None } => format!("Answered: {answer}"),
+        Became::Done { applied: Some(change), .. } => {
+            format!("Applied as proposal {}.\n{}", change.proposal, change.diff)
+        }
+        Became::Refused { reason, .. } => reason.clone(),
+    };
+    said["text"] = cut(text).into();
+    let mut result = CallToolResult::success(vec![ContentBlock::text(said.to_string())]);
+    result.structured_content = Some(said);
+    result
+}
+
+/// What became of a call, in a word.
+fn word(became: &Became) -> &'static str {
+    match became {
+        Became::Working {} => "working",
+        Became::Pending { status: ProposalStatus::Waiting, .. } => "pending",
+        Became::Pending { .. } => "approved",
+        Became::Done { applied: None, .. } => "answered",
+        Became::Done { applied: Some(_), .. } => "applied",
+        Became::Refused { status, .. } => match status {
+            Some(ProposalStatus::Rejected) => "rejected",
+            Some(ProposalStatus::Withdrawn) => "withdrawn",
+            Some(ProposalStatus::Failed) => "failed",
+            Some(ProposalStatus::Undone) => "undone",
+            _ => "refused",
+        },
+    }
+}
+
+/// What a call waits for.
+pub(super) fn waits(view: &CallView) -> String {
+    match &view.became {
+        Became::Pending { proposal, status: ProposalStatus::Waiting, title, .. } => {
+            format!("pending: proposal {proposal} ({title}) waits for the person's decision.")
+        }
+        Became::Pending { proposal, title, .. } => {
+            format!("pending: proposal {proposal} ({title}) was approved and is being applied.")
+        }
+        _ => format!("pending: {} is still at work.", view.tool),
+    }
+}
+
+fn later(view: &CallView) -> String {
+    format!(
+        "Nothing of it is done yet. Call proposal_status with {{\"id\": {}}} for what became of it; do not \
+         call {} again for the same thing.",
+        view.call, view.tool
+    )
+}
+
+/// What the person is told in their client.
+pub(super) fn where_to_decide(view: &CallView) -> String {
+    let Became::Pending { proposal, title, .. } = &view.became else {
+        return waits(view);
+    };
+    format!(
+        "Vector: proposal {proposal} waits for you ({title}). Look at it and decide in Studio's Vector \
+         widget, or with `vector review` on a terminal. What you answer here decides nothing."
+    )
+}
+
+/// The open places.
+pub(super) fn sessions(open: &Sessions) -> CallToolResult {
+    let open = open.sessions.iter().map(|it| {
+        let mut said = json!({
+            "session": it.session, "name": it.place.name, "connected": it.connected,
+            "instances": it.instances,
+        });
+        if let Some(project) = &it.project {
+            said["rojoProject"] = project.as_str().into();
+        }
+        said
+    });
+    let said = json!({ "sessions": open.collect::<Vec<Json>>() });
+    CallToolResult::success(vec![ContentBlock::text(said.to_string())])
+}
+
+/// The last calls.
+pub(super) fn log(log: &AgentLog) -> CallToolResult {
+    CallToolResult::success(vec![ContentBlock::text(cut(lines(log)))])
+}
+
+/// The last calls, one a line.
+pub(super) fn lines(log: &AgentLog) -> String {
+    if log.calls.is_empty() {
+        return "No agent has called anything yet.".to_owned();
+    }
+    let line = |it: &scene_schemas::api::LoggedCall| {
+        let proposal = match &it.view.became {
+            Became::Pending { proposal, .. } => format!(", proposal {proposal}"),
+            Became::Done { applied: Some(change), .. } => format!(", proposal {}", change.proposal),
+            _ => String::new(),
+        };
+        format!(
+            "{} {}{proposal}: {} {} ({}, in {})\n",
+            it.view.call,
+            word(&it.view.became),
+            it.view.tool,
+            it.brief,
+            it.client,
+            it.place
+        )
+    };
+    log.calls.iter().map(line).collect()
+}
+
+/// Something went wrong before there was a call.
+pub(super) fn failure(failure: &Failure) -> CallToolResult {
+    error(format!("{} {}", failure.message, failure.hint))
+}
+
+fn error(text: String) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(cut(text))])
+}
+
+/// An answer: a picture as one, everything else as text.
+fn content(answer: &Json) -> Vec<ContentBlock> {
+    if let Some(png) = answer.get("png").and_then(Json::as_str) {
+        return vec![ContentBlock::image(png, "image/png")];
+    }
+    let text = match answer {
+        Json::Null => "Done.".to_owned(),
+        Json::String(text) => text.clone(),
+        answer => answer.to_string(),
+    };
+    vec![ContentBlock::text(cut(text))]
+}
+
+/// A text that is cut where it is too long to be read, and says so.
+pub(super) fn cut(text: String) -> String {
+    if text.len() <= LONGEST {
+        return text;
+    }
+    let shown = &text[..text.floor_char_boundary(LONGEST)];
+    format!(
+        "{shown}\n[cut: {} of {} bytes are shown. Ask for less: a smaller page, a range of lines, or a \
+         path further down.]",
+        shown.len(),
+        text.len()
+    )
+}
