@@ -49,7 +49,9 @@ mod write_script;
 
 mod args;
 mod code;
+mod lean;
 mod made;
+mod offered;
 mod print;
 mod told;
 
@@ -71,6 +73,7 @@ use crate::core::scene::Scene;
 
 pub use self::look::{Diagnostics, Look, Looked, Specs, is_spec};
 pub use self::made::{Made, made};
+pub use self::offered::{Offered, offered};
 pub use self::print::print;
 pub use self::told::told;
 

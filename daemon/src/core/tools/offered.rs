@@ -1,0 +1,56 @@
+//! The tools that an agent of its own is offered, as an MCP client reads them.
+//!
+//! How a protocol spells them, and which other tools stand beside them, is the server's business.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::{Run, TOOLS, Tool};
+
+/// A tool that another agent can call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Offered {
+    /// Its name.
+    pub name: &'static str,
+    /// What a model reads about it.
+    pub about: &'static str,
+    /// The schema of its arguments, with `session`.
+    pub schema: Map<String, Json>,
+    /// Whether it changes nothing.
+    pub reads: bool,
+    /// Whether what it proposes may change or delete what is there, and not only add to it.
+    pub destroys: bool,
+}
+
+/// The tools that only add. All others that change something may take away what was there.
+const ADD: [&str; 4] =
+    ["open_or_create_script", "create_instance", "clone_instance", "insert_asset"];
+
+/// The tools for an agent of its own: all but those by which our own models talk and plan. It has its
+/// own person to talk to.
+pub fn offered() -> Vec<Offered> {
+    let is_talk = |tool: &&Tool| matches!(tool.run, Run::Talk(_));
+    TOOLS.iter().filter(|tool| !is_talk(tool)).map(offer).collect()
+}
+
+fn offer(tool: &Tool) -> Offered {
+    Offered {
+        name: tool.name,
+        about: tool.about,
+        schema: schema(tool),
+        reads: !tool.changes(),
+        destroys: tool.changes() && !ADD.contains(&tool.name),
+    }
+}
+
+/// The schema of a tool's arguments where nobody says besides which place is meant.
+pub(super) fn schema(tool: &Tool) -> Map<String, Json> {
+    let mut schema = match (tool.schema)().to_value() {
+        Json::Object(schema) => schema,
+        _ => Map::new(),
+    };
+    tool.own.describe(&mut schema);
+    if let Some(Json::Object(properties)) = schema.get_mut("properties") {
+        properties.insert("session".to_owned(), json!({ "type": "string" }));
+    }
+    schema
+}
