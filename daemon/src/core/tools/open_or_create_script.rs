@@ -13,8 +13,8 @@ use crate::core::scene::reflection;
 
 pub(super) const TOOL: Tool = Tool {
     name: "open_or_create_script",
-    about: "Opens a script and answers with its text; where there is none, proposes a new, empty \
-            one. Give `path`, or `parentPath` and `name`. Answers {path, text, created}.",
+    about: "Opens a script, or proposes a new, empty one where there is none. Give `path`, or \
+            `parentPath` and `name`. Answers {path, text, created}.",
     schema: args::schema::<Args>,
     own: Own::ParentOrWorkspace,
     run: Run::Change(|json, draft| plan(args::read(json)?, draft)),

@@ -11,9 +11,9 @@ use crate::core::refusal::{Refusal, refuse};
 
 pub(super) const TOOL: Tool = Tool {
     name: "propose_changes",
-    about: "Proposes several changes that belong together, of any kind, as one card with a \
-            `title`, one approval and one undo step. Each is a call of another tool; later ones \
-            see what earlier ones made. Answers {results} in the same order.",
+    about: "Proposes several changes that belong together as one card with a `title`, one approval \
+            and one undo step. Each is a call of another tool; later ones see what earlier ones \
+            made. Answers {results} in the same order.",
     schema: args::schema::<Args>,
     own: Own::Nothing,
     run: Run::Change(|json, draft| plan(args::read(json)?, draft)),

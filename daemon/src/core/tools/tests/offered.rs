@@ -3,7 +3,7 @@
 use scene_schemas::proposal::Class;
 use serde_json::{Map, Value as Json, json};
 
-use super::{answer, call, place, propose, refuse};
+use super::{answer, call, open, propose, refuse};
 use crate::core::tools::{Offered, Run, TOOLS, lean, offered, print};
 
 /// A server adds two tools of its own, and Cursor reads 40 of them.
@@ -135,7 +135,7 @@ fn what_no_schema_names_is_refused() {
         let schema = (tool.schema)();
         assert!(!schema.as_value().to_string().contains("\"additionalProperties\":false"));
         let own = json!({ "path": "game.Workspace", "parentPath": "game", "noSuchThing": 1 });
-        let said = call(&mut place(), tool.name, own).unwrap_err();
+        let said = call(&mut open::place(), tool.name, own).unwrap_err();
         assert!(said.contains("unknown field `"), "{}: {said}", tool.name);
     }
 }
