@@ -102,6 +102,12 @@ const ALLOWED: &[Row] = &[
     (
         "openai_responses",
         Side::Ours,
+        ".tools[].parameters.additionalProperties",
+        "what names its arguments is closed, and strict then",
+    ),
+    (
+        "openai_responses",
+        Side::Ours,
         ".tools[].strict",
         "absent means strict here, which our schemas are not",
     ),
@@ -110,6 +116,7 @@ const ALLOWED: &[Row] = &[
     ("openai_responses", Side::Theirs, ".temperature", OTHERS),
     ("openai_responses", Side::Theirs, ".text", OTHERS),
     ("openai_responses", Side::Theirs, ".tool_choice", OTHERS),
+    ("openai_responses", Side::Theirs, ".tools[].parameters.$schema", "strict schemas have none"),
     ("gemini", Side::Theirs, ".contents[].parts[].thought bool", "false is what is absent"),
     ("gemini", Side::Theirs, ".generationConfig null", NULLS),
     ("gemini", Side::Theirs, ".generationConfig object", "it holds only what Vector does not say"),

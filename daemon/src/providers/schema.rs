@@ -44,8 +44,28 @@ pub(super) fn bare(schema: &Json) -> Json {
 /// each property required. A looser one is none: to require what is optional would change what the
 /// model sends. <https://platform.openai.com/docs/guides/function-calling#strict-mode>
 pub(super) fn strict(schema: &Json) -> Option<Json> {
-    let schema = inlined(&object(schema), &Map::new(), 0);
+    let mut schema = inlined(&object(schema), &Map::new(), 0);
+    close(&mut schema);
     is_strict(&schema).then_some(schema)
+}
+
+/// Says of objects with named properties that they have no others: the tools refuse those, and their
+/// schemas need not say so to anybody else.
+fn close(schema: &mut Json) {
+    let Some(map) = schema.as_object_mut() else {
+        return;
+    };
+    if map.contains_key("properties") {
+        map.entry("additionalProperties").or_insert_with(|| json!(false));
+    }
+    for (key, value) in map {
+        match (key.as_str(), value) {
+            ("properties", Json::Object(properties)) => properties.values_mut().for_each(close),
+            ("anyOf", Json::Array(forms)) => forms.iter_mut().for_each(close),
+            ("items", items) => close(items),
+            _ => {}
+        }
+    }
 }
 
 /// What strict schemas may say, besides `properties`.
@@ -334,9 +354,16 @@ mod tests {
         assert!(strict(&closed(json!({ "a": text() }), json!(["a"]))).is_some());
         assert!(strict(&closed(json!({}), json!([]))).is_some());
         assert!(strict(&closed(json!({ "a": text(), "b": text() }), json!(["a"]))).is_none());
-        let free = json!({ "type": "object", "additionalProperties": true });
-        assert!(strict(&closed(json!({ "a": free }), json!(["a"]))).is_none());
-        assert!(strict(&json!({ "type": "object", "properties": {} })).is_none());
+        for free in
+            [json!({ "type": "object", "additionalProperties": true }), json!({ "type": "object" })]
+        {
+            assert!(strict(&closed(json!({ "a": free }), json!(["a"]))).is_none());
+        }
+        let inner = |own: Json| json!({ "type": "array", "items": own });
+        let unsaid = json!({ "type": "object", "properties": { "a": text() }, "required": ["a"] });
+        let outer = json!({ "properties": { "b": inner(unsaid) }, "required": ["b"] });
+        let said = inner(closed(json!({ "a": text() }), json!(["a"])));
+        assert_eq!(strict(&outer), Some(closed(json!({ "b": said }), json!(["b"]))));
     }
 
     #[test]

@@ -6,15 +6,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{Own, Run, Tool, args};
+use super::{Own, Run, Tool, args, lean};
 use crate::core::edit;
 use crate::core::proposal::Draft;
 use crate::core::refusal::Refusal;
 
 pub(super) const TOOL: Tool = Tool {
     name: "apply_edit",
-    about: "Proposes edits of a script by ranges: lines and UTF-16 characters from 0, not overlapping, \
-            all counted in the text as it is now; at most 20, with at most 2000 inserted characters.",
+    about: "Proposes edits of a script by ranges: `text` replaces what stands from `start` up to \
+            `end`. Lines and UTF-16 characters count from 0, in the text as it is now; no \
+            overlaps; at most 20 edits and 2000 inserted characters.",
     schema: args::schema::<Args>,
     own: Own::Path,
     run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
@@ -23,9 +24,8 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Args {
-    /// Which script.
     pub(super) path: InstancePath,
-    /// What is replaced by what.
+    #[schemars(transform = lean::wordless)]
     pub(super) edits: Vec<TextEdit>,
 }
 

@@ -13,9 +13,9 @@ use crate::core::refusal::Refusal;
 
 pub(super) const TOOL: Tool = Tool {
     name: "apply_patch",
-    about: "Proposes edits of a script by a unified diff, or by `*** Begin Patch` with one `*** Update \
-            File`. Hunks are placed by their lines; a hunk that fits several places needs its line \
-            number. All hunks or none.",
+    about: "Proposes edits of a script by a unified diff, or by `*** Begin Patch` with one `*** \
+            Update File`. Headers, if any, name the script. Hunks are placed by their lines; one \
+            that fits several places needs its line number. All hunks or none.",
     schema: args::schema::<Args>,
     own: Own::Path,
     run: Run::Change(|json, draft| plan(&args::read(json)?, draft)),
@@ -24,9 +24,7 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Args {
-    /// Which script.
     path: InstancePath,
-    /// The diff; headers, if any, name the script or its path.
     patch: String,
 }
 

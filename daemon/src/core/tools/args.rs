@@ -1,10 +1,14 @@
 //! What the tools' arguments have in common: how they are read, and how several instances are named.
 
-use scene_schemas::InstancePath;
-use schemars::{JsonSchema, Schema, generate::SchemaSettings};
-use serde::de::DeserializeOwned;
-use serde_json::Value as Json;
+use std::borrow::Cow;
 
+use scene_schemas::{Bounded, InstancePath};
+use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value as Json, json};
+
+use super::lean;
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::selector::Selector;
 use crate::core::scene::{Node, Scene};
@@ -15,7 +19,48 @@ pub(super) fn read<T: DeserializeOwned>(args: Json) -> Result<T, Refusal> {
     serde_json::from_value(args).map_err(|error| Refusal(format!("{error}.")))
 }
 
-/// The schema of arguments: plain, with nothing to look up elsewhere.
+/// A whole number from `MIN` to `MAX`; `USUAL` where it is left out or null.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(transparent)]
+pub(super) struct Usual<const MIN: u64, const MAX: u64, const USUAL: u64>(u64);
+
+impl<const MIN: u64, const MAX: u64, const USUAL: u64> Usual<MIN, MAX, USUAL> {
+    /// The number.
+    pub(super) fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl<const MIN: u64, const MAX: u64, const USUAL: u64> Default for Usual<MIN, MAX, USUAL> {
+    fn default() -> Self {
+        Self(USUAL)
+    }
+}
+
+impl<'de, const MIN: u64, const MAX: u64, const USUAL: u64> Deserialize<'de>
+    for Usual<MIN, MAX, USUAL>
+{
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let given = Option::<Bounded<MIN, MAX>>::deserialize(deserializer)?;
+        Ok(given.map_or_else(Self::default, |number| Self(number.get())))
+    }
+}
+
+impl<const MIN: u64, const MAX: u64, const USUAL: u64> JsonSchema for Usual<MIN, MAX, USUAL> {
+    fn schema_name() -> Cow<'static, str> {
+        Cow::Owned(format!("Usual_{MIN}_{MAX}_{USUAL}"))
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Bounded::<MIN, MAX>::json_schema(generator)
+    }
+}
+
+/// The schema of arguments: lean, with nothing to look up elsewhere.
 pub(super) fn schema<T: JsonSchema>() -> Schema {
     let mut settings = SchemaSettings::draft2020_12();
     settings.inline_subschemas = true;
@@ -23,6 +68,10 @@ pub(super) fn schema<T: JsonSchema>() -> Schema {
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     schema.remove("title");
     schema.remove("description");
+    if let Some(map) = schema.as_object_mut() {
+        lean::lean(map);
+        map.entry("properties").or_insert_with(|| json!({}));
+    }
     schema
 }
 

@@ -13,7 +13,7 @@ use crate::core::scene::{Owner, read_props};
 pub(super) const TOOL: Tool = Tool {
     name: "clone_instance",
     about: "Proposes a copy of an instance with all below it, beside the original or below \
-            `parentPath`. Answers {path}.",
+            `parentPath`, with another `name` and `props` where given. Answers {path}.",
     schema: args::schema::<Args>,
     own: Own::Path,
     run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
@@ -22,13 +22,10 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Args {
-    /// What is copied.
     path: InstancePath,
-    /// Where the copy goes; beside the original where absent.
     parent_path: Option<InstancePath>,
-    /// The copy's name; the original's where absent.
     name: Option<String>,
-    /// What differs from the original.
+    /// As in set_properties.
     props: Option<Map<String, Json>>,
 }
 

@@ -14,9 +14,11 @@ use crate::core::scene::{Node, Owner, count, read_props, reflection};
 
 pub(super) const TOOL: Tool = Tool {
     name: "create_instance",
-    about: "Proposes a new instance with its properties and children. The name is the prop `Name`, \
-            attributes are props with `@`, tags the prop `Tags`, a script's text the prop `Source`. A \
-            missing parent under Workspace is made of Models. Answers {path, count}.",
+    about: "Proposes a new instance with its properties and children. Its name is the prop `Name`, \
+            attributes are props with `@`, tags the prop `Tags`, a script's text the prop \
+            `Source`. Values may be short (\"#ff8800\", [0, 5, 0], a path), or as get_properties \
+            answers them. A missing parent under Workspace is made of Models. Answers {path, \
+            count}.",
     schema: args::schema::<Args>,
     own: Own::ParentOrWorkspace,
     run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
@@ -25,13 +27,11 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Args {
-    /// e.g. Part, Folder, RemoteEvent
     class_name: String,
-    /// Where it goes.
     parent_path: InstancePath,
     /// e.g. {"Name": "Wall", "Size": [4, 1, 2], "Material": "Neon", "@Health": 5}
     props: Option<Map<String, Json>>,
-    /// What stands below it: [{className, props?, children?}]
+    /// Each is {className, props?, children?}
     #[schemars(with = "Option<Vec<Map<String, Json>>>")]
     children: Option<Vec<Child>>,
 }

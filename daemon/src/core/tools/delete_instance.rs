@@ -22,11 +22,9 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Args {
-    /// One instance.
     path: Option<InstancePath>,
-    /// Several.
     paths: Option<Vec<InstancePath>>,
-    /// All that fit, e.g. Part.Debris
+    /// e.g. Part.Debris
     selector: Option<String>,
 }
 

@@ -4,16 +4,17 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{Own, Run, Tool, args};
+use super::{Own, Run, Tool, args, lean};
 use crate::core::memory::{self, Change, Section};
 use crate::core::proposal::Draft;
 use crate::core::refusal::{Refusal, refuse};
 
 pub(super) const TOOL: Tool = Tool {
     name: "edit_memory",
-    about: "Proposes changes of the project's memory, a file that later tasks are given: its charter, \
-            conventions, key paths, decisions, and what is left to do. For what lasts, in short \
-            entries; not for what the place itself shows.",
+    about: "Proposes changes of the project's memory, a file that later tasks are given: what it \
+            is for (charter), conventions, key paths, decisions, and what is left. For what lasts, \
+            in short entries; not for what the place itself shows. `add` takes `text`, `remove` \
+            the `entry` as it is, `replace` both.",
     schema: args::schema::<Args>,
     own: Own::Nothing,
     run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
@@ -22,7 +23,7 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// The changes, in order.
+    #[schemars(transform = lean::wordless)]
     changes: Vec<One>,
 }
 

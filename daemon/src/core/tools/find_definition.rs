@@ -14,8 +14,8 @@ use crate::core::scene::Scene;
 
 pub(super) const TOOL: Tool = Tool {
     name: "find_definition",
-    about: "Finds where a name is defined, through requires too: of the name at `position` of the script \
-            `path`, or of `name`.",
+    about: "Finds where a name is defined, through requires too: the one at `position` of the \
+            script `path`, or `name`.",
     schema: args::schema::<Args>,
     own: Own::Nothing,
     run: Run::Read(|json, scene| {
@@ -27,11 +27,10 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Args {
-    /// The script.
     path: Option<InstancePath>,
-    /// Where the name stands in it, from 0.
+    /// From 0.
     position: Option<told::Place>,
-    /// A name instead: `open`, `Shop.open`, `Shop:buy`.
+    /// e.g. open, Shop.open, Shop:buy
     name: Option<String>,
 }
 

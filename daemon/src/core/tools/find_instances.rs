@@ -1,10 +1,11 @@
 //! `find_instances`: the instances that a selector fits.
 
-use scene_schemas::{Bounded, InstancePath};
+use scene_schemas::InstancePath;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
+use super::args::Usual;
 use super::{Own, Run, Tool, args};
 use crate::core::refusal::Refusal;
 use crate::core::scene::Scene;
@@ -12,8 +13,9 @@ use crate::core::scene::selector::Selector;
 
 pub(super) const TOOL: Tool = Tool {
     name: "find_instances",
-    about: "Finds instances by a selector in the language of Instance:QueryDescendants: Part, #Name, \
-            .Tag, [Anchored = false], [$Attribute = value], A > B, A >> B, `,`, :not(), :has().",
+    about: "Finds instances (below `root`) by a selector in the language of \
+            Instance:QueryDescendants: Part, #Name, .Tag, [Anchored = false], [$Attribute = \
+            value], A > B, A >> B, `,`, :not(), :has(). Answers paths and classes.",
     schema: args::schema::<Args>,
     own: Own::Nothing,
     run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
@@ -24,17 +26,15 @@ pub(super) const TOOL: Tool = Tool {
 struct Args {
     /// e.g. Model > Part.Coin[Transparency = 0]
     selector: String,
-    /// Below which instance; game where absent.
     root: Option<InstancePath>,
-    /// How many a page has; 100 where absent.
-    limit: Option<Bounded<1, 1000>>,
-    /// From the page before.
+    #[serde(default)]
+    limit: Usual<1, 1000, 100>,
     cursor: Option<String>,
 }
 
 fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
     let root = args.root.as_ref().map_or(Ok(scene.root()), |path| scene.resolve(path))?;
-    let limit = args.limit.map_or(100, |limit| limit.get() as usize);
+    let limit = args.limit.get() as usize;
     let skip = args::offset(args.cursor.as_deref())?;
     let found = Selector::find(&args.selector, scene, root)?;
     let page: Vec<_> = found

@@ -1,10 +1,11 @@
 //! `find_references`: where a name is used, exactly for local variables, and through requires.
 
-use scene_schemas::{Bounded, InstancePath};
+use scene_schemas::InstancePath;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
+use super::args::Usual;
 use super::code::Room;
 use super::{Own, Run, Tool, args, code as told};
 use crate::core::code::{self, Hit, Index, Positions, Symbol};
@@ -14,9 +15,9 @@ use crate::core::scene::Scene;
 
 pub(super) const TOOL: Tool = Tool {
     name: "find_references",
-    about: "Finds where a name is used: the one at `position` of the script `path`, a member or type \
-            `name` of the module `path`, or the module itself. Hits that may be of something else have \
-            certain: false.",
+    about: "Finds where a name is used: the one at `position` of the script `path`, a member or \
+            type `name` of the module `path`, or the module itself. Doubtful hits have certain: \
+            false.",
     schema: args::schema::<Args>,
     own: Own::Nothing,
     run: Run::Read(|json, scene| {
@@ -28,15 +29,12 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Args {
-    /// The script.
     path: InstancePath,
-    /// Where the name stands in it, from 0.
+    /// From 0.
     position: Option<told::Place>,
-    /// What the module gives to others, instead.
     name: Option<String>,
-    /// How many hits a page has; 100 where absent.
-    limit: Option<Bounded<1, 500>>,
-    /// From the page before.
+    #[serde(default)]
+    limit: Usual<1, 500, 100>,
     cursor: Option<String>,
 }
 
@@ -51,7 +49,7 @@ fn plan(args: &Args, scene: &Scene, index: &Index) -> Result<Json, Refusal> {
     };
     let hits = code::references(index, scene, &symbol);
     let skip = args::offset(args.cursor.as_deref())?;
-    let limit = args.limit.map_or(100, |limit| limit.get() as usize);
+    let limit = args.limit.get() as usize;
     let certain = hits.iter().filter(|hit| hit.is_certain).count();
     let page = hits.get(skip.min(hits.len())..).unwrap_or_default();
     let page = &page[..page.len().min(limit)];

@@ -13,8 +13,8 @@ use crate::core::refusal::{Refusal, refuse};
 
 pub(super) const TOOL: Tool = Tool {
     name: "format",
-    about: "Proposes a script's text as StyLua writes it, by the project's stylua.toml; of `startLine` \
-            to `endLine` only the statements within.",
+    about: "Proposes a script's text as StyLua writes it, by the project's stylua.toml; of \
+            `startLine` (from 1) to `endLine` only the statements within.",
     schema: args::schema::<Args>,
     own: Own::Path,
     run: Run::Change(|json, draft| plan(&args::read(json)?, draft)),
@@ -23,12 +23,9 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Args {
-    /// Which script.
     path: InstancePath,
-    /// The first line, from 1.
-    start_line: Option<Bounded<1, 1_000_000>>,
-    /// The last line.
-    end_line: Option<Bounded<1, 1_000_000>>,
+    start_line: Option<Bounded<1, 10_000_000>>,
+    end_line: Option<Bounded<1, 10_000_000>>,
 }
 
 fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {

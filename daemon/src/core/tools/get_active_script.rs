@@ -8,8 +8,8 @@ use super::{Own, Run, Tool, args};
 
 pub(super) const TOOL: Tool = Tool {
     name: "get_active_script",
-    about: "The script that the person has open in front in Studio: path, text with unsaved drafts, \
-            and whether there are any (isDirty).",
+    about: "The script that the person has open in front in Studio: path, text with unsaved \
+            drafts, isDirty.",
     schema: args::schema::<Args>,
     own: Own::Nothing,
     run: Run::Fetch(|json, _| args::read::<Args>(json).map(|Args {}| Wanted::ActiveScript {})),

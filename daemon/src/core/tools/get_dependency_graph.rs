@@ -1,10 +1,11 @@
 //! `get_dependency_graph`: which scripts require which.
 
-use scene_schemas::{Bounded, InstancePath};
+use scene_schemas::InstancePath;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
+use super::args::Usual;
 use super::code::Room;
 use super::{Own, Run, Tool, args, code as told};
 use crate::core::code::{self, Direction, Graph, Index, Positions};
@@ -13,8 +14,8 @@ use crate::core::scene::{Node, Scene};
 
 pub(super) const TOOL: Tool = Tool {
     name: "get_dependency_graph",
-    about: "Tells which scripts require which, over several steps: from one script (`path`), or among all \
-            below `root`. Names rings, and requires that lead nowhere, with the reason.",
+    about: "Tells which scripts require which, over several steps: from one script (`path`), or \
+            among all (below `root`). Names rings, and requires that lead nowhere, and why.",
     schema: args::schema::<Args>,
     own: Own::Nothing,
     run: Run::Read(|json, scene| {
@@ -26,17 +27,14 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Args {
-    /// One script.
     path: Option<InstancePath>,
-    /// All scripts below it; game where both are absent.
     root: Option<InstancePath>,
-    /// What it requires, who requires it, or both, which is so where absent.
+    /// Default: both.
     direction: Option<Way>,
-    /// How many requires away; 64 where absent.
-    depth: Option<Bounded<1, 64>>,
-    /// How many scripts a page has; 200 where absent.
-    limit: Option<Bounded<1, 1000>>,
-    /// From the page before.
+    #[serde(default)]
+    depth: Usual<1, 64, 64>,
+    #[serde(default)]
+    limit: Usual<1, 1000, 200>,
     cursor: Option<String>,
 }
 
@@ -61,7 +59,7 @@ fn plan(args: &Args, scene: &Scene, index: &Index) -> Result<Json, Refusal> {
         Some(Way::RequiredBy) => Direction::RequiredBy,
         Some(Way::Both) | None => Direction::Both,
     };
-    let depth = args.depth.map_or(64, |depth| depth.get() as u32);
+    let depth = args.depth.get() as u32;
     let (graph, below) = match (&args.path, &args.root) {
         (Some(_), Some(_)) => return refuse!("Either `path` or `root` is needed, not both."),
         (Some(path), None) => {
@@ -82,7 +80,7 @@ fn plan(args: &Args, scene: &Scene, index: &Index) -> Result<Json, Refusal> {
         }
     };
     let skip = args::offset(args.cursor.as_deref())?;
-    let limit = args.limit.map_or(200, |limit| limit.get() as usize);
+    let limit = args.limit.get() as usize;
     let mut told = Told { room: Room::new(), edges: 0 };
     let cycles = told.cycles(scene, &graph);
     let total = graph.scripts.len();

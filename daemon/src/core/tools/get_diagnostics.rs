@@ -1,9 +1,10 @@
 //! `get_diagnostics`: what is wrong with scripts.
 
-use scene_schemas::{Bounded, InstancePath};
+use scene_schemas::InstancePath;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::args::Usual;
 use super::look::{self, Diagnostics, Look, Looked};
 use super::{Own, Run, Tool, args};
 use crate::core::luau;
@@ -12,8 +13,8 @@ use crate::core::scene::Scene;
 
 pub(super) const TOOL: Tool = Tool {
     name: "get_diagnostics",
-    about: "Checks scripts: syntax, lints (the project's selene.toml), and types where a checker is \
-            installed. Only `paths`, or all scripts below `root`.",
+    about: "Checks scripts: syntax, lints (the project's selene.toml), and types where a checker \
+            is installed. Only `paths`, or all (below `root`).",
     schema: args::schema::<Args>,
     own: Own::Nothing,
     run: Run::Look(|json, scene| wanted(&args::read(json)?, scene)),
@@ -22,15 +23,12 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Args {
-    /// Some scripts.
     paths: Option<Vec<InstancePath>>,
-    /// All scripts below it; game where both are absent.
     root: Option<InstancePath>,
-    /// What is below this is left out; warning where absent.
+    /// The least; default warning.
     severity: Option<Least>,
-    /// How many a page has; 100 where absent.
-    limit: Option<Bounded<1, 500>>,
-    /// From the page before.
+    #[serde(default)]
+    limit: Usual<1, 500, 100>,
     cursor: Option<String>,
 }
 
@@ -59,7 +57,7 @@ fn wanted(args: &Args, scene: &Scene) -> Result<Look, Refusal> {
             Least::Warning => luau::Severity::Warning,
             Least::Error => luau::Severity::Error,
         },
-        limit: args.limit.map_or(100, |limit| limit.get() as usize),
+        limit: args.limit.get() as usize,
         skip: args::offset(args.cursor.as_deref())?,
     })))
 }

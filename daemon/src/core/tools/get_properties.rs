@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use scene_schemas::{Bounded, InstancePath};
+use scene_schemas::InstancePath;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
+use super::args::Usual;
 use super::{Own, Run, Tool, args};
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::reflection::{self, Access};
@@ -14,8 +15,8 @@ use crate::core::scene::{Node, Scene};
 
 pub(super) const TOOL: Tool = Tool {
     name: "get_properties",
-    about: "Reads properties (defaults filled in), tags (`Tags`) and attributes (`@Name`). Without \
-            `keys`: all that are known. Names that the instance does not have come under `unknown`.",
+    about: "Reads properties (defaults filled in), tags (`Tags`) and attributes (`@Name`): `keys`, \
+            or all properties. Names that it does not have come under `unknown`.",
     schema: args::schema::<Args>,
     own: Own::Path,
     run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
@@ -24,14 +25,12 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Args {
-    /// Whose.
     path: InstancePath,
-    /// Which, e.g. `["Size", "Color", "@Speed"]`
+    /// e.g. ["Size", "@Speed"]
     keys: Option<Vec<String>>,
-    /// All attributes as well.
     include_all_attributes: Option<bool>,
-    /// How long the answer may be; 32768 where absent.
-    max_bytes: Option<Bounded<256, 1_000_000>>,
+    #[serde(default)]
+    max_bytes: Usual<256, 1_000_000, 32_768>,
 }
 
 /// Properties of the engine, or that have a tool of their own.
@@ -53,7 +52,7 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
     if args.include_all_attributes == Some(true) {
         names.extend(scene.attribute_names(node).iter().map(|name| format!("@{name}")));
     }
-    let budget = args.max_bytes.map_or(32_768, |bytes| bytes.get() as usize);
+    let budget = args.max_bytes.get() as usize;
     let (mut properties, mut unknown, mut rest) = (Map::new(), Vec::new(), Vec::new());
     let mut used = 0;
     for name in names {

@@ -12,9 +12,9 @@ use crate::core::scene::Node;
 
 pub(super) const TOOL: Tool = Tool {
     name: "insert_asset",
-    about: "Proposes to insert an asset of Roblox's catalogue (a free model, or one of the person's) by \
-            its number, in a place that is open in Studio. The scripts that it brings are shown to the \
-            person. Answers {path, paths, count, scripts}.",
+    about: "Proposes to insert an asset of Roblox's catalogue, or of the person's, in a place that \
+            is open in Studio. The person is shown the scripts that it brings. Answers {path, \
+            paths, count, scripts}.",
     schema: args::schema::<Args>,
     own: Own::ParentOrWorkspace,
     run: Run::Change(|json, draft| plan(&args::read(json)?, draft)),
@@ -23,9 +23,8 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Args {
-    /// The asset's number, as in rbxassetid://123
+    /// As in rbxassetid://123
     asset_id: Bounded<1, 9_007_199_254_740_991>,
-    /// Where it goes.
     parent_path: InstancePath,
 }
 

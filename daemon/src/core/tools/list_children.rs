@@ -2,19 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use scene_schemas::{Bounded, InstancePath};
+use scene_schemas::InstancePath;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
+use super::args::Usual;
 use super::{Own, Run, Tool, args};
 use crate::core::refusal::Refusal;
 use crate::core::scene::{Node, Scene};
 
 pub(super) const TOOL: Tool = Tool {
     name: "list_children",
-    about: "Lists what is below an instance, in tree order, with class and number of children. \
-            `game` lists the services. Page on with `cursor`.",
+    about: "Lists what is below an instance, in tree order: path, class, number of children. \
+            `game` lists the services. Paths are like game.Workspace[\"My.Part\"].Wall[2]: a name \
+            that is no plain word stands in brackets and quotes; [2] is the second of that name. \
+            What is `truncated` goes on with the answer's `cursor`.",
     schema: args::schema::<Args>,
     own: Own::Parent,
     run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
@@ -23,22 +26,20 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Args {
-    /// Whose children, e.g. game.Workspace
     parent_path: InstancePath,
-    /// How many levels down; 1 where absent.
-    depth: Option<Bounded<1, 64>>,
-    /// How many instances a page has; 200 where absent.
-    max_nodes: Option<Bounded<1, 2000>>,
-    /// Only instances of these classes: {"Part": true}
+    #[serde(default)]
+    depth: Usual<1, 64, 1>,
+    #[serde(default)]
+    max_nodes: Usual<1, 2000, 200>,
+    /// e.g. {"Part": true}
     class_whitelist: Option<BTreeMap<String, bool>>,
-    /// From the page before.
     cursor: Option<String>,
 }
 
 fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
     let parent = scene.resolve(&args.parent_path)?;
-    let depth = args.depth.map_or(1, |depth| depth.get() as usize);
-    let limit = args.max_nodes.map_or(200, |nodes| nodes.get() as usize);
+    let depth = args.depth.get() as usize;
+    let limit = args.max_nodes.get() as usize;
     let skip = args::offset(args.cursor.as_deref())?;
     let wanted = |node: Node| {
         let list = args.class_whitelist.as_ref();

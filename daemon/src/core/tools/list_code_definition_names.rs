@@ -13,8 +13,8 @@ use crate::core::scene::Scene;
 
 pub(super) const TOOL: Tool = Tool {
     name: "list_code_definition_names",
-    about: "Lists functions, methods and types with their lines: of one script (`path`), or of all \
-            scripts below `root`.",
+    about: "Lists functions, methods and types with their lines: of the script `path`, or of all \
+            (below `root`).",
     schema: args::schema::<Args>,
     own: Own::Nothing,
     run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
@@ -23,9 +23,7 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Args {
-    /// One script.
     path: Option<InstancePath>,
-    /// All scripts below it; game where both are absent.
     root: Option<InstancePath>,
 }
 

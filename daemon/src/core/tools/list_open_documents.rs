@@ -1,10 +1,10 @@
 //! `list_open_documents`: the scripts that are open in Studio's editor.
 
-use scene_schemas::Bounded;
 use scene_schemas::api::Wanted;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::args::Usual;
 use super::{Own, Run, Tool, args};
 
 pub(super) const TOOL: Tool = Tool {
@@ -14,13 +14,13 @@ pub(super) const TOOL: Tool = Tool {
     own: Own::Nothing,
     run: Run::Fetch(|json, _| {
         let Args { max_count } = args::read(json)?;
-        Ok(Wanted::Documents { max: max_count.map_or(100, Bounded::get) as u32 })
+        Ok(Wanted::Documents { max: max_count.get() as u32 })
     }),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Args {
-    /// At most so many; 100 where absent.
-    max_count: Option<Bounded<1, 100>>,
+    #[serde(default)]
+    max_count: Usual<1, 100, 100>,
 }

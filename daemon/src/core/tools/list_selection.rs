@@ -8,7 +8,7 @@ use super::{Own, Run, Tool, args};
 
 pub(super) const TOOL: Tool = Tool {
     name: "list_selection",
-    about: "Lists what the person has selected in Studio's explorer: path and class.",
+    about: "Lists what the person has selected in Studio: path and class.",
     schema: args::schema::<Args>,
     own: Own::Nothing,
     run: Run::Fetch(|json, _| args::read::<Args>(json).map(|Args {}| Wanted::Selection {})),

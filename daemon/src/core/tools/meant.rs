@@ -26,15 +26,18 @@ impl Own {
         };
         if let Some(Json::Array(required)) = schema.get_mut("required") {
             required.retain(|name| name != argument);
+            if required.is_empty() {
+                schema.remove("required");
+            }
         }
-        let or = if or_workspace { ", or game.Workspace" } else { "" };
-        let note = format!("where left out, the instance that is selected in Studio{or}");
-        if let Some(described) = schema
-            .get_mut("properties")
-            .and_then(|properties| properties.get_mut(argument)?.get_mut("description"))
-            && let Some(text) = described.as_str()
+        let or = if or_workspace { ", else game.Workspace" } else { "" };
+        let note = format!("Default: the selection{or}.");
+        if let Some(Json::Object(own)) =
+            schema.get_mut("properties").and_then(|properties| properties.get_mut(argument))
         {
-            *described = format!("{}; {note}", text.trim_end_matches('.')).into();
+            let about = own.get("description").and_then(Json::as_str);
+            let about = about.map_or_else(|| note.clone(), |about| format!("{about} {note}"));
+            own.insert("description".to_owned(), about.into());
         }
     }
 }

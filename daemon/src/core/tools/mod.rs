@@ -49,6 +49,7 @@ mod write_script;
 
 mod args;
 mod code;
+mod lean;
 mod made;
 mod offered;
 mod print;

@@ -13,7 +13,7 @@ use crate::core::scene::count;
 pub(super) const TOOL: Tool = Tool {
     name: "move_instance",
     about: "Proposes another parent for one instance (`path`), several (`paths`) or all that a \
-            `selector` fits. Answers {paths, moved}.",
+            `selector` fits, each with all below it. Answers {paths, moved}.",
     schema: args::schema::<Args>,
     own: Own::Path,
     run: Run::Change(|json, draft| plan(&args::read(json)?, draft)),
@@ -22,13 +22,9 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Args {
-    /// One instance.
     path: Option<InstancePath>,
-    /// Several.
     paths: Option<Vec<InstancePath>>,
-    /// All that fit; what is below another one moves along with it.
     selector: Option<String>,
-    /// The new parent.
     parent_path: InstancePath,
 }
 

@@ -13,8 +13,8 @@ use crate::core::scene::reflection;
 
 pub(super) const TOOL: Tool = Tool {
     name: "open_or_create_script",
-    about: "Opens a script and answers with its text; where there is none, proposes a new, empty one. \
-            Give `path`, or `parentPath` and `name`. Answers {path, text, created}.",
+    about: "Opens a script, or proposes a new, empty one where there is none. Give `path`, or \
+            `parentPath` and `name`. Answers {path, text, created}.",
     schema: args::schema::<Args>,
     own: Own::ParentOrWorkspace,
     run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
@@ -23,13 +23,10 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Args {
-    /// The script.
     path: Option<InstancePath>,
-    /// Its parent, where `path` is not given.
     parent_path: Option<InstancePath>,
-    /// Its name, where `path` is not given.
     name: Option<String>,
-    /// Script, LocalScript or ModuleScript; Script where absent.
+    /// Script (default), LocalScript or ModuleScript
     class_name: Option<String>,
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{Run, TOOLS, Tool};
+use super::{TOOLS, Tool, offered};
 
 /// The list that is committed as `scene-schemas/tools.json`.
 pub fn print() -> Json {
@@ -10,16 +10,10 @@ pub fn print() -> Json {
 }
 
 fn describe(tool: &Tool) -> Json {
-    let mut schema = (tool.schema)().to_value();
-    if let Some(map) = schema.as_object_mut() {
-        tool.own.describe(map);
-        let properties = map.entry("properties").or_insert_with(|| json!({}));
-        properties["session"] = json!({ "type": "string", "description": "Which place; needed where several are open." });
-    }
     json!({
         "name": tool.name,
         "description": tool.about,
-        "readOnly": !matches!(tool.run, Run::Change(_)),
-        "inputSchema": schema,
+        "readOnly": !tool.changes(),
+        "inputSchema": offered::schema(tool),
     })
 }

@@ -11,9 +11,9 @@ use crate::core::refusal::{Refusal, refuse};
 
 pub(super) const TOOL: Tool = Tool {
     name: "propose_changes",
-    about: "Proposes several changes that belong together, of any kind, as one card, one approval and \
-            one undo step. Each is {tool, args}; later ones see what earlier ones made. Answers \
-            {results} in the same order.",
+    about: "Proposes several changes that belong together as one card with a `title`, one approval \
+            and one undo step. Each is a call of another tool; later ones see what earlier ones \
+            made. Answers {results} in the same order.",
     schema: args::schema::<Args>,
     own: Own::Nothing,
     run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
@@ -22,20 +22,19 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Args {
-    /// The calls, in order.
-    #[schemars(with = "Vec<serde_json::Map<String, Json>>")]
     changes: Vec<Change>,
-    /// One line for the card.
     title: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Change {
     tool: String,
     #[serde(default)]
+    #[schemars(with = "Option<serde_json::Map<String, Json>>")]
     args: Json,
-    /// Where it stands in a file of calls; a refusal names it.
+    // Where it stands in a file of calls; a refusal names it. No model has one.
+    #[schemars(skip)]
     line: Option<usize>,
 }
 

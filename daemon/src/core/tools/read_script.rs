@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
+use super::args::Usual;
 use super::{Own, Run, Tool, args};
 use crate::core::proposal::text_of;
 use crate::core::refusal::{Refusal, refuse};
@@ -12,7 +13,8 @@ use crate::core::scene::Scene;
 
 pub(super) const TOOL: Tool = Tool {
     name: "read_script",
-    about: "Reads a script's text, whole or from line to line (from 1).",
+    about: "Reads a script's text, whole or from `startLine` (from 1) to `endLine`. What is \
+            `truncated` goes on at `nextLine`.",
     schema: args::schema::<Args>,
     own: Own::Path,
     run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
@@ -21,14 +23,11 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Args {
-    /// Which script.
     path: InstancePath,
-    /// The first line, from 1.
     start_line: Option<Bounded<1, 10_000_000>>,
-    /// The last line.
     end_line: Option<Bounded<1, 10_000_000>>,
-    /// How long the text may be; 65536 where absent.
-    max_bytes: Option<Bounded<64, 1_000_000>>,
+    #[serde(default)]
+    max_bytes: Usual<64, 1_000_000, 65_536>,
 }
 
 fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
@@ -44,7 +43,7 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
             lines.len()
         );
     }
-    let budget = args.max_bytes.map_or(65_536, |bytes| bytes.get() as usize);
+    let budget = args.max_bytes.get() as usize;
     let mut part = String::new();
     let mut last = start - 1;
     for line in lines.iter().take(end).skip(start - 1) {

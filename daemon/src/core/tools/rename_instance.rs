@@ -21,9 +21,7 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Args {
-    /// Whose.
     path: InstancePath,
-    /// The new name, without a path.
     new_name: String,
 }
 

@@ -14,9 +14,9 @@ use crate::core::scene::{Node, count};
 
 pub(super) const TOOL: Tool = Tool {
     name: "replace_text",
-    about: "Proposes an exact replacement in a script's text. `search` must occur exactly once, or \
-            give `all: true`. Several replacements: `edits`. In many scripts (`paths`, `selector`) \
-            `all: true` is needed. Answers the matches per script.",
+    about: "Proposes exact replacements in a script's text: `search` and `replace`, or `edits` in \
+            order. `search` must occur once, or every occurrence is replaced with `all`, which \
+            several scripts (`paths`, `selector`) need. Answers the matches per script.",
     schema: args::schema::<Args>,
     own: Own::Path,
     run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
@@ -25,32 +25,22 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Args {
-    /// One script.
     path: Option<InstancePath>,
-    /// Several.
     paths: Option<Vec<InstancePath>>,
-    /// All scripts that fit, e.g. LuaSourceContainer
+    /// e.g. LuaSourceContainer
     selector: Option<String>,
-    /// The text that stands there, exactly.
     search: Option<String>,
-    /// What stands there afterwards, literally.
     replace: Option<String>,
-    /// Every occurrence; false where absent.
     all: Option<bool>,
-    /// Several replacements, applied in order.
     edits: Option<Vec<Edit>>,
-    /// Why, for the card.
     rationale: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Edit {
-    /// The text that stands there, exactly.
     search: String,
-    /// What stands there afterwards, literally.
     replace: String,
-    /// Every occurrence; false where absent.
     all: Option<bool>,
 }
 

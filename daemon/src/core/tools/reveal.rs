@@ -10,8 +10,8 @@ use crate::core::refusal::refuse;
 
 pub(super) const TOOL: Tool = Tool {
     name: "reveal",
-    about: "Shows the person an instance in Studio: it is selected, and a script is opened, at a line \
-            where one is given. Changes nothing.",
+    about: "Shows the person an instance in Studio: it is selected, and a script is opened, at \
+            `line` (from 1) where it is given.",
     schema: args::schema::<Args>,
     own: Own::Path,
     run: Run::Fetch(|json, scene| {
@@ -27,8 +27,6 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// What to show, e.g. game.ServerScriptService.Main
     path: InstancePath,
-    /// The line of a script, from 1.
-    line: Option<Bounded<1, 1_000_000>>,
+    line: Option<Bounded<1, 10_000_000>>,
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use scene_schemas::{Bounded, InstancePath};
+use scene_schemas::InstancePath;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::args::Usual;
 use super::look::{self, Look, Specs};
 use super::{Own, Run, Tool, args};
 use crate::core::refusal::{Refusal, refuse};
@@ -13,8 +14,9 @@ use crate::core::scene::Scene;
 
 pub(super) const TOOL: Tool = Tool {
     name: "run_tests",
-    about: "Runs TestEZ-style specs (ModuleScripts named *.spec) headlessly, in a sandbox: require and \
-            the tree work, properties, events and data types of Roblox do not.",
+    about: "Runs TestEZ-style specs (ModuleScripts named *.spec): `paths`, or all (below `root`). \
+            In a sandbox: require and the tree work; properties, events and data types of Roblox \
+            do not.",
     schema: args::schema::<Args>,
     own: Own::Nothing,
     run: Run::Look(|json, scene| wanted(&args::read(json)?, scene)),
@@ -23,12 +25,11 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Args {
-    /// Some specs.
     paths: Option<Vec<InstancePath>>,
-    /// All specs below it; game where both are absent.
     root: Option<InstancePath>,
-    /// Seconds for all of them; 30 where absent.
-    timeout: Option<Bounded<1, 120>>,
+    /// Seconds.
+    #[serde(default)]
+    timeout: Usual<1, 120, 30>,
 }
 
 fn wanted(args: &Args, scene: &Scene) -> Result<Look, Refusal> {
@@ -45,6 +46,6 @@ fn wanted(args: &Args, scene: &Scene) -> Result<Look, Refusal> {
         );
     }
     let (still, specs) = scene.still(&nodes);
-    let seconds = args.timeout.map_or(30, Bounded::get);
+    let seconds = args.timeout.get();
     Ok(Look::Specs(Box::new(Specs { still: Arc::new(still), specs, seconds })))
 }

@@ -9,11 +9,12 @@ use globset::{GlobBuilder, GlobMatcher};
 use grep_matcher::Matcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use memchr::{memchr, memchr_iter, memrchr};
-use scene_schemas::{Bounded, InstancePath};
+use scene_schemas::InstancePath;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
+use super::args::Usual;
 use super::code::{self as told, Room};
 use super::{Own, Run, Tool, args};
 use crate::core::code;
@@ -22,7 +23,8 @@ use crate::core::scene::{Node, Scene};
 
 pub(super) const TOOL: Tool = Tool {
     name: "search_files",
-    about: "Searches the text of all scripts, line by line, with two lines of context.",
+    about: "Searches the text of all scripts (below `root`), line by line. Answers paths, lines \
+            (from 1) and two lines of context; with `filesOnly` only paths and counts.",
     schema: args::schema::<Args>,
     own: Own::Nothing,
     run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
@@ -31,24 +33,17 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Args {
-    /// What to look for.
     query: String,
-    /// Whether it is a regular expression (Rust's syntax); false where absent.
+    /// Rust's syntax.
     regex: Option<bool>,
-    /// Whether case counts; false where absent.
     case_sensitive: Option<bool>,
-    /// Whether it must stand as a word of its own; false where absent.
     whole_word: Option<bool>,
-    /// Below which instance; game where absent.
     root: Option<InstancePath>,
-    /// Only scripts whose path fits, with slashes: `ReplicatedStorage/**/Shop*`; without a slash, whose
-    /// name fits.
+    /// Paths like ReplicatedStorage/**/Shop*, or names like Shop*
     glob: Option<String>,
-    /// Whether only the scripts are told, with the number of lines that match; false where absent.
     files_only: Option<bool>,
-    /// How many matches a page has; 50 where absent.
-    limit: Option<Bounded<1, 500>>,
-    /// From the page before.
+    #[serde(default)]
+    limit: Usual<1, 500, 50>,
     cursor: Option<String>,
 }
 
@@ -79,7 +74,7 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
     let files_only = args.files_only == Some(true);
     let mut search = Search {
         pattern: pattern(args)?,
-        limit: args.limit.map_or(50, |limit| limit.get() as usize),
+        limit: args.limit.get() as usize,
         skip: args::offset(args.cursor.as_deref())?,
         seen: 0,
         told: Vec::new(),

@@ -12,8 +12,9 @@ use crate::core::scene::{Owner, count, read_props};
 
 pub(super) const TOOL: Tool = Tool {
     name: "set_properties",
-    about: "Proposes new values of properties for one instance (`path`), several (`paths`) or all that \
-            a `selector` fits. null takes a property back to its default. Answers {changed}.",
+    about: "Proposes new values of properties for one instance (`path`), several (`paths`) or all \
+            that a `selector` fits (see find_instances). Values as in create_instance; null takes \
+            one back to its default. Answers {changed, unchanged}.",
     schema: args::schema::<Args>,
     own: Own::Path,
     run: Run::Change(|json, draft| plan(&args::read(json)?, draft)),
@@ -22,13 +23,10 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Args {
-    /// One instance.
     path: Option<InstancePath>,
-    /// Several.
     paths: Option<Vec<InstancePath>>,
-    /// All that fit, e.g. Part.Coin
     selector: Option<String>,
-    /// e.g. `{"Color": "#ff8800", "Position": [0, 5, 0], "@Health": 5, "Tags": ["Coin"]}`
+    /// e.g. {"Color": "#ff8800", "Position": [0, 5, 0], "@Health": 5}
     props: Map<String, Json>,
 }
 

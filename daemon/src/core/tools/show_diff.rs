@@ -11,7 +11,8 @@ use crate::core::{edit, luau};
 
 pub(super) const TOOL: Tool = Tool {
     name: "show_diff",
-    about: "Shows what apply_edit would change, without proposing it, and whether it would compile.",
+    about: "Shows what apply_edit would change, with the same `edits` (positions from 0), without \
+            proposing it, and whether it would compile.",
     schema: args::schema::<Args>,
     own: Own::Path,
     run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),

@@ -1,6 +1,7 @@
 //! What the tools answer, propose and refuse, on a small place.
 
 mod code;
+mod offered;
 mod open;
 mod scripts;
 

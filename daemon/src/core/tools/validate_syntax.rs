@@ -13,7 +13,7 @@ use crate::core::scene::Scene;
 
 pub(super) const TOOL: Tool = Tool {
     name: "validate_syntax",
-    about: "Says whether a text (`text`), or a script (`path`), compiles as Luau, and where not.",
+    about: "Says whether `text`, or the script `path`, compiles as Luau, and where not.",
     schema: args::schema::<Args>,
     own: Own::Nothing,
     run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
@@ -22,9 +22,7 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// A text.
     text: Option<String>,
-    /// A script.
     path: Option<InstancePath>,
 }
 

@@ -21,9 +21,7 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Args {
-    /// Which script.
     path: InstancePath,
-    /// Its whole text afterwards.
     source: String,
 }
 

@@ -124,7 +124,9 @@ impl<'r, 'a> Arguments<'r, 'a> {
         let Some((name, schema)) = self.property(name) else {
             return Err(Fault::Malformed(format!("`{name}` is no argument.{}", self.known(name))));
         };
-        let value = typed::value(raw, schema)
+        let required = self.tool.schema["required"].as_array();
+        let is_needed = required.is_some_and(|all| all.iter().any(|it| it.as_str() == Some(name)));
+        let value = typed::value(raw, schema, is_needed)
             .map_err(|why| Fault::Malformed(format!("`{name}` {why}.")))?;
         self.insert(name.clone(), value)
     }
@@ -163,7 +165,7 @@ impl<'r, 'a> Arguments<'r, 'a> {
 
     fn object(&mut self, raw: &Raw) -> Result<Result<(), Fault>, String> {
         let schema = serde_json::json!({ "type": "object" });
-        let Json::Object(map) = typed::value(raw, &schema)? else {
+        let Json::Object(map) = typed::value(raw, &schema, true)? else {
             return Err("is not a JSON object".to_owned());
         };
         Ok(map.into_iter().try_for_each(|(name, value)| self.insert(name, value)))

@@ -41,6 +41,9 @@ pub fn describe(tools: &[Tool]) -> String {
                 required.is_some_and(|all| all.iter().any(|it| it.as_str() == Some(name)));
             let mark = if is_needed { "" } else { "?" };
             text.push_str(&format!("- {name}{mark}: {}", shape(schema, DEPTH)));
+            if let Some(usual) = schema.get("default") {
+                text.push_str(&format!(", {} where absent", word(usual)));
+            }
             match schema["description"].as_str() {
                 Some(about) => text.push_str(&format!(". {about}\n")),
                 None => text.push('\n'),

@@ -14,7 +14,7 @@ fn tools() -> Vec<Tool> {
         schema: json!({ "type": "object", "properties": properties, "required": required }),
     };
     let path = json!({ "type": "string", "pattern": "^game", "description": "Which." });
-    let line = json!({ "type": ["integer", "null"], "minimum": 1, "maximum": 99 });
+    let line = json!({ "type": "integer", "minimum": 1, "maximum": 99, "default": 7 });
     let edit = json!({ "type": "object", "required": ["search"],
         "properties": { "search": text(), "all": { "type": ["boolean", "null"] } } });
     let phase = json!({ "oneOf": [{ "const": "start", "type": "string" },
@@ -398,7 +398,7 @@ fn tools_are_described_with_their_arguments() {
     let text = describe(&tools());
     for part in [
         "One call a message",
-        "\n## read_script\nAbout read_script.\n- path: text. Which.\n- startLine?: integer 1..99\n",
+        "\n## read_script\nAbout read_script.\n- path: text. Which.\n- startLine?: integer 1..99, 7 where absent\n",
         "- edits?: JSON list of {all?: true or false, search: text}\n",
         "- phase: start | final\n",
         "- props: JSON object\n",

@@ -44,13 +44,16 @@ impl Kinds {
     }
 }
 
-/// Reads an argument.
+/// Reads an argument. One that may be left out may be null as well.
 ///
 /// # Errors
 /// What it is instead of what the schema asks for.
-pub(super) fn value(raw: &Raw, schema: &Json) -> Result<Json, String> {
+pub(super) fn value(raw: &Raw, schema: &Json, is_needed: bool) -> Result<Json, String> {
     let mut kinds = Kinds::default();
     collect(schema, &mut kinds, 0);
+    if !is_needed && !kinds.kinds.is_empty() {
+        kinds.kinds.push(Kind::Null);
+    }
     let is_any = kinds.has_no_json();
     if kinds.has(Kind::Text) && is_any {
         let text = text(raw);

@@ -247,9 +247,9 @@ fn schemas_say_what_may_be_left_out() {
     let rename = tool("rename_instance");
     assert_eq!(rename["required"], json!(["newName"]));
     let said = rename["properties"]["path"]["description"].as_str().unwrap();
-    assert!(said.ends_with("where left out, the instance that is selected in Studio"), "{said}");
+    assert!(said == "Default: the selection.", "{said}");
     let create = tool("create_instance");
     assert_eq!(create["required"], json!(["className"]));
     let said = create["properties"]["parentPath"]["description"].as_str().unwrap();
-    assert!(said.ends_with("selected in Studio, or game.Workspace"), "{said}");
+    assert!(said == "Default: the selection, else game.Workspace.", "{said}");
 }
