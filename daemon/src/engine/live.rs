@@ -41,8 +41,8 @@ use crate::targets::rojo::{Heard, Project};
 use crate::targets::studio::{Studio, recorded};
 
 use self::agent::Agent;
-use self::asking::Asking;
 pub(super) use self::agent::{Calling, may_call, view};
+use self::asking::Asking;
 pub(super) use self::decisions::AtOnce;
 
 /// What a session is told.

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use scene_schemas::api::{
-    AgentCall, AgentLog, ApplyAck, ApplyTaken, CallView, Chat, Checkpoint, Checkpoints, Decide, Decided, Failure, FailureKind,
-    Hello, MakeCheckpoint, Pair, Paired, ProposalView, Proposals, SceneTaken, SceneUpdate,
-    SessionId, Sessions, Settings, Started, Usage, Welcome, WorkflowView, Workflows,
+    AgentCall, AgentLog, ApplyAck, ApplyTaken, CallView, Chat, Checkpoint, Checkpoints, Decide,
+    Decided, Failure, FailureKind, Hello, MakeCheckpoint, Pair, Paired, ProposalView, Proposals,
+    SceneTaken, SceneUpdate, SessionId, Sessions, Settings, Started, Usage, Welcome, WorkflowView,
+    Workflows,
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::{mpsc, oneshot};
@@ -123,9 +124,5 @@ impl Desk {
 
 /// Nobody answers any more.
 pub(super) fn closed() -> Failure {
-    failed(
-        FailureKind::Internal,
-        "Vector is closing down.",
-        "Start it again with `vector serve`.",
-    )
+    failed(FailureKind::Internal, "Vector is closing down.", "Start it again with `vector serve`.")
 }

@@ -6,8 +6,8 @@ use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::Response;
 use scene_schemas::api::{
-    AgentEnds, ApplyAck, Chat, Failure, FailureKind, Health, MAX_BODY, MAX_HOLD, Nothing, Poll, SceneUpdate,
-    SessionId,
+    AgentEnds, ApplyAck, Chat, Failure, FailureKind, Health, MAX_BODY, MAX_HOLD, Nothing, Poll,
+    SceneUpdate, SessionId,
 };
 use scene_schemas::entry::Seq;
 use serde::de::DeserializeOwned;

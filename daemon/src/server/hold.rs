@@ -9,7 +9,9 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderValue, Response};
 use futures_util::stream;
 use scene_schemas::api::{
-    AgentCall, CallView, Failure, FailureKind, MAX_HOLD, MAX_WAIT, Poll, Polled, SessionId, StreamPage};
+    AgentCall, CallView, Failure, FailureKind, MAX_HOLD, MAX_WAIT, Poll, Polled, SessionId,
+    StreamPage,
+};
 use scene_schemas::entry::Seq;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep, timeout_at};

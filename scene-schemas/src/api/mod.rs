@@ -25,7 +25,8 @@ pub use scene::{
     Wanted, WantedProperties,
 };
 pub use session::{
-    Hello, Need, Open, OpenPlace, Opened, Pair, Paired, Poll, Polled, SessionId, SessionView, Sessions, Welcome,
+    Hello, Need, Open, OpenPlace, Opened, Pair, Paired, Poll, Polled, SessionId, SessionView,
+    Sessions, Welcome,
 };
 pub use talk::{
     Attachment, Chat, Checkpoint, Checkpoints, Decide, Decided, Decision, MakeCheckpoint, Part,

@@ -4,10 +4,10 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    AgentCall, AgentEnds, AgentLog, ApplyAck, ApplyTaken, CallView, Chat, Checkpoints, Decide, Decided, Failure, Health, Hello,
-    MakeCheckpoint, Nothing, PROTOCOL, Pair, Paired, Poll, Polled, ProposalView, Proposals,
-    SceneTaken, SceneUpdate, Sessions, Settings, Started, StreamPage, Usage, Welcome, WorkflowView,
-    Workflows,
+    AgentCall, AgentEnds, AgentLog, ApplyAck, ApplyTaken, CallView, Chat, Checkpoints, Decide,
+    Decided, Failure, Health, Hello, MakeCheckpoint, Nothing, PROTOCOL, Pair, Paired, Poll, Polled,
+    ProposalView, Proposals, SceneTaken, SceneUpdate, Sessions, Settings, Started, StreamPage,
+    Usage, Welcome, WorkflowView, Workflows,
 };
 
 /// Who may call a route.

@@ -80,17 +80,24 @@ impl Remote {
         let whole = |path: &Path| -> anyhow::Result<String> {
             let path = std::path::absolute(path)
                 .with_context(|| format!("{} is no path", path.display()))?;
-            path.into_os_string().into_string().map_err(|path| {
-                anyhow::anyhow!("{} cannot be said in JSON", path.display())
-            })
+            path.into_os_string()
+                .into_string()
+                .map_err(|path| anyhow::anyhow!("{} cannot be said in JSON", path.display()))
         };
         let open = match (place, project) {
             (Some(place), _) => Some(Open::Place { place: whole(place)? }),
             (None, Some(project)) => Some(Open::Project { project: whole(project)? }),
             (None, None) => None,
         };
-        // Everything is on this machine; a proxy has no business in it.
-        let http = Client::builder().no_proxy().timeout(PATIENCE).tcp_nodelay(true).build()?;
+        // The client wants one, though nothing is encrypted here; a second one is refused, and not needed.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        // Everything is on this machine; a proxy has no business in it. What is sent again is decided here.
+        let http = Client::builder()
+            .no_proxy()
+            .retry(reqwest::retry::never())
+            .timeout(PATIENCE)
+            .tcp_nodelay(true)
+            .build()?;
         let home = home.to_owned();
         Ok(Self { home, port, open, http, at: Mutex::new(None) })
     }

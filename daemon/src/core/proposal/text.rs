@@ -97,8 +97,13 @@ mod tests {
         };
         let old = lines.iter().map(|line| format!("{line}\n")).collect::<String>();
         let hunks = crate::core::edit::hunks(&old, &old.replace("b\n", "B\nB\n"), 1);
-        let script =
-            ScriptDiff { command: 0, path: path("game.Workspace.Main"), added: 2, removed: 1, hunks };
+        let script = ScriptDiff {
+            command: 0,
+            path: path("game.Workspace.Main"),
+            added: 2,
+            removed: 1,
+            hunks,
+        };
         Preview {
             rows: rows.into_iter().map(row).collect(),
             more_rows: 0,
@@ -114,7 +119,8 @@ mod tests {
             after: Some(Value::Bool(true)),
         };
         let created = Change::Created { props: vec![("Locked".to_owned(), Value::Bool(true))] };
-        let said = text(&preview(vec![created, set, Change::Deleted { count: 3 }], &["a", "b", "c"]));
+        let said =
+            text(&preview(vec![created, set, Change::Deleted { count: 3 }], &["a", "b", "c"]));
         assert_eq!(
             said,
             "\

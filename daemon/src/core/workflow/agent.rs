@@ -80,4 +80,3 @@ impl Workflow {
 fn applied((proposal, pending): (Seq, &Pending)) -> AppliedChange {
     AppliedChange { proposal, diff: proposal::text(&pending.proposal.preview) }
 }
-

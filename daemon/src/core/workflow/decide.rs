@@ -343,10 +343,8 @@ fn planned(
     result: Result<Plan, Refusal>,
     after: Vec<Seq>,
 ) -> Result<Vec<Entry>, Refusal> {
-    let is_open = workflow
-        .calls
-        .get(&call)
-        .is_some_and(|call| matches!(call.status, CallStatus::Open));
+    let is_open =
+        workflow.calls.get(&call).is_some_and(|call| matches!(call.status, CallStatus::Open));
     if !is_open {
         return refuse!("Call {call} is settled already.");
     }

@@ -118,8 +118,7 @@ impl House {
             let Some(client) = driver.strip_prefix(AGENT) else {
                 continue;
             };
-            let records =
-                self.ledger.workflow(started.seq).map_err(|error| broken(&error))?;
+            let records = self.ledger.workflow(started.seq).map_err(|error| broken(&error))?;
             calls.extend(logged(&records, client, &place.name()));
             if calls.len() >= LOGGED {
                 break;

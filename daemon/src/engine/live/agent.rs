@@ -130,7 +130,8 @@ impl Live {
         let driver = Driver::Agent { name: call.client.clone() };
         let goal = format!("What {} calls", call.client);
         self.engine.read_memory();
-        let begun = self.engine.begin(goal.as_str(), driver, mode).map_err(|error| wrong(&error))?;
+        let begun =
+            self.engine.begin(goal.as_str(), driver, mode).map_err(|error| wrong(&error))?;
         let agent = Some(Agent::of(Some(call.connection.clone())));
         self.jobs.insert(begun, Job { agent, ..Job::default() });
         Ok(begun)

@@ -17,11 +17,8 @@ pub trait Gate: Send + Sync + 'static {
     fn call(&self, call: AgentCall) -> impl Future<Output = Result<CallView, Failure>> + Send;
     /// What became of a call, by its number or its proposal's, held for so many seconds until it is
     /// settled.
-    fn called(
-        &self,
-        seq: Seq,
-        hold: u64,
-    ) -> impl Future<Output = Result<CallView, Failure>> + Send;
+    fn called(&self, seq: Seq, hold: u64)
+    -> impl Future<Output = Result<CallView, Failure>> + Send;
     /// Takes a call back that nobody has decided upon.
     fn cancel(&self, seq: Seq) -> impl Future<Output = Result<CallView, Failure>> + Send;
     /// What agents have called lately.

@@ -50,9 +50,13 @@ fn proposal_status() -> Tool {
         "tool": { "type": "string" },
         "text": { "type": "string" },
     } });
-    Tool::new(PROPOSAL_STATUS, "What became of a call, with the diff or the reason.", object(&input))
-        .with_raw_output_schema(object(&output))
-        .with_annotations(ToolAnnotations::new().read_only(true))
+    Tool::new(
+        PROPOSAL_STATUS,
+        "What became of a call, with the diff or the reason.",
+        object(&input),
+    )
+    .with_raw_output_schema(object(&output))
+    .with_annotations(ToolAnnotations::new().read_only(true))
 }
 
 fn object(json: &Json) -> Arc<JsonObject> {

@@ -116,11 +116,16 @@ fn error(failure: &Failure) -> ErrorData {
 
 impl<G: Gate> ServerHandler for Agent<G> {
     fn get_info(&self) -> ServerConfig {
-        let capabilities =
-            ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .enable_prompts()
+            .build();
         let version = env!("CARGO_PKG_VERSION");
         ServerConfig::new(capabilities)
-            .with_server_info(Implementation::new("vector", version).with_title("Vector for Roblox"))
+            .with_server_info(
+                Implementation::new("vector", version).with_title("Vector for Roblox"),
+            )
             .with_instructions(INSTRUCTIONS)
     }
 

@@ -15,8 +15,16 @@ use serde_json::{Value as Json, json};
 use super::{Agent, Gate, error, told};
 
 /// What a path holds that an address cannot.
-const ESCAPED: &AsciiSet =
-    &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'[').add(b']');
+const ESCAPED: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?')
+    .add(b'[')
+    .add(b']');
 
 const LEDGER: &str = "vector://ledger";
 const PROPOSALS: &str = "vector://proposals";
@@ -144,8 +152,11 @@ impl<G: Gate> Agent<G> {
                 let text = |answer: Json| answer["text"].as_str().unwrap_or_default().to_owned();
                 answer.map(text).map_err(|why| not_found(uri, &why))
             }
-            None => Err(not_found(uri, "There is no such address; resources/list and its templates name \
-                                        those that there are.")),
+            None => Err(not_found(
+                uri,
+                "There is no such address; resources/list and its templates name \
+                                        those that there are.",
+            )),
         }?;
         let mut contents = ResourceContents::text(told::cut(text), uri);
         if let ResourceContents::TextResourceContents { mime_type, .. } = &mut contents {
@@ -236,15 +247,25 @@ mod tests {
 
     #[test]
     fn an_address_names_what_it_was_made_for() {
-        for path in ["game", "game.Workspace[\"My.Part / 100%\"].Wall[2]", "game.Workspace[\"é#?\"]"] {
+        for path in
+            ["game", "game.Workspace[\"My.Part / 100%\"].Wall[2]", "game.Workspace[\"é#?\"]"]
+        {
             let uri = address("window-1", SCRIPT, path);
             let (session, path) = ("window-1".to_owned(), path.to_owned());
             assert_eq!(named(&uri), Some(Named::Script { session, path }), "{uri}");
             assert!(!uri.contains([' ', '"', '[', ']', '#', '?']), "{uri}");
         }
         assert_eq!(named("vector://proposals/12"), Some(Named::Proposal(Seq(12))));
-        let bad = ["", "vector://", "vector://proposals/x", "vector://place/a", "vector://place/a/b/c",
-            "vector://place/a/tree/%ff", "file:///etc/passwd", "vector://proposalsx"];
+        let bad = [
+            "",
+            "vector://",
+            "vector://proposals/x",
+            "vector://place/a",
+            "vector://place/a/b/c",
+            "vector://place/a/tree/%ff",
+            "file:///etc/passwd",
+            "vector://proposalsx",
+        ];
         for uri in bad {
             assert_eq!(named(uri), None, "{uri}");
         }

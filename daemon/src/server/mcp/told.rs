@@ -113,7 +113,10 @@ pub(super) fn sessions(open: &Sessions) -> CallToolResult {
 
 /// The last calls.
 pub(super) fn log(log: &AgentLog) -> CallToolResult {
-    CallToolResult::success(vec![ContentBlock::text(cut(lines(log)))])
+    let text = cut(lines(log));
+    let mut result = CallToolResult::success(vec![ContentBlock::text(text.clone())]);
+    result.structured_content = Some(json!({ "text": text }));
+    result
 }
 
 /// The last calls, one a line.
