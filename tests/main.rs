@@ -11,6 +11,7 @@ mod engine;
 mod engines;
 mod hostile;
 mod http;
+mod mcp;
 #[cfg(unix)]
 mod models;
 #[cfg(unix)]

@@ -107,6 +107,8 @@ enum Command {
     Deploy(deploy::Deploy),
     /// Serve the places that are open in Studio: the daemon
     Serve(serve::Serve),
+    /// End the daemon
+    Stop(serve::Stop),
     /// Serve an agent of its own over MCP: its tool calls become proposals, and you decide
     Mcp(mcp::Mcp),
     /// Build the Studio plugin, or put it where Studio finds it
@@ -211,6 +213,7 @@ pub fn main() -> ExitCode {
         Command::Chat(args) => home().and_then(|home| chat::run(&args, &home)),
         Command::Revert(args) => home().and_then(|home| revert::run(&args, &home)),
         Command::Serve(args) => home().and_then(|home| serve::run(&args, &home)),
+        Command::Stop(args) => home().and_then(|home| serve::stop(&args, &home)),
         Command::Mcp(args) => home().and_then(|home| mcp::run(&args, &home)),
         Command::Plugin(args) => plugin::run(&args),
         Command::Checkpoint(args) => home().and_then(|home| checkpoint::run(&args, &home)),

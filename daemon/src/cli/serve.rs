@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use scene_schemas::api::PORT;
+use scene_schemas::api::{Nothing, PORT};
 use tokio::net::TcpListener;
 
 use super::Exit;
+use super::daemon::Daemon;
 use super::terminal::{print_line, say};
 use crate::engine::house::{House, random};
 use crate::ledger::Ledger;
@@ -80,6 +81,17 @@ pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
         let _ = fs::remove_file(home.join(token));
     }
     say("Vector has stopped.");
+    Ok(Exit::Done)
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Stop {}
+
+/// `vector stop`: the daemon that serves the ledger ends.
+pub(super) fn stop(_args: &Stop, home: &Path) -> anyhow::Result<Exit> {
+    let daemon = Daemon::find(home)?;
+    daemon.call::<Nothing>("POST", "/api/stop", &Nothing {})?;
+    print_line("Vector ends; what waits can be decided upon when it serves again.");
     Ok(Exit::Done)
 }
 
@@ -158,6 +170,7 @@ async fn ended(board: Arc<Board>, idle: Option<u64>) {
     };
     tokio::select! {
         () = stopped() => {}
+        () = board.stopped() => {}
         () = unused => {}
     }
 }

@@ -11,7 +11,7 @@ use scene_schemas::api::{
     Decide, Decided, Event, EventRecord, Failure, Need, Poll, Polled, SessionId, StreamPage, Work,
 };
 use scene_schemas::entry::Seq;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use super::guard::Secret;
 
@@ -28,6 +28,7 @@ pub struct Board {
     human: Secret,
     agents: RwLock<Vec<Secret>>,
     touched: Mutex<Instant>,
+    stop: Notify,
     seats: RwLock<HashMap<SessionId, Arc<Seat>>>,
     log: Mutex<Log>,
     wake: watch::Sender<u64>,
@@ -85,6 +86,7 @@ impl Board {
             human,
             agents: RwLock::default(),
             touched: Mutex::new(Instant::now()),
+            stop: Notify::new(),
             seats: RwLock::default(),
             log: Mutex::default(),
             wake: watch::Sender::new(0),
@@ -99,6 +101,15 @@ impl Board {
     /// For how long nobody has asked anything.
     pub fn idle(&self) -> Duration {
         lock(&self.touched).elapsed()
+    }
+
+    pub(super) fn stop(&self) {
+        self.stop.notify_one();
+    }
+
+    /// Until a person has asked the daemon to end.
+    pub async fn stopped(&self) {
+        self.stop.notified().await;
     }
 
     /// From now on these tokens, and no others, are of agents.

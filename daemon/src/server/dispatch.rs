@@ -228,6 +228,11 @@ async fn act(house: &House, method: &str, asked: &Asked<'_>) -> Result<Response<
             asked.body::<Nothing>()?;
             ask!(desk, Ask::Restore, asked.seq()?)
         }
+        ("POST", "/api/stop") => {
+            asked.body::<Nothing>()?;
+            board.stop();
+            answer(Ok(Nothing {}))
+        }
         ("POST", "/api/agents/calls") => answer(hold::call(desk, asked.body()?).await),
         ("POST", "/api/agents/calls/{id}/cancel") => {
             asked.body::<Nothing>()?;

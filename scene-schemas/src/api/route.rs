@@ -188,6 +188,7 @@ pub const ROUTES: &[Route] = &[
         ..post::<Settings, Settings>("/api/settings", Token::Human, "Choose.")
     },
     get::<Usage>("/api/usage", Token::Human, "What models used."),
+    post::<Nothing, Nothing>("/api/stop", Token::Human, "End the daemon."),
     post::<AgentCall, CallView>(
         "/api/agents/calls",
         Token::Client,

@@ -26,7 +26,7 @@ use super::{Agent, Gate, told, unique};
 use crate::server::failed;
 
 /// How often a client hears that its call still waits.
-const NEWS: Duration = Duration::from_secs(5);
+const NEWS: Duration = Duration::from_secs(2);
 /// A person who decides at once is told nothing.
 const AT_ONCE: Duration = Duration::from_secs(2);
 /// How long a call is held at once, in seconds.

@@ -1,0 +1,86 @@
+//! MCP as clients speak it: the official SDK's client over stdio and HTTP, and the bare protocol.
+
+mod raw;
+mod sdk;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value as Json, json};
+use vector_tests::binary::{self, Home};
+use vector_tests::daemon::{self, Answer};
+use vector_tests::repository;
+
+/// The place that comes with the project, where a test may change it.
+fn place(home: &Home) -> PathBuf {
+    let place = home.path().join("obby.rbxlx");
+    fs::copy(repository::root().join("samples").join("obby.rbxlx"), &place).unwrap();
+    place
+}
+
+/// How a client starts `vector mcp`, with a ledger of this home.
+fn command(home: &Home, args: &[&str]) -> Json {
+    let mut all = vec!["--home", home.path().to_str().unwrap(), "mcp", "--port", "0"];
+    all.extend(args);
+    json!({ "command": binary::vector(), "args": all, "env": { "VECTOR_MODEL": "offline" } })
+}
+
+/// The person at the daemon that was started for a client; it ends with the value.
+struct Person<'h> {
+    home: &'h Path,
+}
+
+impl<'h> Person<'h> {
+    fn of(home: &'h Home) -> Self {
+        Self { home: home.path() }
+    }
+
+    fn call(&self, method: &str, path: &str, body: &Json) -> Answer {
+        let text = fs::read_to_string(self.home.join("token")).unwrap();
+        let (port, token) = text.trim().split_once(' ').unwrap();
+        daemon::call(port.parse().unwrap(), (method, path), Some(token), body)
+    }
+
+    /// The first proposal that waits, once there is one.
+    fn waiting(&self) -> Json {
+        let mut cursor = 0;
+        loop {
+            let waiting = self.call("GET", "/api/proposals", &Json::Null).ok();
+            if let Some(first) = waiting["proposals"].get(0) {
+                return first.clone();
+            }
+            let path = format!("/api/stream?cursor={cursor}&hold=15");
+            let page = self.call("GET", &path, &Json::Null).ok();
+            cursor = page["cursor"].as_u64().unwrap();
+        }
+    }
+
+    fn decide(&self, proposal: &Json, decision: &Json) -> Answer {
+        let decide = json!({
+            "patch_id": proposal["proposal"]["patch_id"],
+            "base": proposal["proposal"]["base"],
+            "decision": decision,
+        });
+        self.call("POST", &format!("/api/proposals/{}/decide", proposal["seq"]), &decide)
+    }
+
+    fn workflows(&self) -> Vec<Json> {
+        let all = self.call("GET", "/api/workflows", &Json::Null).ok();
+        all["workflows"].as_array().unwrap().clone()
+    }
+
+    /// The daemon's process.
+    fn process(&self) -> u32 {
+        let text = fs::read_to_string(self.home.join("serve.lock")).unwrap();
+        let number = text.split(|c: char| !c.is_ascii_digit()).find(|it| !it.is_empty());
+        number.and_then(|number| number.parse().ok()).unwrap()
+    }
+}
+
+impl Drop for Person<'_> {
+    fn drop(&mut self) {
+        if self.home.join("token").exists() {
+            self.call("POST", "/api/stop", &json!({}));
+        }
+    }
+}

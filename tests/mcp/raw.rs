@@ -1,0 +1,101 @@
+//! The bare protocol: bad messages, the newest revision without sessions, and what a stranger hears.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value as Json, json};
+use vector_tests::binary::{self, Home};
+use vector_tests::daemon::Daemon;
+
+use super::{Person, place};
+
+/// Sends a message to `/mcp` as the newest revision has it: whole in itself.
+fn post(daemon: &Daemon, token: &str, method: &str, name: Option<&str>, mut params: Json) -> Json {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "bare", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+    let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let mut headers = vec![
+        header("Host", &format!("127.0.0.1:{}", daemon.port)),
+        header("Authorization", &format!("Bearer {token}")),
+        header("Content-Type", "application/json"),
+        header("Accept", "application/json, text/event-stream"),
+        header("MCP-Protocol-Version", "2026-07-28"),
+        header("Mcp-Method", method),
+    ];
+    headers.extend(name.map(|name| header("Mcp-Name", name)));
+    let text = daemon.text("POST", "/mcp", &headers, message.to_string().as_bytes());
+    let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
+    let mut messages = data.filter_map(|data| serde_json::from_str::<Json>(data).ok());
+    messages.find(|message| message.get("id").is_some()).unwrap_or_else(|| {
+        let body = text.split("\r\n\r\n").nth(1).unwrap_or_default();
+        serde_json::from_str(body).unwrap_or_else(|_| panic!("{method}: {text}"))
+    })
+}
+
+#[test]
+fn the_newest_revision_needs_no_session() {
+    let home = Home::new();
+    let place = place(&home);
+    let mut serve = Command::new(binary::vector());
+    serve.args(["serve", "--port", "0", "--place"]).arg(&place);
+    let daemon = Daemon::run(serve, home.path());
+    let token = Daemon::agent_token(home.path());
+    let tools = post(&daemon, &token, "tools/list", None, json!({}));
+    assert!(tools["result"]["tools"].as_array().unwrap().len() > 30, "{tools}");
+    let call = |args: Json| {
+        let params = json!({ "name": "list_children", "arguments": args });
+        post(&daemon, &token, "tools/call", Some("list_children"), params)
+    };
+    let answer = call(json!({ "parentPath": "game" }));
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("game.Workspace"), "{text}");
+    call(json!({ "parentPath": "game.Workspace" }));
+    // What one program sends is one workflow.
+    let person = Person::of(&home);
+    assert_eq!(person.workflows().len(), 1);
+    drop(person);
+}
+
+#[test]
+fn what_is_no_message_is_survived() {
+    let home = Home::new();
+    let place = place(&home);
+    let mut vector = Command::new(binary::vector())
+        .arg("--home")
+        .arg(home.path())
+        .args(["mcp", "--port", "0", "--place"])
+        .arg(&place)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let _person = {
+        let mut input = vector.stdin.take().unwrap();
+        let mut output = BufReader::new(vector.stdout.take().unwrap()).lines();
+        let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": { "name": "bare \u{1b}[31m", "version": "1" } } });
+        writeln!(input, "{hello}").unwrap();
+        let welcome: Json = serde_json::from_str(&output.next().unwrap().unwrap()).unwrap();
+        assert_eq!(welcome["result"]["protocolVersion"], "2025-06-18", "{welcome}");
+        let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        writeln!(input, "{ready}").unwrap();
+        for bad in ["", "{", "[]", "\"x\"", "{\"jsonrpc\":\"2.0\"}", "{\"id\":7}", "\u{0}", "null"]
+        {
+            writeln!(input, "{bad}").unwrap();
+        }
+        let ping = json!({ "jsonrpc": "2.0", "id": "ping", "method": "ping" });
+        writeln!(input, "{ping}").unwrap();
+        let mut answers = output.map_while(Result::ok).map(|line| {
+            serde_json::from_str::<Json>(&line).unwrap_or_else(|_| panic!("no JSON: {line}"))
+        });
+        assert!(answers.any(|answer| answer["id"] == "ping" && answer.get("result").is_some()));
+        // The end of its input is its end.
+        Person::of(&home)
+    };
+    assert!(vector.wait().unwrap().success());
+}

@@ -1,0 +1,260 @@
+//! The official SDK's client: list, call, wait for a person, take back, a restart in between.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::{Value as Json, json};
+use vector_tests::binary::{self, Home};
+use vector_tests::daemon::Daemon;
+use vector_tests::mcp::Client;
+
+use super::{Person, command, place};
+
+/// A change of the sample, as a tool's arguments.
+fn brick(color: &str) -> Json {
+    json!({ "selector": ".KillBrick", "props": { "Color": color } })
+}
+
+/// A client that is connected over stdio, to a daemon that it started.
+fn connected(home: &Home, args: &[&str], elicits: bool) -> Option<Client> {
+    let mut client = Client::new()?;
+    client.done("connect", json!({ "stdio": command(home, args), "elicits": elicits }));
+    Some(client)
+}
+
+#[test]
+fn a_client_reads_a_place_file_over_stdio() {
+    let home = Home::new();
+    let place = place(&home);
+    let Some(mut client) = Client::new() else { return };
+    let args = ["--place", place.to_str().unwrap()];
+    let server = client.done("connect", json!({ "stdio": command(&home, &args) }));
+    let person = Person::of(&home);
+    assert_eq!(server["server"]["name"], "vector");
+    assert!(server["instructions"].as_str().unwrap().contains("proposal"), "{server}");
+    let tools = client.done("tools", json!({}));
+    let size = tools.to_string().len();
+    assert!(size < 20_000, "{size} characters");
+    let (failed, text) = client.call("list_children", json!({ "parentPath": "game.Workspace" }));
+    assert!(!failed && text.contains("game.Workspace."), "{text}");
+    let (failed, text) = client.call("read_script", json!({ "path": "game.Nothing" }));
+    assert!(failed && text.contains("no child named \"Nothing\""), "{text}");
+    let (failed, text) = client.call("list_sessions", json!({}));
+    assert!(!failed && text.contains("obby.rbxlx"), "{text}");
+
+    let listed = client.done("resources", json!({}));
+    let uris: Vec<&str> = listed["resources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|it| it["uri"].as_str())
+        .collect();
+    let script = uris.iter().find(|uri| uri.contains("/script/")).expect("the place has scripts");
+    let tree = uris.iter().find(|uri| uri.contains("/tree/")).unwrap();
+    let read = |client: &mut Client, uri: &str| {
+        client.done("read", json!({ "uri": uri }))["contents"][0]["text"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    assert!(read(&mut client, tree).contains("game.Workspace"));
+    assert!(!read(&mut client, script).is_empty());
+    assert!(read(&mut client, "vector://ledger").contains("list_children"));
+    assert_eq!(read(&mut client, "vector://proposals"), "Nothing waits for a decision.");
+    let order = client.order("read", json!({ "uri": "vector://place/nowhere/tree/game" }));
+    assert!(client.result(order).unwrap_err().contains("No place is open as session nowhere"));
+
+    let prompts = client.done("prompts", json!({}));
+    assert_eq!(prompts["prompts"].as_array().unwrap().len(), 4);
+    let fix = client.done("prompt", json!({ "name": "fix", "args": { "what": "the door" } }));
+    let said = fix["messages"][0]["content"]["text"].as_str().unwrap();
+    assert!(said.ends_with("the door"), "{said}");
+    // All that was called is one workflow.
+    assert_eq!(person.workflows().len(), 1);
+    assert_eq!(person.workflows()[0]["driver"], "mcp/a test");
+}
+
+#[test]
+fn a_change_waits_for_the_person_and_answers_with_what_became_of_it() {
+    let home = Home::new();
+    let place = place(&home);
+    let before = fs::read(&place).unwrap();
+    let Some(mut client) = connected(&home, &["--place", place.to_str().unwrap()], true) else {
+        return;
+    };
+    let person = Person::of(&home);
+    let call = client.calling("set_properties", brick("#33bbff"));
+    let proposal = person.waiting();
+    // The client is told where to decide, and what it answers decides nothing.
+    let told = client.until(|said| said["event"] == "elicit");
+    assert!(told["message"].as_str().unwrap().contains("vector review"), "{told}");
+    let news = client.until(|said| said["event"] == "progress");
+    assert!(news["message"].as_str().unwrap().contains("waits for the person"), "{news}");
+    assert_eq!(person.waiting()["seq"], proposal["seq"]);
+    assert_eq!(fs::read(&place).unwrap(), before, "nothing is done before somebody decides");
+    person.decide(&proposal, &json!({ "say": "approve" })).ok();
+    let (failed, text) = client.called(call);
+    assert!(!failed, "{text}");
+    assert!(text.starts_with(&format!("Applied as proposal {}.", proposal["seq"])), "{text}");
+    assert!(text.contains(".Color: "), "{text}");
+    assert_ne!(fs::read(&place).unwrap(), before);
+
+    let call = client.calling("delete_instance", json!({ "selector": ".KillBrick" }));
+    let no = person.waiting();
+    person.decide(&no, &json!({ "say": "reject", "reason": "keep it" })).ok();
+    let (failed, text) = client.called(call);
+    assert!(failed && text.contains("keep it"), "{text}");
+}
+
+#[test]
+fn a_call_that_is_not_decided_in_time_is_pending_and_told_later() {
+    let home = Home::new();
+    let place = place(&home);
+    let args = ["--place", place.to_str().unwrap(), "--wait", "1"];
+    let Some(mut client) = connected(&home, &args, false) else { return };
+    let person = Person::of(&home);
+    let order = client.calling("set_properties", brick("#112233"));
+    let result = client.result(order).unwrap();
+    assert_eq!(result["structuredContent"]["status"], "pending", "{result}");
+    let id = result["structuredContent"]["id"].clone();
+    let status = |client: &mut Client, wait: u64| {
+        let order = client.calling("proposal_status", json!({ "id": id, "wait": wait }));
+        client.result(order).unwrap()["structuredContent"].clone()
+    };
+    assert_eq!(status(&mut client, 0)["status"], "pending");
+    // The same thing is not proposed a second time.
+    let (failed, text) = client.call("set_properties", brick("#112233"));
+    assert!(failed && text.contains("waits for a decision"), "{text}");
+    let waits = client.calling("proposal_status", json!({ "id": id, "wait": 50 }));
+    person.decide(&person.waiting(), &json!({ "say": "reject", "reason": "too dark" })).ok();
+    let told = client.result(waits).unwrap()["structuredContent"].clone();
+    assert_eq!(told["status"], "rejected", "{told}");
+    assert!(told["text"].as_str().unwrap().contains("too dark"), "{told}");
+    let (failed, text) = client.call("proposal_status", json!({ "id": 999_999 }));
+    assert!(failed && text.contains("999999"), "{text}");
+}
+
+#[test]
+fn a_call_that_is_taken_back_is_withdrawn() {
+    let home = Home::new();
+    let place = place(&home);
+    let before = fs::read(&place).unwrap();
+    let Some(mut client) = connected(&home, &["--place", place.to_str().unwrap()], false) else {
+        return;
+    };
+    let person = Person::of(&home);
+    let call = client.calling("set_properties", brick("#445566"));
+    let proposal = person.waiting();
+    client.done("cancel", json!({ "call": call }));
+    assert!(client.result(call).is_err());
+    // The client answers for itself; Vector hears of it right after.
+    let path = format!("/api/agents/calls/{}?hold=60", proposal["seq"]);
+    let became = person.call("GET", &path, &Json::Null).ok();
+    assert_eq!(became["became"]["state"], "refused", "{became}");
+    assert_eq!(became["became"]["status"], "withdrawn", "{became}");
+    let late = person.decide(&proposal, &json!({ "say": "approve" }));
+    assert_eq!(late.status, 409, "{}", late.body);
+    assert_eq!(fs::read(&place).unwrap(), before);
+    let (failed, text) = client.call("list_children", json!({ "parentPath": "game" }));
+    assert!(!failed, "it goes on: {text}");
+}
+
+#[test]
+fn a_daemon_that_is_killed_in_between_is_not_missed() {
+    let home = Home::new();
+    let place = place(&home);
+    let Some(mut client) = connected(&home, &["--place", place.to_str().unwrap()], false) else {
+        return;
+    };
+    let person = Person::of(&home);
+    let call = client.calling("set_properties", brick("#778899"));
+    let first = person.waiting();
+    let killed = person.process();
+    assert!(Command::new("kill").args(["-9", &killed.to_string()]).status().unwrap().success());
+    // The call goes on waiting, at the daemon that is there now.
+    let (failed, text) = loop {
+        match client.result_within(call, std::time::Duration::from_millis(200)) {
+            Some(result) => {
+                let result = result.unwrap();
+                let text = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+                break (result["isError"] == true, text);
+            }
+            None if home.path().join("token").exists() && person.process() != killed => {
+                let waiting = person.call("GET", "/api/proposals", &Json::Null).ok();
+                for proposal in waiting["proposals"].as_array().unwrap() {
+                    person.decide(proposal, &json!({ "say": "approve" })).ok();
+                }
+            }
+            None => {}
+        }
+    };
+    assert!(!failed, "{text}");
+    assert!(text.starts_with("Applied as proposal "), "{text}");
+    assert!(first["seq"].is_number());
+    let (failed, text) = client.call("get_properties", json!({ "selector": ".KillBrick" }));
+    assert!(!failed && text.contains("Color"), "{text}");
+}
+
+#[test]
+fn clients_over_http_have_a_workflow_each() {
+    let home = Home::new();
+    let place = place(&home);
+    let mut serve = Command::new(binary::vector());
+    serve.args(["serve", "--port", "0", "--place"]).arg(&place);
+    let daemon = Daemon::run(serve, home.path());
+    let http = json!({
+        "url": format!("http://127.0.0.1:{}/mcp", daemon.port),
+        "token": Daemon::agent_token(home.path()),
+    });
+    let (Some(mut one), Some(mut other)) = (Client::new(), Client::new()) else { return };
+    let person = Person::of(&home);
+    one.done("connect", json!({ "http": http }));
+    other.done("connect", json!({ "http": http }));
+    assert!(!one.call("list_children", json!({ "parentPath": "game" })).0);
+    assert!(!other.call("list_children", json!({ "parentPath": "game" })).0);
+    let workflows = person.workflows();
+    assert_eq!(workflows.len(), 2);
+    assert!(workflows.iter().all(|it| it["state"] == "working"), "{workflows:?}");
+    let call = one.calling("set_properties", brick("#33bbff"));
+    let proposal = person.waiting();
+    // Reading goes on while a change waits.
+    assert!(!one.call("list_children", json!({ "parentPath": "game" })).0);
+    person.decide(&proposal, &json!({ "say": "approve" })).ok();
+    let (failed, text) = one.called(call);
+    assert!(!failed && text.contains("Applied as proposal"), "{text}");
+    one.done("end", json!({}));
+    let ended = workflows.iter().filter(|it| it["seq"] == proposal["workflow"]).count();
+    assert_eq!(ended, 1);
+    let path = format!("/api/workflows/{}", proposal["workflow"]);
+    let mut cursor = 0;
+    while person.call("GET", &path, &Json::Null).ok()["state"] != "finished" {
+        let page = format!("/api/stream?cursor={cursor}&hold=15");
+        cursor = person.call("GET", &page, &Json::Null).ok()["cursor"].as_u64().unwrap();
+    }
+    let mut stranger = Client::new().unwrap();
+    let bad = json!({ "url": http["url"], "token": "0".repeat(48) });
+    let order = stranger.order("connect", json!({ "http": bad }));
+    assert!(stranger.result(order).unwrap_err().contains("token"));
+}
+
+#[test]
+fn a_call_that_fits_several_places_is_refused_with_their_names() {
+    let home = Home::new();
+    let first = place(&home);
+    let second = home.path().join("second.rbxlx");
+    fs::copy(&first, &second).unwrap();
+    let mut serve = Command::new(binary::vector());
+    serve.args(["serve", "--port", "0", "--place"]).arg(&first).arg("--place").arg(&second);
+    let _daemon = Daemon::run(serve, home.path());
+    let Some(mut client) = connected(&home, &[], false) else { return };
+    let (failed, text) = client.call("list_children", json!({ "parentPath": "game" }));
+    assert!(failed && text.contains("second.rbxlx") && text.contains("obby.rbxlx"), "{text}");
+    let (_, open) = client.call("list_sessions", json!({}));
+    let open: Json = serde_json::from_str(&open).unwrap();
+    let session = open["sessions"][0]["session"].clone();
+    let args = json!({ "parentPath": "game", "session": session });
+    assert!(!client.call("list_children", args).0);
+    let args = json!({ "parentPath": "game", "session": "nowhere" });
+    let (failed, text) = client.call("list_children", args);
+    assert!(failed && text.contains("No place is open as session nowhere"), "{text}");
+}

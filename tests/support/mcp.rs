@@ -1,0 +1,153 @@
+//! The official MCP SDK's client, led by a test: `tests/mcp/client.mjs` in Node.
+
+use std::collections::VecDeque;
+use std::env;
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+
+use crate::repository;
+
+/// A client; it ends with the value.
+pub struct Client {
+    child: Child,
+    orders: ChildStdin,
+    said: Receiver<Json>,
+    /// What was said and nobody has asked for yet.
+    kept: VecDeque<Json>,
+    next: u64,
+}
+
+/// Where the SDK is installed; none where it is not, which is said.
+///
+/// # Panics
+/// It is not, and this is CI.
+fn sdk() -> Option<PathBuf> {
+    let set = env::var_os("VECTOR_MCP_SDK").map(PathBuf::from);
+    let folder = set.unwrap_or_else(|| repository::root().join("target").join("mcp-sdk"));
+    let has_node =
+        Command::new("node").arg("--version").output().is_ok_and(|it| it.status.success());
+    let module = folder.join("node_modules").join("@modelcontextprotocol").join("sdk");
+    if has_node && module.is_dir() {
+        return Some(folder);
+    }
+    let missing = if has_node { "the MCP SDK" } else { "Node" };
+    assert!(env::var_os("CI").is_none(), "{missing} is missing; .ci/run installs it");
+    println!(
+        "skipped: {missing} is not there; `npm install --prefix {} @modelcontextprotocol/sdk` in a \
+         machine with Node brings it",
+        folder.display()
+    );
+    None
+}
+
+impl Client {
+    /// A client that has not connected; none where Node or the SDK is missing.
+    pub fn new() -> Option<Self> {
+        let sdk = sdk()?;
+        let script = repository::root().join("tests").join("mcp").join("client.mjs");
+        let mut child = Command::new("node")
+            .arg(script)
+            .env("VECTOR_MCP_SDK", sdk)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("node starts");
+        let orders = child.stdin.take().expect("its input is ours");
+        let out = child.stdout.take().expect("its output is read");
+        let (sender, said) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(out).lines().map_while(Result::ok) {
+                let line = serde_json::from_str(&line).unwrap_or(Json::String(line));
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Some(Self { child, orders, said, kept: VecDeque::new(), next: 0 })
+    }
+
+    /// Gives a command, and its number.
+    pub fn order(&mut self, what: &str, mut with: Json) -> u64 {
+        self.next += 1;
+        with["id"] = self.next.into();
+        with["do"] = what.into();
+        writeln!(self.orders, "{with}").expect("it reads");
+        self.next
+    }
+
+    /// The first thing that it says of which this is true.
+    pub fn until(&mut self, is_it: impl Fn(&Json) -> bool) -> Json {
+        if let Some(at) = self.kept.iter().position(&is_it) {
+            return self.kept.remove(at).expect("it is there");
+        }
+        loop {
+            let said = self.said.recv_timeout(Duration::from_mins(2));
+            let said = said.unwrap_or_else(|_| panic!("it never came; it said {:?}", self.kept));
+            if is_it(&said) {
+                return said;
+            }
+            self.kept.push_back(said);
+        }
+    }
+
+    /// What came of a command.
+    pub fn result(&mut self, order: u64) -> Result<Json, String> {
+        let said = self.until(|said| said["id"] == order);
+        match said.get("error") {
+            Some(error) => Err(error.as_str().unwrap_or_default().to_owned()),
+            None => Ok(said["ok"].clone()),
+        }
+    }
+
+    /// What came of a command, where that comes within a time.
+    pub fn result_within(&mut self, order: u64, time: Duration) -> Option<Result<Json, String>> {
+        let is_it = |said: &Json| said["id"] == order;
+        if !self.kept.iter().any(is_it) {
+            let said = self.said.recv_timeout(time).ok()?;
+            self.kept.push_back(said);
+            if !self.kept.iter().any(is_it) {
+                return None;
+            }
+        }
+        Some(self.result(order))
+    }
+
+    /// Gives a command, and waits for what comes of it.
+    #[track_caller]
+    pub fn done(&mut self, what: &str, with: Json) -> Json {
+        let order = self.order(what, with);
+        self.result(order).unwrap_or_else(|error| panic!("{what}: {error}"))
+    }
+
+    /// Calls a tool, and gives the call's number at once.
+    pub fn calling(&mut self, tool: &str, args: Json) -> u64 {
+        self.order("call", json!({ "name": tool, "args": args }))
+    }
+
+    /// Calls a tool: whether it is an error, and its text.
+    #[track_caller]
+    pub fn call(&mut self, tool: &str, args: Json) -> (bool, String) {
+        let order = self.calling(tool, args);
+        self.called(order)
+    }
+
+    /// What came of a call: whether it is an error, and its text.
+    #[track_caller]
+    pub fn called(&mut self, order: u64) -> (bool, String) {
+        let result = self.result(order).unwrap_or_else(|error| panic!("a call: {error}"));
+        let text = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+        (result["isError"] == true, text)
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
