@@ -24,12 +24,11 @@ struct Args {
     question: String,
     /// 2 to 6 short answers for the person to choose from, the one that you would take first; they
     /// can say something else too.
-    #[serde(default)]
-    options: Vec<String>,
+    options: Option<Vec<String>>,
 }
 
 fn plan(args: Args) -> Result<Talk, Refusal> {
-    match said(args.question, Phase::Update, args.options) {
+    match said(args.question, Phase::Update, args.options.unwrap_or_default()) {
         Ok(Talk::Said { text, answers, .. }) => Ok(Talk::Question { question: text, answers }),
         Ok(talk) => Ok(talk),
         Err(Refusal(reason)) => {

@@ -14,7 +14,7 @@ pub(super) const TOOL: Tool = Tool {
     own: Own::Nothing,
     run: Run::Talk(|json| {
         let Args { text, answers } = args::read(json)?;
-        said(text, Phase::Final, answers)
+        said(text, Phase::Final, answers.unwrap_or_default())
     }),
 };
 
@@ -24,6 +24,5 @@ struct Args {
     /// What you say.
     text: String,
     /// Where you ask something: 2 to 6 short answers for the person to choose from.
-    #[serde(default)]
-    answers: Vec<String>,
+    answers: Option<Vec<String>>,
 }

@@ -26,7 +26,7 @@ pub(super) const TOOL: Tool = Tool {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Args {
     path: InstancePath,
-    /// e.g. ["Size", "@Speed"]
+    /// e.g. Size, @Speed
     keys: Option<Vec<String>>,
     include_all_attributes: Option<bool>,
     #[serde(default)]

@@ -47,7 +47,7 @@ fn silence(schema: &mut Map<String, Json>) {
 fn is_idle(key: &str, value: &Json) -> bool {
     match key {
         "required" => value.as_array().is_some_and(Vec::is_empty),
-        "default" => value.is_null() || value.as_array().is_some_and(Vec::is_empty),
+        "default" => value.is_null(),
         "minimum" => value.as_u64().is_some_and(|least| least <= 1),
         "maximum" => value.as_u64().is_some_and(|most| most >= FAR),
         // What is free in an object, an example says.

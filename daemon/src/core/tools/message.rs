@@ -14,7 +14,7 @@ pub(super) const TOOL: Tool = Tool {
     own: Own::Nothing,
     run: Run::Talk(|json| {
         let Args { text, phase, answers } = args::read(json)?;
-        said(text, phase, answers)
+        said(text, phase, answers.unwrap_or_default())
     }),
 };
 
@@ -26,8 +26,7 @@ struct Args {
     /// When.
     phase: Phase,
     /// Where you ask something: 2 to 6 short answers for the person to choose from.
-    #[serde(default)]
-    answers: Vec<String>,
+    answers: Option<Vec<String>>,
 }
 
 /// Answers that can be offered, and characters of each: they are buttons.

@@ -15,8 +15,8 @@ use crate::core::scene::{Node, count};
 pub(super) const TOOL: Tool = Tool {
     name: "replace_text",
     about: "Proposes exact replacements in a script's text: `search` and `replace`, or `edits` in \
-            order. `search` must occur once, or every occurrence is replaced with `all`, which \
-            several scripts (`paths`, `selector`) need. Answers the matches per script.",
+            order. `search` must occur once; with `all` every occurrence is replaced, and several \
+            scripts (`paths`, `selector`) need it. Answers the matches per script.",
     schema: args::schema::<Args>,
     own: Own::Path,
     run: Run::Change(|json, draft| plan(args::read(json)?, draft)),

@@ -119,6 +119,7 @@ fn values_are_what_the_schema_asks_for() {
         refused(&line(text), part);
     }
     let props = |value: &str| format!("<set_properties><props>{value}</props></set_properties>");
+    refused(&props("null"), "is null, not a JSON object");
     let lit = json!({ "props": { "Text": "</props>", "Size": [1, 2.5] } });
     for text in [
         r#"{"Text": "</props>", "Size": [1, 2.5]}"#,

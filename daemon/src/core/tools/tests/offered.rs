@@ -140,6 +140,20 @@ fn what_no_schema_names_is_refused() {
     }
 }
 
+/// Models say null for what they leave out, though schemas do not offer it.
+#[test]
+fn null_counts_as_left_out() {
+    for tool in TOOLS {
+        let schema = (tool.schema)().to_value();
+        let required = schema["required"].as_array().cloned().unwrap_or_default();
+        for name in schema["properties"].as_object().unwrap().keys() {
+            let said = call(&mut open::place(), tool.name, json!({ name.as_str(): null }));
+            let is_refused = said.is_err_and(|said| said.contains("null, expected"));
+            assert!(!is_refused || required.contains(&json!(name)), "{}: {name}", tool.name);
+        }
+    }
+}
+
 #[track_caller]
 fn check(schema: Json, expected: Json) {
     let Json::Object(mut map) = schema else { panic!() };
