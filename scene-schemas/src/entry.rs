@@ -151,7 +151,7 @@ pub enum Entry {
     },
     /// A call was answered without touching the place.
     Answered {
-        /// Which call.
+        /// Which call. As it is stored, 0 is the entry right before this one: both were written at once.
         call: Seq,
         /// The answer.
         #[schemars(with = "serde_json::Value")]
@@ -159,7 +159,7 @@ pub enum Entry {
     },
     /// A call was refused; nothing was proposed.
     Refused {
-        /// Which call.
+        /// Which call; 0 as in an answer.
         call: Seq,
         /// What is wrong and what to do next.
         reason: String,

@@ -1,12 +1,13 @@
 //! What a place that is open in Studio costs: taking it in, reading it, holding polls, the time
 //! from an approval to the plugin's wake-up, and what a turn of a model takes besides the model, beside what nothing but axum or serde_json takes.
 //!
-//! `cargo bench -p vector-tests --bench studio [-- [--only snapshot|tools|wake|held|turn|joined] [--instances N]]`
+//! `cargo bench -p vector-tests --bench studio [-- [--only snapshot|tools|wake|held|turn|joined|mcp] [--instances N]]`
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a measurement that fails has failed")]
 
 mod held;
 mod joined;
+mod mcp;
 #[expect(dead_code, reason = "only whole processes need the rest")]
 mod measure;
 mod mirror;
@@ -40,6 +41,9 @@ fn main() {
     }
     if is_wanted("turn") {
         turn::run();
+    }
+    if is_wanted("mcp") {
+        mcp::run();
     }
     if is_wanted("joined") {
         joined::run();

@@ -92,6 +92,11 @@ impl Engine {
         self.scene.mean(meant);
     }
 
+    /// Whether a call has asked something of the place, and is not settled.
+    pub(super) fn is_asking(&self) -> bool {
+        self.questions.call.is_some()
+    }
+
     /// The call is settled; where it is planned again, everything is asked anew.
     pub(super) fn end_questions(&mut self) {
         self.questions.call = None;

@@ -6,10 +6,37 @@ use serde_json::Value as Json;
 
 use super::{Driver, Engine, EngineError, RESTORE, REVERT, reading};
 use crate::core::code;
-use crate::core::tools::{self, Plan};
-use crate::core::workflow::{Input, before};
+use crate::core::prompt::Call;
+use crate::core::tools::{self, Plan, Tool};
+use crate::core::workflow::{Input, Want, Workflow, before};
 
 impl Engine {
+    /// Answers a call that only reads, where the place can be read now and nothing else is to be done
+    /// first: call and answer become durable at once. None where it has to be planned as others are.
+    pub(super) fn answer_at_once(&mut self, call: &Call) -> Result<Option<Seq>, EngineError> {
+        let only_reads = tools::find(&call.tool).is_ok_and(Tool::reads);
+        let is_free = !matches!(self.workflow().and_then(Workflow::wants), Some(Want::Plan { .. }));
+        if !only_reads || !is_free || self.is_asking() || self.is_waiting_for_studio()? {
+            return Ok(None);
+        }
+        let base = self.base();
+        self.scene.forget_facts();
+        self.scene.mean(None);
+        code::read_by(&self.scene, reading::ON_ALL_CORES);
+        let (tool, args) = (&call.tool, &call.args);
+        let planned = tools::plan(Seq(0), tool, args, &mut self.scene, &base, &self.blobs, None);
+        if !self.scene.take_missing().is_empty() {
+            return Ok(None);
+        }
+        let answer = match planned {
+            Ok(Plan::Answer(answer)) => Ok(answer),
+            Err(refusal) => Err(refusal),
+            Ok(_) => return Ok(None),
+        };
+        let records = self.input(Input::Read { call: call.clone(), answer })?;
+        Ok(records.first().map(|record| record.seq))
+    }
+
     /// Plans a call; true where something has to be looked at for it first. While that is looked at,
     /// it is not planned again, however often the workflow has its turn.
     pub(super) fn plan(&mut self, call: Seq, tool: &str, args: &Json) -> Result<bool, EngineError> {

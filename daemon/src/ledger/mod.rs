@@ -101,7 +101,7 @@ impl Ledger {
                 seq: Seq(seq),
                 at: receipt.at,
                 workflow: receipt.workflow,
-                entry,
+                entry: placed(Seq(seq), entry),
             })
             .collect())
     }
@@ -247,9 +247,19 @@ impl Stored {
             seq,
             at: self.at.unsigned_abs(),
             workflow: Seq(self.workflow.unsigned_abs()),
-            entry,
+            entry: placed(seq, entry),
         })
     }
+}
+
+/// An entry where it stands: what is said of the call right before it names that call.
+fn placed(seq: Seq, mut entry: Entry) -> Entry {
+    if let Entry::Answered { call, .. } | Entry::Refused { call, .. } = &mut entry
+        && *call == Seq(0)
+    {
+        *call = Seq(seq.0.saturating_sub(1));
+    }
+    entry
 }
 
 /// A position as SQLite counts. Nothing stands beyond its largest number, so that stands for all.

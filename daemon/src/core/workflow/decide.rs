@@ -68,6 +68,13 @@ pub enum Input {
     },
     /// Calls that a person wrote down. All of them count.
     Called(Vec<Call>),
+    /// A call that only reads, and what came of it: both at once.
+    Read {
+        /// The call.
+        call: Call,
+        /// Its answer, or what is wrong with it.
+        answer: Result<Json, Refusal>,
+    },
     /// A call was planned.
     Planned {
         /// Which.
@@ -183,6 +190,7 @@ pub fn decide(state: &State, workflow: Seq, input: Input) -> Result<Vec<Entry>, 
     match input {
         Input::Start { .. } => Ok(Vec::new()),
         Input::Called(calls) => Ok(calls.into_iter().map(called).collect()),
+        Input::Read { call, answer } => Ok(read(call, answer)),
         Input::Planned { call, result, after } => {
             let result = result.and_then(|plan| guards::planned(state, name, call, plan));
             let mut entries = planned(workflow, call, result, after)?;
@@ -331,6 +339,16 @@ fn replied(workflow: &Workflow, message: Message) -> Vec<Entry> {
         entries.push(Entry::Finished { outcome, summary: None });
     }
     entries
+}
+
+/// The entry before stands for the call, whose position nobody knows yet.
+fn read(call: Call, answer: Result<Json, Refusal>) -> Vec<Entry> {
+    let before = Seq(0);
+    let said = match answer {
+        Ok(answer) => Entry::Answered { call: before, answer },
+        Err(refusal) => refused(before, refusal.0),
+    };
+    vec![called(call), said]
 }
 
 fn refused(call: Seq, reason: String) -> Entry {

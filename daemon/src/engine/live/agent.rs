@@ -79,6 +79,8 @@ impl Live {
                     let _ = self.cancel_call(workflow, seq);
                 }
                 self.wait_for(workflow, seq, reply);
+                // What only reads is answered by now.
+                self.answer_agents(workflow, None);
             }
             Err(failure) => drop(reply.send(Err(failure))),
         }
@@ -104,6 +106,10 @@ impl Live {
         self.engine.turn_to(workflow);
         let id = Some(name(call));
         let written = Call { id, ..Call::new(call.tool.clone(), call.args.clone()) };
+        let read = self.engine.answer_at_once(&written).map_err(|error| wrong(&error))?;
+        if let Some(seq) = read {
+            return Ok((workflow, seq));
+        }
         let records = self.engine.input(Input::Called(vec![written]));
         let records = records.map_err(|error| wrong(&error))?;
         let seq = records.first().map(|record| record.seq);
