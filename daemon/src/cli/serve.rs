@@ -26,6 +26,8 @@ const LOCK: &str = "serve.lock";
 pub(super) const TOKEN: &str = "token";
 /// The token of the agents that this machine's user starts, for as long.
 pub(super) const AGENT_TOKEN: &str = "agent-token";
+/// The sessions of MCP clients that speak HTTP.
+const MCP_SESSIONS: &str = "mcp-sessions.json";
 /// How often it is looked whether anybody still asks.
 const LOOKED: Duration = Duration::from_secs(5);
 
@@ -73,7 +75,7 @@ pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
         std::thread::spawn(move || house.run(asks));
         tokio::spawn(desk.clone().tidy());
         let ends = ended(Arc::clone(&board), args.idle.map(|minutes| minutes.saturating_mul(60)));
-        server::run(listener, board, desk, ends).await.context("the server broke")
+        server::run(listener, board, desk, &home.join(MCP_SESSIONS), ends).await.context("the server broke")
     })?;
     // Sessions write nothing that they have not synced.
     runtime.shutdown_timeout(Duration::from_secs(1));

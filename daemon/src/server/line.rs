@@ -115,7 +115,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let board = Arc::new(Board::new(Secret::of("token")));
         let (desk, _asked) = Desk::new();
-        let mcp = Http::new(&board, &desk);
+        let mcp = Http::new(&board, &desk, std::path::Path::new("no such file"));
         let house = House { port: address.port(), board: Arc::clone(&board), desk, mcp };
         let (end, ended) = oneshot::channel();
         let ends = async move {

@@ -14,6 +14,7 @@ mod line;
 mod mcp;
 
 use std::future::Future;
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
@@ -27,7 +28,8 @@ pub use self::mcp::{Agent, Gate, WAIT, listed, unique};
 use self::dispatch::House;
 use self::mcp::Http;
 
-/// Serves until `shutdown` is there, and what is being answered has been.
+/// Serves until `shutdown` is there, and what is being answered has been. The sessions of MCP clients are
+/// kept in the file `kept`.
 ///
 /// # Errors
 /// The listener broke.
@@ -35,10 +37,11 @@ pub async fn run(
     listener: TcpListener,
     board: Arc<Board>,
     desk: Desk,
+    kept: &Path,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
     let port = listener.local_addr()?.port();
-    let mcp = Http::new(&board, &desk);
+    let mcp = Http::new(&board, &desk, kept);
     let house = Arc::new(House { port, board: Arc::clone(&board), desk, mcp });
     let ends = async move {
         shutdown.await;

@@ -1,7 +1,9 @@
 //! MCP over HTTP, at `/mcp`: what has passed the guard goes to the SDK.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -11,8 +13,12 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use scene_schemas::api::MAX_BODY;
 
 use super::gate::AtDesk;
+use super::kept::Kept;
 use super::{Agent, WAIT};
 use crate::server::{Board, Desk};
+
+/// A session that says nothing for this long is let go; it is there again when it speaks.
+const IDLE: Duration = Duration::from_mins(30);
 
 /// The server behind `/mcp`.
 pub(in crate::server) struct Http(StreamableHttpService<Agent<AtDesk>, LocalSessionManager>);
@@ -24,11 +30,16 @@ impl fmt::Debug for Http {
 }
 
 impl Http {
-    pub(in crate::server) fn new(board: &Arc<Board>, desk: &Desk) -> Self {
+    /// With its sessions kept in this file.
+    pub(in crate::server) fn new(board: &Arc<Board>, desk: &Desk, kept: &Path) -> Self {
         let gate = Arc::new(AtDesk { board: Arc::clone(board), desk: desk.clone() });
-        let config = StreamableHttpServerConfig::default().with_max_request_body_bytes(MAX_BODY);
+        let mut config =
+            StreamableHttpServerConfig::default().with_max_request_body_bytes(MAX_BODY);
+        config.session_store = Some(Arc::new(Kept::read(kept)));
+        let mut sessions = LocalSessionManager::default();
+        sessions.session_config.keep_alive = Some(IDLE);
         let agent = move || Ok(Agent::new(Arc::clone(&gate), WAIT));
-        Self(StreamableHttpService::new(agent, Arc::default(), config))
+        Self(StreamableHttpService::new(agent, Arc::new(sessions), config))
     }
 
     pub(in crate::server) async fn answer(&self, request: Request) -> Response<Body> {

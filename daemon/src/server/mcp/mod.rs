@@ -7,6 +7,7 @@
 mod call;
 mod gate;
 mod http;
+mod kept;
 mod list;
 mod prompts;
 mod resources;

@@ -1,0 +1,86 @@
+//! The sessions of MCP over HTTP that are known, in a file, so that a daemon that was started anew goes on
+//! with them and no client has to begin again.
+//!
+//! What is kept is what a client said of itself when it began. It opens nothing: every request brings its
+//! own token.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use rmcp::transport::streamable_http_server::session::{
+    SessionState, SessionStore, SessionStoreError,
+};
+use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
+
+/// How many sessions are kept; the oldest go first.
+const KEPT: usize = 64;
+
+/// The sessions, and their file.
+#[derive(Debug)]
+pub(super) struct Kept {
+    file: PathBuf,
+    sessions: Mutex<BTreeMap<String, Session>>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Session {
+    /// When it began, in seconds since 1970.
+    began: u64,
+    state: SessionState,
+}
+
+impl Kept {
+    /// What a file has; nothing where there is none, or one that is no such file.
+    pub(super) fn read(file: &Path) -> Self {
+        let sessions = std::fs::read(file).ok();
+        let sessions = sessions.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        Self { file: file.to_owned(), sessions: Mutex::new(sessions.unwrap_or_default()) }
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, BTreeMap<String, Session>> {
+        // Whoever panicked has left whole values behind.
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes what is kept, in the file as well.
+    fn change(
+        &self,
+        change: impl FnOnce(&mut BTreeMap<String, Session>),
+    ) -> Result<(), SessionStoreError> {
+        let mut sessions = self.sessions();
+        change(&mut sessions);
+        while sessions.len() > KEPT
+            && let Some(oldest) = sessions.iter().min_by_key(|(_, it)| it.began)
+        {
+            let oldest = oldest.0.clone();
+            sessions.remove(&oldest);
+        }
+        let folder = self.file.parent().unwrap_or(Path::new("."));
+        let mut file = NamedTempFile::new_in(folder)?;
+        file.write_all(&serde_json::to_vec(&*sessions)?)?;
+        file.persist(&self.file)?;
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl SessionStore for Kept {
+    async fn load(&self, id: &str) -> Result<Option<SessionState>, SessionStoreError> {
+        Ok(self.sessions().get(id).map(|session| session.state.clone()))
+    }
+
+    async fn store(&self, id: &str, state: &SessionState) -> Result<(), SessionStoreError> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let session = Session { began: now, state: state.clone() };
+        self.change(|sessions| drop(sessions.insert(id.to_owned(), session)))
+    }
+
+    async fn delete(&self, id: &str) -> Result<(), SessionStoreError> {
+        self.change(|sessions| drop(sessions.remove(id)))
+    }
+}
