@@ -75,7 +75,9 @@ pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
         std::thread::spawn(move || house.run(asks));
         tokio::spawn(desk.clone().tidy());
         let ends = ended(Arc::clone(&board), args.idle.map(|minutes| minutes.saturating_mul(60)));
-        server::run(listener, board, desk, &home.join(MCP_SESSIONS), ends).await.context("the server broke")
+        server::run(listener, board, desk, &home.join(MCP_SESSIONS), ends)
+            .await
+            .context("the server broke")
     })?;
     // Sessions write nothing that they have not synced.
     runtime.shutdown_timeout(Duration::from_secs(1));

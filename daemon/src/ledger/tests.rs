@@ -92,6 +92,29 @@ fn what_is_appended_is_read() {
 }
 
 #[test]
+fn what_is_written_with_its_call_names_it() {
+    let home = home();
+    let ledger = open(&home);
+    let called = |id: &str| Entry::Called {
+        tool: "read_script".to_owned(),
+        args: json!({}),
+        id: Some(id.to_owned()),
+        flaw: None,
+    };
+    let before = Seq(0);
+    let answered = |call| Entry::Answered { call, answer: json!(1) };
+    let refused = |call| Entry::Refused { call, reason: "no".to_owned(), conflict: None };
+    let first = batch(None, vec![started(), called("a"), answered(before)]);
+    let records = ledger.append(first).unwrap();
+    assert_eq!(records[2].entry, answered(Seq(2)));
+    ledger.append(batch(None, vec![started()])).unwrap();
+    ledger.append(batch(Some(Seq(1)), vec![called("b"), refused(before)])).unwrap();
+    let read = ledger.workflow(Seq(1)).unwrap();
+    assert_eq!(read[2].entry, answered(Seq(2)));
+    assert_eq!(read[4].entry, refused(Seq(5)));
+}
+
+#[test]
 fn the_kind_is_the_entrys_tag() {
     let home = home();
     let ledger = open(&home);

@@ -82,11 +82,11 @@ fn sound(at: &str, schema: &Map<String, Json>) {
 }
 
 #[test]
-fn others_are_offered_all_but_talk() {
+fn others_are_offered_all_but_talk_and_the_web() {
     let names: Vec<_> = offered().iter().map(|tool| tool.name).collect();
     for tool in TOOLS {
-        let is_talk = matches!(tool.run, Run::Talk(_));
-        assert_eq!(names.contains(&tool.name), !is_talk, "{}", tool.name);
+        let is_own = matches!(tool.run, Run::Talk(_)) || tool.name == "fetch_url";
+        assert_eq!(names.contains(&tool.name), !is_own, "{}", tool.name);
     }
     assert!(!names.contains(&"message") && !names.contains(&"update_plan"));
     let hints = |name: &str| {
