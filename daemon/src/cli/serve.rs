@@ -18,7 +18,7 @@ use super::terminal::{print_line, say};
 use crate::engine::house::{House, random};
 use crate::ledger::Ledger;
 use crate::providers::client::OfHome;
-use crate::server::{self, Board, Desk, Secret};
+use crate::server::{self, Ask, Board, Desk, Secret};
 
 /// Who serves a ledger holds a lock on this file, which says who it is.
 const LOCK: &str = "serve.lock";
@@ -74,7 +74,7 @@ pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
         }
         std::thread::spawn(move || house.run(asks));
         tokio::spawn(desk.clone().tidy());
-        let ends = ended(Arc::clone(&board), args.idle.map(|minutes| minutes.saturating_mul(60)));
+        let ends = ended(Arc::clone(&board), desk.clone(), args.idle);
         server::run(listener, board, desk, &home.join(MCP_SESSIONS), ends)
             .await
             .context("the server broke")
@@ -164,11 +164,12 @@ fn keep_token(path: &Path, token: &str, port: u16) -> anyhow::Result<()> {
         .with_context(|| format!("{} cannot be written", path.display()))
 }
 
-/// Until somebody ends it, or nobody has asked anything for so many seconds.
-async fn ended(board: Arc<Board>, idle: Option<u64>) {
+/// Until somebody ends it, or nobody has asked anything for so many minutes and nothing waits for a person.
+async fn ended(board: Arc<Board>, desk: Desk, idle: Option<u64>) {
     let unused = async {
         let Some(idle) = idle else { return std::future::pending().await };
-        while board.idle() < Duration::from_secs(idle) {
+        let idle = Duration::from_secs(idle.saturating_mul(60));
+        while board.idle() < idle || is_waiting(&board, &desk).await {
             tokio::time::sleep(LOOKED).await;
         }
     };
@@ -177,6 +178,13 @@ async fn ended(board: Arc<Board>, idle: Option<u64>) {
         () = board.stopped() => {}
         () = unused => {}
     }
+}
+
+/// Whether a person has to decide upon something in a place that is open here.
+async fn is_waiting(board: &Board, desk: &Desk) -> bool {
+    let waiting = desk.ask(Ask::Proposals).await.map(|it| it.proposals).unwrap_or_default();
+    let sessions = waiting.into_iter().filter_map(|it| it.session);
+    sessions.into_iter().any(|session| board.seat(&session).is_some())
 }
 
 /// Until somebody asks the process to end.

@@ -131,7 +131,10 @@ impl Live {
             if self.engine.workflow().is_some_and(|workflow| workflow.mode == mode) {
                 return Ok(seq);
             }
-            job.agent = Some(Agent::of(None));
+            // Who waits there is answered, and then it is over.
+            if let Some(agent) = &mut job.agent {
+                agent.connection = None;
+            }
         }
         let driver = Driver::Agent { name: call.client.clone() };
         let goal = format!("What {} calls", call.client);

@@ -8,18 +8,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResult, ElicitRequestParams, ElicitationSchema, JsonObject,
-    ProgressNotificationParam, ProgressToken, RequestMetaObject,
+    CallToolRequestParams, CallToolResult, ElicitRequest, ElicitRequestParams, ElicitationSchema,
+    JsonObject, ProgressNotificationParam, ProgressToken, ServerRequest,
 };
-use rmcp::service::{ElicitationMode, Peer, RequestContext};
+use rmcp::service::{ElicitationMode, Peer, PeerRequestOptions, RequestContext};
 use rmcp::{ErrorData, RoleServer};
 use scene_schemas::api::{
     AgentCall, Became, CallView, Failure, FailureKind, ProposalStatus, SessionId,
 };
 use scene_schemas::entry::Seq;
 use serde_json::Value as Json;
-use tokio::task::JoinHandle;
-use tokio::time::{Instant, interval_at, sleep, timeout_at};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, interval_at, timeout_at};
 
 use super::list::{PROPOSAL_STATUS, SESSIONS};
 use super::{Agent, Gate, told, unique};
@@ -190,37 +190,42 @@ async fn say(
     let _ = peer.notify_progress(news).await;
 }
 
-/// A word to the person in their client, for as long as their decision is missing.
-struct Shown(Option<JoinHandle<()>>);
+/// A word to the person in their client, for as long as their decision is missing: it is taken back when
+/// this is dropped.
+struct Shown {
+    _until: Option<oneshot::Sender<()>>,
+}
 
 impl Shown {
     /// Says where to decide, where the client can show that.
     fn to(peer: &Peer<RoleServer>, view: &CallView) -> Self {
-        let Became::Pending { status: ProposalStatus::Waiting, .. } = &view.became else {
-            return Self(None);
-        };
-        if !peer.supported_elicitation_modes().contains(&ElicitationMode::Form) {
-            return Self(None);
+        let is_waiting =
+            matches!(view.became, Became::Pending { status: ProposalStatus::Waiting, .. });
+        if !is_waiting || !peer.supported_elicitation_modes().contains(&ElicitationMode::Form) {
+            return Self { _until: None };
         }
-        let (peer, message) = (peer.clone(), told::where_to_decide(view));
-        Self(Some(tokio::spawn(async move {
-            sleep(AT_ONCE).await;
-            let Ok(requested_schema) = ElicitationSchema::builder().build() else {
-                return;
-            };
-            let meta: Option<RequestMetaObject> = None;
-            let params =
-                ElicitRequestParams::FormElicitationParams { meta, message, requested_schema };
-            // Whatever is answered decides nothing.
-            let _ = peer.create_elicitation(params).await;
-        })))
+        let (until, decided) = oneshot::channel();
+        tokio::spawn(show(peer.clone(), told::where_to_decide(view), decided));
+        Self { _until: Some(until) }
     }
 }
 
-impl Drop for Shown {
-    fn drop(&mut self) {
-        if let Some(task) = self.0.take() {
-            task.abort();
-        }
+/// Shows a message to the person until they have decided. Whatever they answer there decides nothing.
+async fn show(peer: Peer<RoleServer>, message: String, mut decided: oneshot::Receiver<()>) {
+    let is_decided = tokio::time::timeout(AT_ONCE, &mut decided).await.is_ok();
+    let Some(requested_schema) = ElicitationSchema::builder().build().ok().filter(|_| !is_decided)
+    else {
+        return;
+    };
+    let params =
+        ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema };
+    let request = ServerRequest::ElicitRequest(ElicitRequest::new(params));
+    let options = PeerRequestOptions::no_options();
+    let Ok(mut shown) = peer.send_cancellable_request(request, options).await else {
+        return;
+    };
+    tokio::select! {
+        _ = &mut shown.rx => {}
+        _ = &mut decided => drop(shown.cancel(Some("It is decided.".to_owned())).await),
     }
 }
