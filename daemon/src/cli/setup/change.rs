@@ -183,6 +183,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::core::edit::seeded::Random;
 
     fn target<'a>(
         client: Client,
@@ -337,5 +338,88 @@ mod tests {
         let taken =
             target(Client::Cursor, put.text.as_deref(), put.written.as_ref()).take().unwrap();
         assert_eq!(taken.text.as_deref(), Some("{}"));
+    }
+
+    /// White space and comments, or nothing.
+    fn gap(random: &mut Random) -> &'static str {
+        let gaps = ["", "", " ", "\n", "\r\n  ", "\t", "// c, {\n", "/* \u{1f600} } */", "/*\n*/ "];
+        gaps[random.below(gaps.len())]
+    }
+
+    fn object(random: &mut Random, depth: usize) -> String {
+        let keys = ["x", "\u{e9}\u{1f600}", "mcpServers", "vector", "a\\\"}"];
+        let mut text = format!("{{{}", gap(random));
+        let count = random.below(4);
+        for at in 0..count {
+            let value = match random.below(if depth == 0 { 4 } else { 7 }) {
+                0 => "1.5e3".to_owned(),
+                1 => "\"\u{1f600} // {\"".to_owned(),
+                2 => "null".to_owned(),
+                3 => format!("[1,{}2]", gap(random)),
+                _ => object(random, depth - 1),
+            };
+            let key = keys[random.below(keys.len())];
+            text += &format!("\"{key}\"{}:{}{value}{}", gap(random), gap(random), gap(random));
+            if at + 1 < count || random.below(3) == 0 {
+                text += &format!(",{}", gap(random));
+            }
+        }
+        text + "}"
+    }
+
+    fn document(random: &mut Random, client: Client) -> String {
+        if matches!(client.form(), Form::Json { .. }) {
+            return format!("{}{}{}", gap(random), object(random, 3), gap(random));
+        }
+        let lines = [
+            "x = 1",
+            "'\u{e9}' = [ # c\n1 ]",
+            "[a]",
+            "[mcp_servers.o]",
+            "[mcp_servers]",
+            "# c",
+            "",
+            "",
+            "s = \"\"\"\n[x]\n\"\"\"",
+            "mcp_servers.p.q = 1",
+            "[[t]]",
+            "[mcp_servers.vector]",
+            "command = 'v'",
+            "[mcp_servers.vector.env]",
+            "  y = {}",
+        ];
+        let ends = ["\n", "\n", "\r\n"];
+        let count = random.below(8);
+        let line = |random: &mut Random| {
+            format!("{}{}", lines[random.below(lines.len())], ends[random.below(ends.len())])
+        };
+        let text: String = (0..count).map(|_| line(random)).collect();
+        text.trim_end_matches(['\r', '\n']).to_owned() + ends[random.below(ends.len())]
+    }
+
+    #[test]
+    fn texts_by_chance_come_back_too() {
+        for client in [Client::Cursor, Client::Codex] {
+            let mut done = 0;
+            for seed in 0..5_000 {
+                let text = document(&mut Random::new(seed), client);
+                let Ok(put) = (Target { force: true, ..target(client, Some(&text), None) }).put()
+                else {
+                    continue;
+                };
+                done += 1;
+                let (new, written) = (put.text.as_deref(), put.written.as_ref());
+                let taken = target(client, new, written).take().unwrap();
+                assert_eq!(taken.text.as_deref(), Some(&*text));
+                let changed = format!("{}\n", new.unwrap());
+                let taken = target(client, Some(&changed), written).take().unwrap().text.unwrap();
+                assert_eq!(
+                    client.form().find(&taken),
+                    client.form().find(&text),
+                    "{text}\n{taken}"
+                );
+            }
+            assert!(done > 1_000, "only {done} of {client:?} could be written to");
+        }
     }
 }
