@@ -471,6 +471,8 @@ fn the_plugin_comes_and_goes_with_it() {
         done.stdout
     );
     assert!(fs::read(&plugin).unwrap().starts_with(b"<roblox!"));
+    ended(&person.run_with(&variables, &["--remove", "--client", "cursor"]), 0);
+    assert!(plugin.exists());
     ended(&person.run_with(&variables, &["--remove"]), 0);
     assert!(person.all() == before);
     // One that was there before setup came stays.

@@ -28,6 +28,7 @@ use super::{Exit, plugin};
 
 /// Tell MCP clients about Vector, and put the plugin into Studio.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[command(after_help = "\
 Examples:
   vector setup --dry-run                # shows what it would write, and writes nothing
@@ -76,7 +77,9 @@ pub(super) fn run(args: &Setup, home: &Path, is_said: bool) -> anyhow::Result<Ex
         has_failed: false,
     };
     work.clients()?;
-    if !args.no_plugin {
+    // The entry of one client goes alone.
+    let is_studio_meant = !args.remove || args.client.is_empty();
+    if is_studio_meant && !args.no_plugin {
         work.studio()?;
     }
     if !args.json {

@@ -114,16 +114,16 @@ impl<'a> Machine<'a> {
 
     /// Claude Desktop's folder. Its package for Windows is kept apart from other programs.
     fn claude(&self) -> PathBuf {
-        let packages = self.local.join("Packages");
-        let packages = match self.system {
-            System::Windows => fs::read_dir(packages).into_iter().flatten().flatten(),
-            System::Mac | System::Unix => return self.config.join("Claude"),
-        };
-        let of_claude = packages
+        let usual = self.config.join("Claude");
+        if self.system != System::Windows {
+            return usual;
+        }
+        let packages = fs::read_dir(self.local.join("Packages")).into_iter().flatten().flatten();
+        packages
             .filter(|package| package.file_name().to_string_lossy().starts_with("Claude_"))
             .map(|package| package.path().join("LocalCache").join("Roaming").join("Claude"))
-            .find(|folder| folder.is_dir());
-        of_claude.unwrap_or_else(|| self.config.join("Claude"))
+            .find(|folder| folder.is_dir())
+            .unwrap_or(usual)
     }
 }
 
