@@ -56,10 +56,10 @@ def notices():
         files = [file for depth in ("*", "*/*") for file in folder.glob(depth)]
         files = [file for file in files if file.is_file() and file.name.upper().startswith(LICENCES)]
         found = {file.read_text("utf-8", "replace").strip().replace("\r\n", "\n") for file in files}
-        for text in found or {"(It comes without a text of its licence.)"}:
+        for text in sorted(found) or ["(It comes without a text of its licence.)"]:
             texts.setdefault(text, []).append(name)
     parts = ["Vector is made with the packages below. Under each list of packages stands their licence."]
-    for text, names in sorted(texts.items(), key=lambda item: item[1]):
+    for text, names in sorted(texts.items(), key=lambda item: (item[1], item[0])):
         parts.append("\n".join(names) + "\n\n" + text)
     return ("\n\n" + "-" * 80 + "\n\n").join(parts) + "\n"
 
@@ -87,10 +87,12 @@ def main(binary, label, folder):
     if label not in LABELS:
         sys.exit(f"error: {label} is no label that tool managers know; say one of {', '.join(LABELS)}")
     version = ran(str(binary), "--version").decode().split()[1]
+    # All of it is there before anything is written.
+    files = list(contents(binary))
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"vector-{version}-{label}.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in contents(binary):
+        for name, data in files:
             entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
             # Unix, and the mode of a file there.
             entry.create_system = 3

@@ -108,7 +108,7 @@ impl Target<'_> {
             file: self.file.to_owned(),
             entry: self.entry,
             replaced: earlier.map_or(replaced, |earlier| earlier.replaced.clone()),
-            made_place: earlier.map_or(!found.has_servers, |earlier| earlier.made_place),
+            made_place: !found.has_servers || self.written.is_some_and(|it| it.made_place),
             made_file: earlier.map_or(made_file, |earlier| earlier.made_file.clone()),
             left: Fingerprint::of(new.as_bytes()),
             back: Splice::between(&new, before.as_deref().unwrap_or_default()),

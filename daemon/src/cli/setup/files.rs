@@ -110,3 +110,36 @@ pub(super) fn make_private(file: &Path) -> io::Result<()> {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(file).map(drop)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_changed_meanwhile_is_not_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.json");
+        let stored = Stored::read(&file).unwrap();
+        assert_eq!(stored.text(), Ok(None));
+        fs::write(&file, "theirs").unwrap();
+        assert!(stored.write(Some("ours"), &[]).unwrap_err().contains("changed meanwhile"));
+        assert!(stored.write(None, &[]).unwrap_err().contains("changed meanwhile"));
+        assert_eq!(fs::read_to_string(&file).unwrap(), "theirs");
+        Stored::read(&file).unwrap().write(Some("ours"), &[]).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "ours");
+    }
+
+    #[test]
+    fn folders_go_when_nothing_is_in_them() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("a").join("b").join("c.json");
+        let stored = Stored::read(&file).unwrap();
+        let folders = stored.missing_folders();
+        assert_eq!(folders, [root.path().join("a"), root.path().join("a").join("b")]);
+        stored.write(Some("ours"), &[]).unwrap();
+        fs::write(root.path().join("a").join("theirs"), "").unwrap();
+        Stored::read(&file).unwrap().write(None, &folders).unwrap();
+        assert!(!root.path().join("a").join("b").exists());
+        assert!(root.path().join("a").join("theirs").exists());
+    }
+}
