@@ -10,6 +10,7 @@ mod files;
 mod form;
 mod json;
 mod remembered;
+mod told;
 mod toml;
 
 use std::path::{Path, PathBuf};
@@ -18,12 +19,12 @@ use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::json;
 
-use self::change::{Change, Outcome, Target};
+use self::change::{Change, Target};
 use self::clients::{Client, Machine};
 use self::files::Stored;
 use self::remembered::{Plugin, Remembered};
-use super::style::{Paint, Style, safe};
-use super::terminal::{print, print_line, say, stdout_style};
+use self::told::Told;
+use super::terminal::print_line;
 use super::{Exit, plugin};
 
 /// Tell MCP clients about Vector, and put the plugin into Studio.
@@ -188,23 +189,27 @@ impl Work<'_> {
     }
 
     fn client(&mut self, client: Client, file: &Path) -> anyhow::Result<()> {
-        let changed = Stored::read(file).and_then(|stored| {
-            let change = self.change(client, file, &stored)?;
-            Ok((stored, change))
-        });
-        let done = match changed {
-            Ok((stored, change)) => {
-                let diff = self.args.dry_run.then(|| diff(file, &stored, &change));
-                let done =
-                    if self.args.dry_run { Ok(()) } else { self.write(file, &stored, &change)? };
-                done.map(|()| (change, diff))
+        let (done, diff) = match self.change(client, file) {
+            Err(why) => (Err(why), None),
+            Ok((stored, change)) if self.args.dry_run => {
+                (Ok(change.outcome), Some(told::diff(file, stored.text(), &change)))
             }
-            Err(why) => Err(why),
+            Ok((stored, change)) => {
+                (self.write(file, &stored, &change)?.map(|()| change.outcome), None)
+            }
         };
-        self.tell(client, file, done)
+        self.has_failed |= done.is_err();
+        let told = Told { client, file, done, diff };
+        if self.args.json {
+            print_line(&told.json().to_string());
+            return Ok(());
+        }
+        told.show()
     }
 
-    fn change(&self, client: Client, file: &Path, stored: &Stored) -> Result<Change, String> {
+    /// A client's file, and what is to be done to it.
+    fn change(&self, client: Client, file: &Path) -> Result<(Stored, Change), String> {
+        let stored = Stored::read(file)?;
         let target = Target {
             client,
             file,
@@ -214,7 +219,8 @@ impl Work<'_> {
             entry: client.form().entry(&self.command, &self.words),
             force: self.args.force,
         };
-        if self.args.remove { target.take() } else { target.put() }
+        let change = if self.args.remove { target.take() } else { target.put() }?;
+        Ok((stored, change))
     }
 
     /// Writes a change. What is written is remembered first: remembered and not written does no
@@ -248,66 +254,33 @@ impl Work<'_> {
         Ok(done)
     }
 
-    /// One line on each client.
-    fn tell(
-        &mut self,
-        client: Client,
-        file: &Path,
-        done: Result<(Change, Option<String>), String>,
-    ) -> anyhow::Result<()> {
-        let path = file.display().to_string();
-        let (outcome, why, diff) = match done {
-            Ok((change, diff)) => (Some(change.outcome), None, diff),
-            Err(why) => (None, Some(why), None),
+    fn studio(&mut self) -> anyhow::Result<()> {
+        let done = if self.args.remove { self.take_plugin()? } else { self.put_plugin()? };
+        let Some((outcome, file)) = done else {
+            return Ok(());
         };
-        self.has_failed |= why.is_some();
         if self.args.json {
-            let mut line = json!({ "client": client, "file": path, "outcome": "failed" });
-            if let Some(outcome) = outcome {
-                line["outcome"] = json!(outcome);
-            }
-            for (field, value) in [("why", why), ("diff", diff)] {
-                if let Some(value) = value {
-                    line[field] = value.into();
-                }
-            }
-            print_line(&line.to_string());
+            let file = file.map(|file| file.display().to_string());
+            print_line(&json!({ "plugin": file, "outcome": outcome }).to_string());
             return Ok(());
         }
-        match (outcome, why) {
-            (Some(outcome), _) => print_line(&format!(
-                "{}: {} {}",
-                client.name(),
-                said(outcome, self.args.dry_run),
-                safe(&path)
-            )),
-            (None, why) => say(&format!(
-                "error: {}: {path}: {}. Nothing was changed in it.",
-                client.name(),
-                why.unwrap_or_default()
-            )),
-        }
-        print(&painted(&diff.unwrap_or_default(), stdout_style()))
-    }
-
-    fn studio(&mut self) -> anyhow::Result<()> {
-        let line = if self.args.remove { self.take_plugin()? } else { self.put_plugin()? };
-        if let Some((outcome, file, line)) = line {
-            if self.args.json {
-                let file = file.map(|file| file.display().to_string());
-                print_line(&json!({ "plugin": file, "outcome": outcome }).to_string());
-            } else {
-                print_line(&format!("Studio: {line}"));
+        let is = if self.args.dry_run { "would be" } else { "is" };
+        let line = match file.map(|file| file.display().to_string()) {
+            Some(file) if self.args.remove => format!("the plugin at {file} {is} gone"),
+            Some(file) => format!("the plugin {is} at {file}"),
+            None => {
+                "not found on this machine (`vector plugin install --folder DIR` puts the plugin \
+                     where you say)"
+                    .to_owned()
             }
-        }
+        };
+        print_line(&format!("Studio: {line}"));
         Ok(())
     }
 
-    fn put_plugin(&mut self) -> anyhow::Result<Option<(&'static str, Option<PathBuf>, String)>> {
+    fn put_plugin(&mut self) -> anyhow::Result<Option<(&'static str, Option<PathBuf>)>> {
         let Some(file) = plugin::where_studio_is()? else {
-            let line = "not found on this machine (`vector plugin install --folder DIR` puts the \
-                        plugin where you say)";
-            return Ok(Some(("not_found", None, line.to_owned())));
+            return Ok(Some(("not_found", None)));
         };
         let is_new = !file.exists();
         if !self.args.dry_run {
@@ -320,12 +293,11 @@ impl Work<'_> {
                 self.remembered.keep(&self.home)?;
             }
         }
-        let is = if self.args.dry_run { "would be" } else { "is" };
-        let line = format!("the plugin {is} at {}", file.display());
-        Ok(Some((if is_new { "added" } else { "updated" }, Some(file), line)))
+        Ok(Some((if is_new { "added" } else { "updated" }, Some(file))))
     }
 
-    fn take_plugin(&mut self) -> anyhow::Result<Option<(&'static str, Option<PathBuf>, String)>> {
+    /// Takes the plugin away, where setup brought it.
+    fn take_plugin(&mut self) -> anyhow::Result<Option<(&'static str, Option<PathBuf>)>> {
         let Some(Plugin { file, folders }) = self.remembered.plugin.clone() else {
             return Ok(None);
         };
@@ -335,52 +307,6 @@ impl Work<'_> {
             self.remembered.plugin = None;
             self.remembered.keep(&self.home)?;
         }
-        let is = if self.args.dry_run { "would be" } else { "is" };
-        let line = format!("the plugin at {} {is} gone", file.display());
-        Ok(Some(("removed", Some(file), line)))
+        Ok(Some(("removed", Some(file))))
     }
-}
-
-/// An outcome in words, before the name of the file.
-fn said(outcome: Outcome, is_dry: bool) -> String {
-    let done = match outcome {
-        Outcome::Added => "added to",
-        Outcome::Updated => "brought up to date in",
-        Outcome::Replaced => "put in the place of another entry in",
-        Outcome::Removed => "taken out of",
-        Outcome::Unchanged => return "already in".to_owned(),
-        Outcome::Nothing => return "nothing to take out of".to_owned(),
-        Outcome::Foreign => {
-            return "an entry `vector` that setup did not write (--force takes it out) stays in"
-                .to_owned();
-        }
-    };
-    if is_dry { format!("would be {done}") } else { done.to_owned() }
-}
-
-/// A change as a unified diff.
-fn diff(file: &Path, stored: &Stored, change: &Change) -> String {
-    let before = stored.text().ok().flatten();
-    let name = |text: Option<&str>| match text {
-        Some(_) => file.display().to_string(),
-        None => "/dev/null".to_owned(),
-    };
-    let (old, new) = (before.unwrap_or_default(), change.text.as_deref().unwrap_or_default());
-    similar::TextDiff::from_lines(old, new)
-        .unified_diff()
-        .header(&name(before), &name(change.text.as_deref()))
-        .to_string()
-}
-
-fn painted(diff: &str, style: Style) -> String {
-    let line = |line: &str| {
-        let text = safe(line);
-        let text = match line.as_bytes().first() {
-            Some(b'+') => style.paint(Paint::Added, text),
-            Some(b'-') => style.paint(Paint::Removed, text),
-            _ => text.into_owned(),
-        };
-        text + "\n"
-    };
-    diff.lines().map(line).collect()
 }
