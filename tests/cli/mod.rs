@@ -4,11 +4,13 @@
 mod asked;
 mod bad_input;
 mod check;
+mod completions;
 mod deploy;
 mod killed;
 mod merge;
 mod models;
 mod patch;
+mod setup;
 
 use std::fs;
 use std::path::PathBuf;

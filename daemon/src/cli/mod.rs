@@ -7,6 +7,7 @@ mod card;
 mod chat;
 mod check;
 mod checkpoint;
+mod completions;
 mod convert;
 mod daemon;
 mod debug;
@@ -30,6 +31,7 @@ mod plugin;
 mod reason;
 mod revert;
 mod serve;
+mod setup;
 mod show;
 mod source;
 mod sourcemap;
@@ -44,9 +46,11 @@ mod usage;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use scene_schemas::InstancePath;
+use scene_schemas::api::PROTOCOL;
 use scene_schemas::proposal::Mode;
 
 use crate::config;
@@ -65,10 +69,15 @@ pub enum Exit {
     NotApproved = 3,
 }
 
+/// What `--version` says: with the protocols that both sides of a connection must agree on.
+static VERSION: LazyLock<String> =
+    LazyLock::new(|| format!("{} (protocol {PROTOCOL})", env!("CARGO_PKG_VERSION")));
+
 /// A companion for Roblox Studio: any language model works on your place, and you decide.
 #[derive(Debug, Parser)]
-#[command(name = "vector", version, max_term_width = 100, subcommand_required = true)]
-#[command(arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(name = "vector", version = VERSION.as_str(), max_term_width = 100)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+#[command(disable_help_subcommand = true)]
 struct Cli {
     /// The folder of the ledger [default: the user's data directory]
     #[arg(long, global = true, env = "VECTOR_HOME", value_name = "DIR")]
@@ -111,6 +120,8 @@ enum Command {
     Stop(serve::Stop),
     /// Serve an agent of its own over MCP: its tool calls become proposals, and you decide
     Mcp(mcp::Mcp),
+    /// Tell MCP clients about Vector and put the plugin into Studio, or take both back
+    Setup(setup::Setup),
     /// Build the Studio plugin, or put it where Studio finds it
     Plugin(plugin::Plugin),
     /// Keep a moment of the place that is open in Studio, or go back to one
@@ -129,6 +140,10 @@ enum Command {
     Tools(tools::Tools),
     /// Look into Vector itself: decode recorded responses of model providers
     Debug(debug::Debug),
+    /// Print completions for a shell
+    Completions(completions::Completions),
+    /// Print the man page, or write one for each command
+    Man(completions::Man),
     /// Explain a command, or the language of the offline planner (`vector help offline`)
     Help(help::Help),
 }
@@ -208,6 +223,7 @@ pub fn main() -> ExitCode {
         }
     };
     let home = || config::home(cli.home.clone());
+    let described = <Cli as clap::CommandFactory>::command;
     let ended = match cli.command {
         Command::Edit(args) => home().and_then(|home| edit::run(&args, &home)),
         Command::Chat(args) => home().and_then(|home| chat::run(&args, &home)),
@@ -215,6 +231,7 @@ pub fn main() -> ExitCode {
         Command::Serve(args) => home().and_then(|home| serve::run(&args, &home)),
         Command::Stop(args) => home().and_then(|home| serve::stop(&args, &home)),
         Command::Mcp(args) => home().and_then(|home| mcp::run(&args, &home)),
+        Command::Setup(args) => home().and_then(|it| setup::run(&args, &it, cli.home.is_some())),
         Command::Plugin(args) => plugin::run(&args),
         Command::Checkpoint(args) => home().and_then(|home| checkpoint::run(&args, &home)),
         Command::Log(args) => home().and_then(|home| log::run(&args, &home)),
@@ -234,7 +251,9 @@ pub fn main() -> ExitCode {
         Command::Key(args) => home().and_then(|home| key::run(&args, &home)),
         Command::Tools(args) => tools::run(&args),
         Command::Debug(args) => debug::run(&args, home),
-        Command::Help(args) => help::run(&args, <Cli as clap::CommandFactory>::command()),
+        Command::Completions(args) => completions::completions(&args, described()),
+        Command::Man(args) => completions::man(&args, described()),
+        Command::Help(args) => help::run(&args, described()),
     };
     match ended {
         Ok(exit) => ExitCode::from(exit as u8),

@@ -77,10 +77,19 @@ pub(super) fn run(args: &Plugin) -> anyhow::Result<Exit> {
 }
 
 /// Studio must never load half a plugin.
-fn write(file: &Path) -> anyhow::Result<()> {
+pub(super) fn write(file: &Path) -> anyhow::Result<()> {
     let bytes = plugin::build().context("the plugin cannot be built")?;
     crate::targets::write_file(file, &bytes)
         .with_context(|| format!("{} cannot be written", file.display()))
+}
+
+/// Where the plugin belongs, where Studio has been on this machine.
+pub(super) fn where_studio_is() -> anyhow::Result<Option<PathBuf>> {
+    let has_studio = |folder: &PathBuf| {
+        let app = cfg!(target_os = "macos").then(|| Path::new("/Applications/RobloxStudio.app"));
+        folder.parent().is_some_and(Path::is_dir) || app.is_some_and(Path::is_dir)
+    };
+    Ok(usual()?.filter(has_studio).map(|folder| folder.join(FILE)))
 }
 
 /// Studio's folder of plugins on this machine.
@@ -88,21 +97,25 @@ fn studio(said: Option<&Path>) -> anyhow::Result<PathBuf> {
     if let Some(folder) = said {
         return Ok(folder.to_owned());
     }
-    let home = directories::BaseDirs::new().context("there is no home directory")?;
-    let found = if cfg!(windows) {
-        Some(home.data_local_dir().join("Roblox").join("Plugins"))
-    } else if cfg!(target_os = "macos") {
-        Some(home.home_dir().join("Documents").join("Roblox").join("Plugins"))
-    } else {
-        wine(home.home_dir())
-    };
-    match found {
+    match usual()? {
         Some(folder) => Ok(folder),
         None => bail!(
             "Studio's folder of plugins was not found; say where it is with --folder DIR (under Wine \
              it is drive_c/users/NAME/AppData/Local/Roblox/Plugins in the prefix)"
         ),
     }
+}
+
+/// Where Studio looks for plugins; not known where Wine runs it and it was not found.
+fn usual() -> anyhow::Result<Option<PathBuf>> {
+    let home = directories::BaseDirs::new().context("there is no home directory")?;
+    Ok(if cfg!(windows) {
+        Some(home.data_local_dir().join("Roblox").join("Plugins"))
+    } else if cfg!(target_os = "macos") {
+        Some(home.home_dir().join("Documents").join("Roblox").join("Plugins"))
+    } else {
+        wine(home.home_dir())
+    })
 }
 
 /// The folder in a Wine prefix in which Roblox was installed: the one that is set, Vinegar's, or the

@@ -3,6 +3,8 @@
 //! The parser is the one that Rojo uses, so that both take the same files. How deep values may be
 //! nested is limited here: the parser calls itself.
 
+use jsonc_parser::ast::Value;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::Value as Json;
 
 /// How deep arrays and objects may be nested.
@@ -14,14 +16,20 @@ const MAX_DEPTH: usize = 128;
 /// What is wrong with it, as the end of a sentence.
 pub(super) fn read(bytes: &[u8]) -> Result<Json, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
+    let value = tree(text)?.ok_or_else(|| "it has no value".to_owned())?;
+    Ok(value.into())
+}
+
+/// Reads a text, with the places in it where each value stands; none where it has no value.
+///
+/// # Errors
+/// As for [`read`].
+pub(crate) fn tree(text: &str) -> Result<Option<Value<'_>>, String> {
     if is_deep(text) {
         return Err(format!("its values are nested more than {MAX_DEPTH} deep"));
     }
-    match jsonc_parser::parse_to_serde_value(text, &jsonc_parser::ParseOptions::default()) {
-        Ok(Some(value)) => Ok(value),
-        Ok(None) => Err("it has no value".to_owned()),
-        Err(error) => Err(format!("it is not JSON: {error}")),
-    }
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
+    Ok(parsed.map_err(|error| format!("it is not JSON: {error}"))?.value)
 }
 
 fn is_deep(text: &str) -> bool {

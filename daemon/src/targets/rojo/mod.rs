@@ -10,7 +10,7 @@ mod before;
 mod data;
 mod glob;
 mod grow;
-mod jsonc;
+pub(crate) mod jsonc;
 mod listing;
 mod meta;
 mod middleware;

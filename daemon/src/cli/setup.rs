@@ -1,0 +1,312 @@
+//! `vector setup`: tells MCP clients about Vector and puts the plugin into Studio; takes both back.
+//!
+//! The files are those of other programs: each is read as that program reads it, one entry is put in,
+//! and every other byte stays. What was done is remembered, so that `--remove` leaves the bytes that
+//! were there. What MCP clients are served is not known here.
+
+mod change;
+mod clients;
+mod files;
+mod form;
+mod json;
+mod remembered;
+mod told;
+mod toml;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use serde_json::json;
+
+use self::change::{Change, Target};
+use self::clients::{Client, Machine};
+use self::files::Stored;
+use self::remembered::{Plugin, Remembered};
+use self::told::Told;
+use super::terminal::print_line;
+use super::{Exit, plugin};
+
+/// Tell MCP clients about Vector, and put the plugin into Studio.
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[command(after_help = "\
+Examples:
+  vector setup --dry-run                # shows what it would write, and writes nothing
+  vector setup                          # for each client that is installed
+  vector setup --client cursor --project .
+  vector setup --remove                 # leaves what was there before
+Run it again when the binary has moved. What it cannot read it leaves alone.")]
+pub(super) struct Setup {
+    /// A client, also where it was not found; may be said several times
+    #[arg(long, value_enum, value_name = "NAME")]
+    client: Vec<Client>,
+    /// Take back what setup has done
+    #[arg(long)]
+    remove: bool,
+    /// Show what would be written, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Replace an entry `vector` of somebody else, or with --remove take it out
+    #[arg(long)]
+    force: bool,
+    /// Leave Studio alone
+    #[arg(long)]
+    no_plugin: bool,
+    /// A place or model that clients shall work on, instead of what is open in Studio
+    #[arg(long, value_name = "FILE", conflicts_with = "remove")]
+    place: Option<PathBuf>,
+    /// A Rojo project that clients shall work on: its file, or its folder
+    #[arg(long, value_name = "DIR", conflicts_with = "remove")]
+    project: Option<PathBuf>,
+    /// Print one JSON object for each client, and nothing else on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs it; `is_said` where the person chose the folder of the ledger.
+pub(super) fn run(args: &Setup, home: &Path, is_said: bool) -> anyhow::Result<Exit> {
+    let env = |name: &str| std::env::var_os(name);
+    let home = std::path::absolute(home).context("the folder of the ledger is not known")?;
+    let mut work = Work {
+        args,
+        machine: Machine::here(&env)?,
+        command: utf8(&std::env::current_exe().context("the program's own file is not known")?)?,
+        words: words(args, is_said.then_some(home.as_path()))?,
+        remembered: Remembered::read(&home)?,
+        home,
+        has_failed: false,
+    };
+    work.clients()?;
+    // The entry of one client goes alone.
+    let is_studio_meant = !args.remove || args.client.is_empty();
+    if is_studio_meant && !args.no_plugin {
+        work.studio()?;
+    }
+    if !args.json {
+        print_line(&closing(args, work.has_failed));
+    }
+    Ok(if work.has_failed { Exit::Failed } else { Exit::Done })
+}
+
+/// What a client calls Vector with.
+fn words(args: &Setup, home: Option<&Path>) -> anyhow::Result<Vec<String>> {
+    let mut words = vec!["mcp".to_owned()];
+    let there = |file: &Path| {
+        let file = std::path::absolute(file).with_context(|| file.display().to_string())?;
+        if !file.exists() {
+            bail!("{} is not there; say which file clients shall work on", file.display());
+        }
+        Ok(file)
+    };
+    let place = args.place.as_deref().map(there).transpose()?;
+    let project = args.project.as_deref().map(there).transpose()?;
+    let home = home.map(Path::to_owned);
+    for (flag, file) in [("--place", place), ("--project", project), ("--home", home)] {
+        if let Some(file) = file {
+            words.extend([flag.to_owned(), utf8(&file)?]);
+        }
+    }
+    Ok(words)
+}
+
+/// A path as text, for files that hold nothing else.
+fn utf8(path: &Path) -> anyhow::Result<String> {
+    let text = path.to_str().with_context(|| {
+        format!("{} is not UTF-8, and clients read no other paths; rename it", path.display())
+    })?;
+    Ok(text.to_owned())
+}
+
+/// The last words: what to do next.
+fn closing(args: &Setup, has_failed: bool) -> String {
+    let next = if args.dry_run {
+        "Nothing was written. Without --dry-run it is."
+    } else if has_failed {
+        "Where it says error, nothing was changed. Mend that, and run it again."
+    } else if args.remove {
+        "Start clients anew that are running, and Studio."
+    } else {
+        "Start clients anew that are running, and Studio. Then run `vector serve`, and type the code \
+         that it prints into Vector's widget in Studio."
+    };
+    format!("\n{next}")
+}
+
+/// What is under way.
+struct Work<'a> {
+    args: &'a Setup,
+    machine: Machine<'a>,
+    home: PathBuf,
+    command: String,
+    words: Vec<String>,
+    remembered: Remembered,
+    has_failed: bool,
+}
+
+impl Work<'_> {
+    fn clients(&mut self) -> anyhow::Result<()> {
+        let mut missing = vec![];
+        for (client, file) in self.targets() {
+            let is_meant =
+                self.args.client.contains(&client) || self.remembered.of(&file).is_some();
+            if is_meant || client.is_here(&self.machine) {
+                self.client(client, &file)?;
+            } else {
+                missing.push(client);
+            }
+        }
+        if self.args.json {
+            for client in missing {
+                print_line(&json!({ "client": client, "outcome": "not_found" }).to_string());
+            }
+        } else if !missing.is_empty() && !self.args.remove {
+            let names: Vec<&str> = missing.iter().map(|client| client.name()).collect();
+            let words: Vec<String> = missing.iter().map(|client| client.word()).collect();
+            print_line(&format!(
+                "Not found: {} (--client {} writes it all the same).",
+                names.join(", "),
+                words.join("|")
+            ));
+        }
+        Ok(())
+    }
+
+    /// The files to look at. To be removed is also what lies where a client once looked.
+    fn targets(&self) -> Vec<(Client, PathBuf)> {
+        let is_meant =
+            |client: Client| self.args.client.is_empty() || self.args.client.contains(&client);
+        let clients = Client::all().iter().copied().filter(|client| is_meant(*client));
+        let mut targets: Vec<_> = clients.map(|it| (it, it.file(&self.machine))).collect();
+        let written =
+            self.remembered.written.iter().filter(|it| self.args.remove && is_meant(it.client));
+        for written in written {
+            if !targets.iter().any(|(_, file)| *file == written.file) {
+                targets.push((written.client, written.file.clone()));
+            }
+        }
+        targets
+    }
+
+    fn client(&mut self, client: Client, file: &Path) -> anyhow::Result<()> {
+        let (done, diff) = match self.change(client, file) {
+            Err(why) => (Err(why), None),
+            Ok((stored, change)) if self.args.dry_run => {
+                (Ok(change.outcome), Some(told::diff(file, stored.text(), &change)))
+            }
+            Ok((stored, change)) => {
+                (self.write(file, &stored, &change)?.map(|()| change.outcome), None)
+            }
+        };
+        self.has_failed |= done.is_err();
+        let told = Told { client, file, done, diff };
+        if self.args.json {
+            print_line(&told.json().to_string());
+            return Ok(());
+        }
+        told.show()
+    }
+
+    /// A client's file, and what is to be done to it.
+    fn change(&self, client: Client, file: &Path) -> Result<(Stored, Change), String> {
+        let stored = Stored::read(file)?;
+        let target = Target {
+            client,
+            file,
+            text: stored.text()?,
+            missing: stored.missing_folders(),
+            written: self.remembered.of(file),
+            entry: client.form().entry(&self.command, &self.words),
+            force: self.args.force,
+        };
+        let change = if self.args.remove { target.take() } else { target.put() }?;
+        Ok((stored, change))
+    }
+
+    /// Writes a change. What is written is remembered first: remembered and not written does no
+    /// harm.
+    fn write(
+        &mut self,
+        file: &Path,
+        stored: &Stored,
+        change: &Change,
+    ) -> anyhow::Result<Result<(), String>> {
+        let before = self.remembered.clone();
+        let folders = self.remembered.of(file).and_then(|it| it.made_file.clone());
+        self.remembered.set(file, change.written.clone());
+        let is_same = stored.text() == Ok(change.text.as_deref());
+        if is_same {
+            if self.remembered != before {
+                self.remembered.keep(&self.home)?;
+            }
+            return Ok(Ok(()));
+        }
+        if !self.args.remove {
+            self.remembered.keep(&self.home)?;
+        }
+        let done = stored.write(change.text.as_deref(), &folders.unwrap_or_default());
+        if done.is_err() {
+            self.remembered.written = before.written;
+        }
+        if done.is_err() || self.args.remove {
+            self.remembered.keep(&self.home)?;
+        }
+        Ok(done)
+    }
+
+    fn studio(&mut self) -> anyhow::Result<()> {
+        let done = if self.args.remove { self.take_plugin()? } else { self.put_plugin()? };
+        let Some((outcome, file)) = done else {
+            return Ok(());
+        };
+        if self.args.json {
+            let file = file.map(|file| file.display().to_string());
+            print_line(&json!({ "plugin": file, "outcome": outcome }).to_string());
+            return Ok(());
+        }
+        let is = if self.args.dry_run { "would be" } else { "is" };
+        let line = match file.map(|file| file.display().to_string()) {
+            Some(file) if self.args.remove => format!("the plugin at {file} {is} gone"),
+            Some(file) => format!("the plugin {is} at {file}"),
+            None => {
+                "not found on this machine (`vector plugin install --folder DIR` puts the plugin \
+                     where you say)"
+                    .to_owned()
+            }
+        };
+        print_line(&format!("Studio: {line}"));
+        Ok(())
+    }
+
+    fn put_plugin(&mut self) -> anyhow::Result<Option<(&'static str, Option<PathBuf>)>> {
+        let Some(file) = plugin::where_studio_is()? else {
+            return Ok(Some(("not_found", None)));
+        };
+        let is_new = !file.exists();
+        if !self.args.dry_run {
+            let folder = file.parent().unwrap_or(&file);
+            let folders = files::make_folders(folder, false)
+                .with_context(|| format!("{} cannot be made", folder.display()))?;
+            plugin::write(&file)?;
+            if is_new {
+                self.remembered.plugin = Some(Plugin { file: file.clone(), folders });
+                self.remembered.keep(&self.home)?;
+            }
+        }
+        Ok(Some((if is_new { "added" } else { "updated" }, Some(file))))
+    }
+
+    /// Takes the plugin away, where setup brought it.
+    fn take_plugin(&mut self) -> anyhow::Result<Option<(&'static str, Option<PathBuf>)>> {
+        let Some(Plugin { file, folders }) = self.remembered.plugin.clone() else {
+            return Ok(None);
+        };
+        if !self.args.dry_run {
+            files::remove(&file, &folders)
+                .with_context(|| format!("{} cannot be removed", file.display()))?;
+            self.remembered.plugin = None;
+            self.remembered.keep(&self.home)?;
+        }
+        Ok(Some(("removed", Some(file))))
+    }
+}

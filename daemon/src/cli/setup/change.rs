@@ -1,0 +1,425 @@
+//! What is to be done to the file of one client: decided on its text alone, and done elsewhere.
+
+use std::path::{Path, PathBuf};
+
+use scene_schemas::Fingerprint;
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use super::clients::{Client, Form};
+use super::remembered::{Splice, Written};
+
+/// What a change does, or has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Outcome {
+    /// There was no entry.
+    Added,
+    /// Ours was another one.
+    Updated,
+    /// Somebody else's was there, and the person said to replace it.
+    Replaced,
+    /// It is there as it should be.
+    Unchanged,
+    /// It is taken out.
+    Removed,
+    /// There was none to take out.
+    Nothing,
+    /// Somebody else's is there, and stays.
+    Foreign,
+}
+
+/// A file as it is and as it shall be.
+#[derive(Debug, PartialEq)]
+pub(super) struct Change {
+    /// What that does.
+    pub(super) outcome: Outcome,
+    /// The text that it shall have; none where there shall be no file.
+    pub(super) text: Option<String>,
+    /// What is to be remembered of it.
+    pub(super) written: Option<Written>,
+}
+
+/// The file of a client, and what is known of it.
+#[derive(Debug)]
+pub(super) struct Target<'a> {
+    /// Whose file it is.
+    pub(super) client: Client,
+    /// Where the client looks for it.
+    pub(super) file: &'a Path,
+    /// Its text; none where there is no file.
+    pub(super) text: Option<&'a str>,
+    /// The folders that would have to be made for it.
+    pub(super) missing: Vec<PathBuf>,
+    /// What was written to it before.
+    pub(super) written: Option<&'a Written>,
+    /// The entry that it should have.
+    pub(super) entry: Json,
+    /// Whether somebody else's entry may be replaced or removed.
+    pub(super) force: bool,
+}
+
+impl Target<'_> {
+    fn form(&self) -> Form {
+        self.client.form()
+    }
+
+    /// Whether an entry says what ours should, and perhaps more.
+    fn is_wanted(&self, entry: &Json) -> bool {
+        let mut fields = self.entry.as_object().into_iter().flatten();
+        fields.all(|(field, value)| entry.get(field) == Some(value))
+    }
+
+    /// Whether an entry is the one that was written here, whatever has been added to it.
+    fn is_ours(&self, entry: &Json) -> bool {
+        self.written.is_some_and(|written| entry.get("command") == written.entry.get("command"))
+    }
+
+    /// Puts the entry in.
+    ///
+    /// # Errors
+    /// What is wrong with the file, as the end of a sentence.
+    pub(super) fn put(self) -> Result<Change, String> {
+        let (mark, text) = split(self.text.unwrap_or_default());
+        let found = self.form().find(text)?;
+        let (outcome, new) = match &found.entry {
+            None => (Outcome::Added, self.form().put(text, &self.entry)?),
+            Some(entry) if self.is_wanted(entry) => {
+                let text = self.text.map(str::to_owned);
+                let written = self.written.cloned();
+                return Ok(Change { outcome: Outcome::Unchanged, text, written });
+            }
+            Some(entry) if self.is_ours(entry) => {
+                (Outcome::Updated, self.form().update(text, &self.entry)?)
+            }
+            Some(_) if self.force => (Outcome::Replaced, self.form().put(text, &self.entry)?),
+            Some(entry) => return Err(foreign(entry)),
+        };
+        let new = format!("{mark}{new}");
+        let earlier = self.written.filter(|_| outcome == Outcome::Updated);
+        let before = match earlier {
+            Some(written) => taken_back(self.form(), written, self.text.unwrap_or_default())?,
+            None => self.text.map(str::to_owned),
+        };
+        let replaced = found.entry.filter(|_| outcome == Outcome::Replaced);
+        let made_file = before.is_none().then_some(self.missing);
+        let written = Written {
+            client: self.client,
+            file: self.file.to_owned(),
+            entry: self.entry,
+            replaced: earlier.map_or(replaced, |earlier| earlier.replaced.clone()),
+            made_place: !found.has_servers || self.written.is_some_and(|it| it.made_place),
+            made_file: earlier.map_or(made_file, |earlier| earlier.made_file.clone()),
+            left: Fingerprint::of(new.as_bytes()),
+            back: Splice::between(&new, before.as_deref().unwrap_or_default()),
+        };
+        Ok(Change { outcome, text: Some(new), written: Some(written) })
+    }
+
+    /// Takes the entry out.
+    ///
+    /// # Errors
+    /// What is wrong with the file, as the end of a sentence.
+    pub(super) fn take(self) -> Result<Change, String> {
+        let change = |outcome, text| Ok(Change { outcome, text, written: None });
+        let Some(text) = self.text else {
+            return change(Outcome::Nothing, None);
+        };
+        let (mark, body) = split(text);
+        let found = self.form().find(body)?.entry;
+        let is_foreign = |entry: &Json| !self.is_ours(entry) && !self.is_wanted(entry);
+        if found.as_ref().is_some_and(is_foreign) {
+            if !self.force {
+                return change(Outcome::Foreign, Some(text.to_owned()));
+            }
+            let body = self.form().take(body, false)?;
+            return change(Outcome::Removed, Some(format!("{mark}{body}")));
+        }
+        let new = match self.written {
+            Some(written) => taken_back(self.form(), written, text)?,
+            None => Some(format!("{mark}{}", self.form().take(body, false)?)),
+        };
+        let is_same = new.as_deref() == Some(text);
+        change(if is_same { Outcome::Nothing } else { Outcome::Removed }, new)
+    }
+}
+
+/// A text as it was before something was written to it. Where somebody has changed it since, only
+/// what is ours goes.
+fn taken_back(form: Form, written: &Written, text: &str) -> Result<Option<String>, String> {
+    if Fingerprint::of(text.as_bytes()) == written.left {
+        let before = written.back.apply(text);
+        if written.made_file.is_some() || before.is_some() {
+            return Ok(before.filter(|_| written.made_file.is_none()));
+        }
+    }
+    let (mark, body) = split(text);
+    let has_entry = form.find(body)?.entry.is_some();
+    let body = match &written.replaced {
+        Some(other) if has_entry => form.put(body, other)?,
+        _ => form.take(body, written.made_place)?,
+    };
+    let is_left_over = written.made_file.is_some() && form.is_nothing(&body);
+    Ok((!is_left_over).then(|| format!("{mark}{body}")))
+}
+
+/// The mark of UTF-8 that some editors put before a text, and the text.
+fn split(text: &str) -> (&str, &str) {
+    text.split_at(if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 })
+}
+
+fn foreign(entry: &Json) -> String {
+    let args = entry["args"].as_array().into_iter().flatten().filter_map(Json::as_str);
+    let line: Vec<&str> = entry["command"].as_str().into_iter().chain(args).collect();
+    let what = if line.is_empty() { String::new() } else { format!(" (`{}`)", line.join(" ")) };
+    format!(
+        "it has an entry `vector`{what} that setup did not write; rename that, or say --force to \
+         replace it"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::core::edit::seeded::Random;
+
+    fn target<'a>(
+        client: Client,
+        text: Option<&'a str>,
+        written: Option<&'a Written>,
+    ) -> Target<'a> {
+        let entry = client.form().entry("/bin/vector", &["mcp".to_owned()]);
+        let (file, missing) = (Path::new("file"), vec![]);
+        Target { client, file, text, missing, written, entry, force: false }
+    }
+
+    const JSON: [&str; 12] = [
+        "",
+        "{}",
+        "{}\n",
+        "\u{feff}{}\r\n",
+        "{ }",
+        "// mine\n{\n\n  \"x\": 1, // one\n\n}\n",
+        "{\"x\":{\"y\":[1,2]}}",
+        "{\"SERVERS\":{}}",
+        "{\r\n\t\"SERVERS\": {\r\n\t}\r\n}",
+        "{\n    \"SERVERS\": {\n        \"other\": { \"command\": \"x\" }, // last\n    },\n}",
+        "{\"a\": 1,\n \"SERVERS\": {\"other\": {\"command\": \"x\"}},\n \"b\": \"\u{1f600}\"}\n\n",
+        "{ \"a\": 1 /* one */ }",
+    ];
+
+    const TOML: [&str; 7] = [
+        "",
+        "\u{feff}model = \"x\"\r\n",
+        "model = \"x\" # no line end",
+        "[mcp_servers.other]\ncommand = \"x\"\n",
+        "[mcp_servers]\n\n[mcp_servers.other]\ncommand = \"x\"\n\n[tui]\n# end\n",
+        "mcp_servers.other.command = 'x'\n",
+        "\n\n",
+    ];
+
+    fn texts(client: Client) -> Vec<Option<String>> {
+        let texts: Vec<String> = match client.form() {
+            Form::Json { servers, .. } => JSON.map(|text| text.replace("SERVERS", servers)).into(),
+            Form::Toml { .. } => TOML.map(str::to_owned).into(),
+        };
+        texts.into_iter().map(Some).chain([None]).collect()
+    }
+
+    #[test]
+    fn what_is_put_in_and_taken_out_again_leaves_the_same_bytes() {
+        for client in Client::all() {
+            for text in texts(*client) {
+                let put = target(*client, text.as_deref(), None).put().unwrap();
+                assert_eq!(put.outcome, Outcome::Added);
+                let (new, written) = (put.text.as_deref(), put.written.as_ref());
+                let again = target(*client, new, written).put().unwrap();
+                assert_eq!(again.outcome, Outcome::Unchanged);
+                assert_eq!((again.text.as_deref(), again.written.as_ref()), (new, written));
+                let taken = target(*client, new, written).take().unwrap();
+                assert_eq!((taken.outcome, taken.text), (Outcome::Removed, text.clone()));
+            }
+        }
+    }
+
+    #[test]
+    fn another_command_takes_the_place_of_ours() {
+        for client in Client::all() {
+            for text in texts(*client) {
+                let put = target(*client, text.as_deref(), None).put().unwrap();
+                let mut other = target(*client, put.text.as_deref(), put.written.as_ref());
+                other.entry = client.form().entry("/opt/vector", &["mcp".to_owned()]);
+                let wanted = other.entry.clone();
+                let put = other.put().unwrap();
+                assert_eq!(put.outcome, Outcome::Updated);
+                let new = put.text.clone().unwrap();
+                assert_eq!(client.form().find(split(&new).1).unwrap().entry, Some(wanted));
+                let taken = target(*client, Some(&new), put.written.as_ref()).take().unwrap();
+                assert_eq!(taken.text, text);
+            }
+        }
+    }
+
+    #[test]
+    fn of_a_text_that_changed_meanwhile_only_ours_goes() {
+        for client in Client::all() {
+            for text in texts(*client) {
+                let put = target(*client, text.as_deref(), None).put().unwrap();
+                let changed = match client.form() {
+                    Form::Toml { .. } => format!("{}# later\n", put.text.unwrap()),
+                    Form::Json { .. } => {
+                        let new = put.text.unwrap();
+                        let end = new.rfind('}').unwrap();
+                        format!("{}/* later */{}", &new[..end], &new[end..])
+                    }
+                };
+                let taken = target(*client, Some(&changed), put.written.as_ref()).take().unwrap();
+                assert_eq!(taken.outcome, Outcome::Removed);
+                let left = taken.text.unwrap();
+                assert!(left.contains("later"), "{left}");
+                let value = |text: &str| client.form().find(split(text).1).unwrap();
+                assert_eq!(value(&left), value(text.as_deref().unwrap_or_default()), "{left}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_says_nothing_any_more_goes_if_it_is_ours() {
+        let put = target(Client::Cursor, None, None).put().unwrap();
+        let printed =
+            serde_json::from_str::<Json>(put.text.as_deref().unwrap()).unwrap().to_string();
+        let taken = target(Client::Cursor, Some(&printed), put.written.as_ref()).take().unwrap();
+        assert_eq!((taken.outcome, taken.text), (Outcome::Removed, None));
+    }
+
+    #[test]
+    fn an_entry_of_somebody_else_is_replaced_by_force_alone_and_put_back() {
+        for (client, text) in [
+            (
+                Client::Cursor,
+                "{\"mcpServers\": {\"vector\": {\"command\": \"npx\", \"args\": [\"v\"]}}}",
+            ),
+            (
+                Client::Codex,
+                "[mcp_servers.vector]\nurl = 'x'\n\n[mcp_servers.vector.env]\nA = '1'\n",
+            ),
+        ] {
+            let refused = target(client, Some(text), None).put().unwrap_err();
+            assert!(refused.contains("--force"), "{refused}");
+            let left = target(client, Some(text), None).take().unwrap();
+            assert_eq!((left.outcome, left.text.as_deref()), (Outcome::Foreign, Some(text)));
+            let put = Target { force: true, ..target(client, Some(text), None) }.put().unwrap();
+            assert_eq!(put.outcome, Outcome::Replaced);
+            let (new, written) = (put.text.unwrap(), put.written.as_ref());
+            let taken = target(client, Some(&new), written).take().unwrap();
+            assert_eq!(taken.text.as_deref(), Some(text));
+            let changed = format!("{new}\n");
+            let taken = target(client, Some(&changed), written).take().unwrap().text.unwrap();
+            assert_eq!(client.form().find(&taken), client.form().find(text));
+        }
+        let refused = foreign(&json!({ "command": "npx", "args": ["v"] }));
+        assert!(refused.contains("`npx v`"), "{refused}");
+    }
+
+    #[test]
+    fn what_others_have_added_to_our_entry_stays_as_long_as_it_does() {
+        let put = target(Client::Cursor, Some("{}"), None).put().unwrap();
+        let env = "\"env\": {\"A\": \"1\"},\n      \"command\"";
+        let changed = put.text.unwrap().replace("\"command\"", env);
+        let written = put.written.as_ref();
+        let same = target(Client::Cursor, Some(&changed), written).put().unwrap();
+        assert_eq!(same.outcome, Outcome::Unchanged);
+        let mut other = target(Client::Cursor, Some(&changed), written);
+        other.entry["command"] = json!("/opt/vector");
+        let put = other.put().unwrap();
+        assert_eq!(put.text.as_deref(), Some(&*changed.replace("/bin/vector", "/opt/vector")));
+        let taken =
+            target(Client::Cursor, put.text.as_deref(), put.written.as_ref()).take().unwrap();
+        assert_eq!(taken.text.as_deref(), Some("{}"));
+    }
+
+    /// White space and comments, or nothing.
+    fn gap(random: &mut Random) -> &'static str {
+        let gaps = ["", "", " ", "\n", "\r\n  ", "\t", "// c, {\n", "/* \u{1f600} } */", "/*\n*/ "];
+        gaps[random.below(gaps.len())]
+    }
+
+    fn object(random: &mut Random, depth: usize) -> String {
+        let keys = ["x", "\u{e9}\u{1f600}", "mcpServers", "vector", "a\\\"}"];
+        let mut text = format!("{{{}", gap(random));
+        let count = random.below(4);
+        for at in 0..count {
+            let value = match random.below(if depth == 0 { 4 } else { 7 }) {
+                0 => "1.5e3".to_owned(),
+                1 => "\"\u{1f600} // {\"".to_owned(),
+                2 => "null".to_owned(),
+                3 => format!("[1,{}2]", gap(random)),
+                _ => object(random, depth - 1),
+            };
+            let key = keys[random.below(keys.len())];
+            text += &format!("\"{key}\"{}:{}{value}{}", gap(random), gap(random), gap(random));
+            if at + 1 < count || random.below(3) == 0 {
+                text += &format!(",{}", gap(random));
+            }
+        }
+        text + "}"
+    }
+
+    fn document(random: &mut Random, client: Client) -> String {
+        if matches!(client.form(), Form::Json { .. }) {
+            return format!("{}{}{}", gap(random), object(random, 3), gap(random));
+        }
+        let lines = [
+            "x = 1",
+            "'\u{e9}' = [ # c\n1 ]",
+            "[a]",
+            "[mcp_servers.o]",
+            "[mcp_servers]",
+            "# c",
+            "",
+            "",
+            "s = \"\"\"\n[x]\n\"\"\"",
+            "mcp_servers.p.q = 1",
+            "[[t]]",
+            "[mcp_servers.vector]",
+            "command = 'v'",
+            "[mcp_servers.vector.env]",
+            "  y = {}",
+        ];
+        let ends = ["\n", "\n", "\r\n"];
+        let count = random.below(8);
+        let line = |random: &mut Random| {
+            format!("{}{}", lines[random.below(lines.len())], ends[random.below(ends.len())])
+        };
+        let text: String = (0..count).map(|_| line(random)).collect();
+        text.trim_end_matches(['\r', '\n']).to_owned() + ends[random.below(ends.len())]
+    }
+
+    #[test]
+    fn texts_by_chance_come_back_too() {
+        for client in [Client::Cursor, Client::Codex] {
+            let mut done = 0;
+            for seed in 0..5_000 {
+                let text = document(&mut Random::new(seed), client);
+                let Ok(put) = (Target { force: true, ..target(client, Some(&text), None) }).put()
+                else {
+                    continue;
+                };
+                done += 1;
+                let (new, written) = (put.text.as_deref(), put.written.as_ref());
+                let taken = target(client, new, written).take().unwrap();
+                assert_eq!(taken.text.as_deref(), Some(&*text));
+                let changed = format!("{}\n", new.unwrap());
+                let taken = target(client, Some(&changed), written).take().unwrap().text.unwrap();
+                assert_eq!(
+                    client.form().find(&taken),
+                    client.form().find(&text),
+                    "{text}\n{taken}"
+                );
+            }
+            assert!(done > 1_000, "only {done} of {client:?} could be written to");
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! The MCP clients that are known: where each keeps its servers, and in which form.
+//!
+//! Sources, as of November 2026:
+//! - Claude Code: <https://code.claude.com/docs/en/mcp> (user scope); with `CLAUDE_CONFIG_DIR` the file
+//!   lies in that folder.
+//! - Claude Desktop: <https://modelcontextprotocol.io/docs/develop/connect-local-servers>. Its package
+//!   for Windows reads a folder of its own: <https://github.com/anthropics/claude-code/issues/26073>.
+//!   For Linux there are unofficial builds.
+//! - Cursor: <https://cursor.com/docs/mcp>.
+//! - VS Code: <https://code.visualstudio.com/docs/copilot/reference/mcp-configuration>.
+//! - Codex: <https://developers.openai.com/codex/mcp>, `CODEX_HOME`.
+//! - Gemini CLI: <https://geminicli.com/docs/tools/mcp-server>, `GEMINI_CLI_HOME`.
+//! - Windsurf: <https://docs.windsurf.com/windsurf/cascade/mcp>.
+//!
+//! What is in the files is not looked at here.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+/// A client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Client {
+    /// Claude Code
+    ClaudeCode,
+    /// Claude Desktop
+    ClaudeDesktop,
+    /// Cursor
+    Cursor,
+    /// Visual Studio Code
+    Vscode,
+    /// Codex
+    Codex,
+    /// Gemini CLI
+    Gemini,
+    /// Windsurf
+    Windsurf,
+}
+
+/// How a client writes its servers down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// In an object of a JSON file, under this key.
+    Json {
+        /// The key.
+        servers: &'static str,
+        /// An entry says that it is spoken with over stdio.
+        says_stdio: bool,
+    },
+    /// In tables of a TOML file, below this one.
+    Toml {
+        /// The table.
+        servers: &'static str,
+    },
+}
+
+/// A kind of system, which decides where programs keep their files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum System {
+    /// Linux, and the BSDs.
+    Unix,
+    /// macOS.
+    Mac,
+    /// Windows.
+    Windows,
+}
+
+/// The folders of the person at this machine.
+pub(super) struct Machine<'a> {
+    /// The kind of system.
+    pub(super) system: System,
+    /// The person's own folder.
+    pub(super) home: PathBuf,
+    /// Where programs keep settings.
+    pub(super) config: PathBuf,
+    /// Where programs keep what stays on this machine.
+    pub(super) local: PathBuf,
+    /// The environment.
+    pub(super) env: &'a dyn Fn(&str) -> Option<OsString>,
+}
+
+impl<'a> Machine<'a> {
+    /// This machine. On Windows the variables count, as they do for the clients.
+    pub(super) fn here(env: &'a dyn Fn(&str) -> Option<OsString>) -> anyhow::Result<Self> {
+        let base = directories::BaseDirs::new()
+            .context("there is no home directory; set HOME to the folder of your settings")?;
+        let system = if cfg!(windows) {
+            System::Windows
+        } else if cfg!(target_os = "macos") {
+            System::Mac
+        } else {
+            System::Unix
+        };
+        let said = |name: &str, otherwise: PathBuf| match env(name) {
+            Some(folder) if system == System::Windows => PathBuf::from(folder),
+            _ => otherwise,
+        };
+        let home = said("USERPROFILE", base.home_dir().to_owned());
+        let config = said("APPDATA", base.config_dir().to_owned());
+        let local = said("LOCALAPPDATA", base.data_local_dir().to_owned());
+        Ok(Self { system, home, config, local, env })
+    }
+
+    /// A folder that a variable moves.
+    fn moved(&self, variable: &str, usual: PathBuf) -> PathBuf {
+        let said = (self.env)(variable).filter(|folder| !folder.is_empty());
+        said.map_or(usual, PathBuf::from)
+    }
+
+    /// Claude Desktop's folder. Its package for Windows is kept apart from other programs.
+    fn claude(&self) -> PathBuf {
+        let usual = self.config.join("Claude");
+        if self.system != System::Windows {
+            return usual;
+        }
+        let packages = fs::read_dir(self.local.join("Packages")).into_iter().flatten().flatten();
+        packages
+            .filter(|package| package.file_name().to_string_lossy().starts_with("Claude_"))
+            .map(|package| package.path().join("LocalCache").join("Roaming").join("Claude"))
+            .find(|folder| folder.is_dir())
+            .unwrap_or(usual)
+    }
+}
+
+impl Client {
+    /// All of them.
+    pub(super) fn all() -> &'static [Self] {
+        Self::value_variants()
+    }
+
+    /// How a person types it.
+    pub(super) fn word(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+
+    /// How a person calls it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "Claude Code",
+            Self::ClaudeDesktop => "Claude Desktop",
+            Self::Cursor => "Cursor",
+            Self::Vscode => "VS Code",
+            Self::Codex => "Codex",
+            Self::Gemini => "Gemini CLI",
+            Self::Windsurf => "Windsurf",
+        }
+    }
+
+    /// How it writes its servers down.
+    pub(super) fn form(self) -> Form {
+        let servers = "mcpServers";
+        match self {
+            Self::ClaudeCode => Form::Json { servers, says_stdio: true },
+            Self::Vscode => Form::Json { servers: "servers", says_stdio: true },
+            Self::Codex => Form::Toml { servers: "mcp_servers" },
+            Self::ClaudeDesktop | Self::Cursor | Self::Gemini | Self::Windsurf => {
+                Form::Json { servers, says_stdio: false }
+            }
+        }
+    }
+
+    /// The file of its servers.
+    pub(super) fn file(self, machine: &Machine<'_>) -> PathBuf {
+        let Machine { home, config, .. } = machine;
+        match self {
+            Self::ClaudeCode => {
+                machine.moved("CLAUDE_CONFIG_DIR", home.clone()).join(".claude.json")
+            }
+            Self::ClaudeDesktop => machine.claude().join("claude_desktop_config.json"),
+            Self::Cursor => home.join(".cursor").join("mcp.json"),
+            Self::Vscode => config.join("Code").join("User").join("mcp.json"),
+            Self::Codex => machine.moved("CODEX_HOME", home.join(".codex")).join("config.toml"),
+            Self::Gemini => {
+                let home = machine.moved("GEMINI_CLI_HOME", home.clone());
+                home.join(".gemini").join("settings.json")
+            }
+            Self::Windsurf => home.join(".codeium").join("windsurf").join("mcp_config.json"),
+        }
+    }
+
+    /// Whether it has left a trace of itself: its file, or a folder of its own.
+    pub(super) fn is_here(self, machine: &Machine<'_>) -> bool {
+        let file = self.file(machine);
+        let folder = match self {
+            Self::ClaudeCode => Some(machine.home.join(".claude")),
+            Self::Vscode => Some(machine.config.join("Code")),
+            _ => file.parent().map(PathBuf::from),
+        };
+        fs::symlink_metadata(&file).is_ok() || folder.is_some_and(|folder| folder.is_dir())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(system: System, env: &dyn Fn(&str) -> Option<OsString>, expected: [&str; 7]) {
+        let root = tempfile::tempdir().unwrap();
+        let at = |folder: &str| root.path().join(folder);
+        let machine =
+            Machine { system, home: at("home"), config: at("config"), local: at("local"), env };
+        let found: Vec<PathBuf> = Client::all().iter().map(|it| it.file(&machine)).collect();
+        assert_eq!(found, expected.map(at));
+        assert!(Client::all().iter().all(|client| !client.is_here(&machine)));
+        for (client, file) in Client::all().iter().zip(&found) {
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, "").unwrap();
+            assert!(client.is_here(&machine), "{client:?}");
+        }
+    }
+
+    const USUAL: [&str; 7] = [
+        "home/.claude.json",
+        "config/Claude/claude_desktop_config.json",
+        "home/.cursor/mcp.json",
+        "config/Code/User/mcp.json",
+        "home/.codex/config.toml",
+        "home/.gemini/settings.json",
+        "home/.codeium/windsurf/mcp_config.json",
+    ];
+
+    #[test]
+    fn each_client_has_its_file() {
+        for system in [System::Unix, System::Mac, System::Windows] {
+            check(system, &|_| None, USUAL);
+        }
+    }
+
+    #[test]
+    fn variables_move_files() {
+        let root = tempfile::tempdir().unwrap();
+        let env = |_: &str| Some(root.path().as_os_str().to_owned());
+        let folder = || root.path().join("other");
+        let (home, config, local) = (folder(), folder(), folder());
+        let machine = Machine { system: System::Unix, home, config, local, env: &env };
+        let moved = |client: Client| client.file(&machine);
+        assert_eq!(moved(Client::ClaudeCode), root.path().join(".claude.json"));
+        assert_eq!(moved(Client::Codex), root.path().join("config.toml"));
+        assert_eq!(moved(Client::Gemini), root.path().join(".gemini").join("settings.json"));
+        assert_eq!(moved(Client::Cursor), folder().join(".cursor").join("mcp.json"));
+    }
+
+    #[test]
+    fn a_package_of_windows_has_a_folder_of_its_own() {
+        let root = tempfile::tempdir().unwrap();
+        let of_package = root.path().join("Packages/Claude_x/LocalCache/Roaming/Claude");
+        fs::create_dir_all(&of_package).unwrap();
+        let folder = || root.path().to_owned();
+        let (home, config, local) = (folder(), folder(), folder());
+        let mut machine = Machine { system: System::Windows, home, config, local, env: &|_| None };
+        let file = "claude_desktop_config.json";
+        assert_eq!(Client::ClaudeDesktop.file(&machine), of_package.join(file));
+        machine.system = System::Unix;
+        assert_eq!(Client::ClaudeDesktop.file(&machine), root.path().join("Claude").join(file));
+    }
+}

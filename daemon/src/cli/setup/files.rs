@@ -1,0 +1,145 @@
+//! Files that setup reads and writes: as somebody else left them, and whole or not at all.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+/// A client's file as it was found.
+#[derive(Debug)]
+pub(super) struct Stored {
+    /// Where it lies, behind all links.
+    file: PathBuf,
+    bytes: Option<Vec<u8>>,
+}
+
+impl Stored {
+    /// Reads a file; one that is not there yet counts as none.
+    ///
+    /// # Errors
+    /// What is wrong, as the end of a sentence.
+    pub(super) fn read(file: &Path) -> Result<Self, String> {
+        if fs::symlink_metadata(file).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+            let file = std::path::absolute(file).map_err(|error| error.to_string())?;
+            return Ok(Self { file, bytes: None });
+        }
+        let real = fs::canonicalize(file)
+            .map_err(|error| format!("what it leads to cannot be read: {error}"))?;
+        let bytes = fs::read(&real).map_err(|error| format!("it cannot be read: {error}"))?;
+        Ok(Self { file: real, bytes: Some(bytes) })
+    }
+
+    /// Its text; none where there is no file.
+    ///
+    /// # Errors
+    /// It is not UTF-8.
+    pub(super) fn text(&self) -> Result<Option<&str>, String> {
+        let text = self.bytes.as_deref().map(std::str::from_utf8).transpose();
+        text.map_err(|_| "it is not UTF-8".to_owned())
+    }
+
+    /// Which folders are missing on the way to it.
+    pub(super) fn missing_folders(&self) -> Vec<PathBuf> {
+        missing(self.file.parent().unwrap_or(&self.file))
+    }
+
+    /// Writes another text, or takes the file away. The client may have written meanwhile: then
+    /// nothing is done.
+    ///
+    /// # Errors
+    /// What is wrong, as the end of a sentence. Nothing was written.
+    pub(super) fn write(&self, text: Option<&str>, folders: &[PathBuf]) -> Result<(), String> {
+        let now = match fs::read(&self.file) {
+            Ok(bytes) => Some(bytes),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(format!("it cannot be read: {error}")),
+        };
+        if now != self.bytes {
+            return Err("it was changed meanwhile; run this again".to_owned());
+        }
+        let done = match text {
+            Some(text) => make_folders(self.file.parent().unwrap_or(&self.file), false)
+                .and_then(|_| crate::targets::write_file(&self.file, text.as_bytes())),
+            None => remove(&self.file, folders),
+        };
+        done.map_err(|error| format!("it cannot be written: {error}"))
+    }
+}
+
+/// Which of a folder and those around it are not there, the outermost first.
+fn missing(folder: &Path) -> Vec<PathBuf> {
+    let around = folder.ancestors().take_while(|it| !it.as_os_str().is_empty() && !it.exists());
+    let mut missing: Vec<PathBuf> = around.map(Path::to_owned).collect();
+    missing.reverse();
+    missing
+}
+
+/// Makes a folder, and says which had to be made.
+pub(super) fn make_folders(folder: &Path, is_private: bool) -> io::Result<Vec<PathBuf>> {
+    let folder = std::path::absolute(folder)?;
+    let made = missing(&folder);
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    if is_private {
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    }
+    #[cfg(not(unix))]
+    let _ = is_private;
+    builder.create(&folder)?;
+    Ok(made)
+}
+
+/// Takes a file away, and those folders that hold nothing any more.
+pub(super) fn remove(file: &Path, folders: &[PathBuf]) -> io::Result<()> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    for folder in folders.iter().rev() {
+        // It is not removed while something is in it.
+        let _ = fs::remove_dir(folder);
+    }
+    Ok(())
+}
+
+/// Makes a file that its owner alone may read, where there is none.
+pub(super) fn make_private(file: &Path) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(file).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_changed_meanwhile_is_not_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.json");
+        let stored = Stored::read(&file).unwrap();
+        assert_eq!(stored.text(), Ok(None));
+        fs::write(&file, "theirs").unwrap();
+        assert!(stored.write(Some("ours"), &[]).unwrap_err().contains("changed meanwhile"));
+        assert!(stored.write(None, &[]).unwrap_err().contains("changed meanwhile"));
+        assert_eq!(fs::read_to_string(&file).unwrap(), "theirs");
+        Stored::read(&file).unwrap().write(Some("ours"), &[]).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "ours");
+    }
+
+    #[test]
+    fn folders_go_when_nothing_is_in_them() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("a").join("b").join("c.json");
+        let stored = Stored::read(&file).unwrap();
+        let folders = stored.missing_folders();
+        assert_eq!(folders, [root.path().join("a"), root.path().join("a").join("b")]);
+        stored.write(Some("ours"), &[]).unwrap();
+        fs::write(root.path().join("a").join("theirs"), "").unwrap();
+        Stored::read(&file).unwrap().write(None, &folders).unwrap();
+        assert!(!root.path().join("a").join("b").exists());
+        assert!(root.path().join("a").join("theirs").exists());
+    }
+}

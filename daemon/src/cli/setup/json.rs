@@ -1,0 +1,433 @@
+//! One value in a JSON file that is somebody else's: put in, changed and taken out, and every other
+//! byte stays.
+//!
+//! The file may have comments and trailing commas. A text is never printed anew: the parser says
+//! where things stand, and a change is cut into the text there, with the indentation and the line
+//! ends that the text has. That is also why `jsonc_parser::cst` is not used here: it breaks an object
+//! that stands in one line, and trims blank lines.
+
+use jsonc_parser::ast::{Object, ObjectProp, Value};
+use jsonc_parser::common::Ranged;
+use serde_json::{Map, Value as Json};
+
+use crate::targets::rojo::jsonc;
+
+/// How a text is indented where it does not show it.
+const INDENT: &str = "  ";
+
+/// The whole value of a text; none where it has none.
+///
+/// # Errors
+/// What is wrong with it, as the end of a sentence.
+pub(super) fn value(text: &str) -> Result<Option<Json>, String> {
+    Ok(jsonc::tree(text)?.map(Json::from))
+}
+
+/// Puts a value where a path of keys leads, and makes the objects on the way that are not there.
+///
+/// # Errors
+/// The text is not JSON, or something on the way is no object.
+pub(super) fn set(text: &str, path: &[&str], value: &Json) -> Result<String, String> {
+    let Some(root) = jsonc::tree(text)? else {
+        return Ok(begin(text, &wrapped(path, value)));
+    };
+    let style = Style::of(text, &root);
+    let Value::Object(mut object) = root else {
+        return Err("it is not an object".to_owned());
+    };
+    for (depth, key) in path.iter().enumerate() {
+        let rest = &path[depth + 1..];
+        let Some(at) = position(&object, key) else {
+            return Ok(insert(text, &style, &object, key, &wrapped(rest, value)));
+        };
+        let found = object.properties.swap_remove(at);
+        if rest.is_empty() {
+            return Ok(replace(text, &style, &found, value));
+        }
+        object = inner(found, key)?;
+    }
+    Ok(text.to_owned())
+}
+
+/// Takes out what a path of keys leads to; where nothing is there, nothing happens.
+///
+/// # Errors
+/// As for [`set`].
+pub(super) fn remove(text: &str, path: &[&str]) -> Result<String, String> {
+    let Some(Value::Object(mut object)) = jsonc::tree(text)? else {
+        return Ok(text.to_owned());
+    };
+    for (depth, key) in path.iter().enumerate() {
+        let Some(at) = position(&object, key) else {
+            break;
+        };
+        if depth + 1 == path.len() {
+            return Ok(cut(text, &object, at));
+        }
+        object = inner(object.properties.swap_remove(at), key)?;
+    }
+    Ok(text.to_owned())
+}
+
+/// Which property has a key. Of several with one name readers take the last.
+fn position(object: &Object<'_>, key: &str) -> Option<usize> {
+    object.properties.iter().rposition(|property| property.name.as_str() == key)
+}
+
+fn inner<'a>(property: ObjectProp<'a>, key: &str) -> Result<Object<'a>, String> {
+    match property.value {
+        Value::Object(object) => Ok(object),
+        _ => Err(format!("its `{key}` is no object")),
+    }
+}
+
+/// A value in as many objects as there are keys.
+fn wrapped(path: &[&str], value: &Json) -> Json {
+    path.iter().rev().fold(value.clone(), |value, key| serde_json::json!({ *key: value }))
+}
+
+/// How a text is written.
+struct Style<'a> {
+    newline: &'static str,
+    indent: &'a str,
+    /// All of it stands in one line.
+    is_flat: bool,
+}
+
+impl<'a> Style<'a> {
+    fn of(text: &'a str, root: &Value<'_>) -> Self {
+        let first = root.as_object().and_then(|object| object.properties.first());
+        let indent = first.and_then(|first| own_line(text, first.range.start));
+        let indent = indent.filter(|indent| !indent.is_empty()).unwrap_or(INDENT);
+        Self { newline: newline(text), indent, is_flat: !text.trim().contains('\n') }
+    }
+
+    /// A value over several lines, the first of which is indented already.
+    fn pretty(&self, value: &Json, indent: &str) -> String {
+        let below = format!("{indent}{}", self.indent);
+        let lines = |open: char, close: char, items: Vec<String>| {
+            let between = format!(",{}{below}", self.newline);
+            let items = items.join(&between);
+            let newline = self.newline;
+            format!("{open}{newline}{below}{items}{newline}{indent}{close}")
+        };
+        match value {
+            Json::Object(fields) if !fields.is_empty() => {
+                let field = |(key, value): (&String, &Json)| {
+                    format!("{}: {}", Json::from(key.as_str()), self.pretty(value, &below))
+                };
+                lines('{', '}', ordered(fields).into_iter().map(field).collect())
+            }
+            Json::Array(items) if !items.is_empty() => {
+                lines('[', ']', items.iter().map(|item| self.pretty(item, &below)).collect())
+            }
+            other => other.to_string(),
+        }
+    }
+}
+
+/// A value in one line, with or without spaces.
+fn flat(value: &Json, is_tight: bool) -> String {
+    let (colon, comma) = if is_tight { (":", ",") } else { (": ", ", ") };
+    match value {
+        Json::Object(fields) if !fields.is_empty() => {
+            let field = |(key, value): (&String, &Json)| {
+                format!("{}{colon}{}", Json::from(key.as_str()), flat(value, is_tight))
+            };
+            let fields: Vec<String> = ordered(fields).into_iter().map(field).collect();
+            let space = if is_tight { "" } else { " " };
+            format!("{{{space}{}{space}}}", fields.join(comma))
+        }
+        Json::Array(items) => {
+            let items: Vec<String> = items.iter().map(|item| flat(item, is_tight)).collect();
+            format!("[{}]", items.join(comma))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// The fields of an entry in the order in which people write them.
+pub(super) fn ordered(fields: &Map<String, Json>) -> Vec<(&String, &Json)> {
+    let first = ["type", "command", "args"];
+    let mut fields: Vec<_> = fields.iter().collect();
+    fields.sort_by_key(|(key, _)| first.iter().position(|it| it == key).unwrap_or(first.len()));
+    fields
+}
+
+/// The line ends of a text.
+pub(super) fn newline(text: &str) -> &'static str {
+    match text.find('\n') {
+        Some(at) if text[..at].ends_with('\r') => "\r\n",
+        _ => "\n",
+    }
+}
+
+/// The text before a place in its line, where that is white space alone.
+fn own_line(text: &str, at: usize) -> Option<&str> {
+    let line = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    Some(&text[line..at]).filter(|before| before.trim().is_empty())
+}
+
+/// The indentation of the line that a place is in.
+fn indent_of(text: &str, at: usize) -> &str {
+    let line = &text[text[..at].rfind('\n').map_or(0, |end| end + 1)..at];
+    &line[..line.len() - line.trim_start().len()]
+}
+
+/// The first value of a text that has none: behind what it has, which are comments.
+fn begin(text: &str, value: &Json) -> String {
+    let style = Style { newline: newline(text), indent: INDENT, is_flat: false };
+    let mut new = text.to_owned();
+    if !text.is_empty() && !text.ends_with('\n') {
+        new.push_str(style.newline);
+    }
+    new.push_str(&style.pretty(value, ""));
+    new.push_str(style.newline);
+    new
+}
+
+fn replace(text: &str, style: &Style<'_>, property: &ObjectProp<'_>, value: &Json) -> String {
+    let range = property.value.range();
+    let was_flat = !text[range.start..range.end].contains('\n');
+    let is_shallow = !value.is_object();
+    let written = if was_flat && (is_shallow || style.is_flat) {
+        flat(value, is_tight(text, property))
+    } else {
+        style.pretty(value, indent_of(text, property.range.start))
+    };
+    format!("{}{written}{}", &text[..range.start], &text[range.end..])
+}
+
+fn is_tight(text: &str, property: &ObjectProp<'_>) -> bool {
+    &text[property.name.range().end..property.value.range().start] == ":"
+}
+
+/// Adds a property behind the others of an object.
+fn insert(text: &str, style: &Style<'_>, object: &Object<'_>, key: &str, value: &Json) -> String {
+    let (open, close) = (object.range.start + 1, object.range.end - 1);
+    let key = Json::from(key);
+    let Some((first, last)) = object.properties.first().zip(object.properties.last()) else {
+        // A comment stays where it is; what stands between the brackets otherwise is white space.
+        let kept = text[open..close].trim_end();
+        let in_line = style.is_flat && kept.is_empty() && text.trim() != &text[open - 1..=close];
+        if in_line {
+            let is_tight = text[..open].ends_with(":{");
+            let field =
+                flat(&serde_json::json!({ key.as_str().unwrap_or_default(): value }), is_tight);
+            return format!("{}{field}{}", &text[..open - 1], &text[close + 1..]);
+        }
+        let newline = style.newline;
+        let indent = indent_of(text, object.range.start);
+        let below = format!("{indent}{}", style.indent);
+        let value = style.pretty(value, &below);
+        let field = format!("{kept}{newline}{below}{key}: {value}{newline}{indent}");
+        return format!("{}{field}{}", &text[..open], &text[close..]);
+    };
+    let behind = Behind::find(text, last.range.end, close);
+    let (comma, trailing) = if behind.has_comma { ("", ",") } else { (",", "") };
+    let is_flat = !text[open..first.range.start].contains('\n')
+        && !text[last.range.end..close].contains('\n');
+    let field = if is_flat && is_tight(text, last) {
+        format!("{key}:{}", flat(value, true))
+    } else if is_flat {
+        format!(" {key}: {}", flat(value, false))
+    } else {
+        let below = own_line(text, last.range.start).map_or_else(
+            || format!("{}{}", indent_of(text, object.range.start), style.indent),
+            str::to_owned,
+        );
+        format!("{}{below}{key}: {}", style.newline, style.pretty(value, &below))
+    };
+    let (last, at) = (last.range.end, behind.at);
+    format!("{}{comma}{}{field}{trailing}{}", &text[..last], &text[last..at], &text[at..])
+}
+
+/// Where the next property goes: behind a comma and the comments of the same line.
+struct Behind {
+    has_comma: bool,
+    at: usize,
+}
+
+impl Behind {
+    fn find(text: &str, end: usize, close: usize) -> Self {
+        let comma = significant(text, end).filter(|at| text.as_bytes()[*at] == b',');
+        let mut at = comma.map_or(end, |comma| comma + 1);
+        loop {
+            let rest = &text[at..close];
+            let words = rest.trim_start_matches([' ', '\t']);
+            let start = at + rest.len() - words.len();
+            let comment = match comment(words) {
+                Some(comment) if !comment.contains('\n') => comment,
+                _ => return Self { has_comma: comma.is_some(), at },
+            };
+            at = start + comment.len();
+        }
+    }
+}
+
+/// The comment that a text begins with.
+fn comment(text: &str) -> Option<&str> {
+    if text.starts_with("//") {
+        let line = text.split('\n').next()?;
+        return Some(line.strip_suffix('\r').unwrap_or(line));
+    }
+    text.strip_prefix("/*")?.find("*/").map(|end| &text[..end + 4])
+}
+
+/// The next byte that is neither white space nor part of a comment.
+fn significant(text: &str, from: usize) -> Option<usize> {
+    let mut at = from;
+    loop {
+        let rest = &text[at..];
+        let words = rest.trim_start();
+        at += rest.len() - words.len();
+        match comment(words) {
+            Some(comment) => at += comment.len(),
+            None => return Some(at).filter(|at| *at < text.len()),
+        }
+    }
+}
+
+/// Takes a property out, with its comma and the lines that it alone stood in.
+fn cut(text: &str, object: &Object<'_>, at: usize) -> String {
+    let range = object.properties[at].range;
+    let comma = significant(text, range.end).filter(|at| text.as_bytes()[*at] == b',');
+    if let Some(comma) = comma {
+        let (mut start, mut end) = (range.start, comma + 1);
+        if let Some(before) = own_line(text, start) {
+            let line = text[end..].split_inclusive('\n').next().unwrap_or_default();
+            if line.trim().is_empty() {
+                start -= before.len();
+                end += line.len();
+            }
+        }
+        let rest = text[end..].trim_start_matches([' ', '\t']);
+        let rest =
+            if own_line(text, start).is_some_and(str::is_empty) { &text[end..] } else { rest };
+        return format!("{}{rest}", &text[..start]);
+    }
+    let (open, close) = (object.range.start + 1, object.range.end - 1);
+    if at == 0 {
+        let (before, after) = (text[open..range.start].trim_end(), &text[range.end..close]);
+        let after = if before.is_empty() && after.trim().is_empty() { "" } else { after };
+        return format!("{}{before}{after}{}", &text[..open], &text[close..]);
+    }
+    let end = object.properties[at - 1].range.end;
+    let comma = significant(text, end).unwrap_or(end);
+    let kept = text[comma + 1..range.start].trim_end();
+    format!("{}{kept}{}", &text[..comma], &text[range.end..])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const PATH: [&str; 2] = ["servers", "v"];
+
+    #[track_caller]
+    fn check(before: &str, after: &str) {
+        let put = set(before, &PATH, &json!({ "a": [1] })).unwrap();
+        assert_eq!(put, after);
+        let mut expected = value(before).unwrap().unwrap_or_else(|| json!({}));
+        expected["servers"]["v"] = json!({ "a": [1] });
+        assert_eq!(value(&put).unwrap(), Some(expected));
+    }
+
+    #[test]
+    fn a_text_without_a_value_gets_one() {
+        let new = "{\n  \"servers\": {\n    \"v\": {\n      \"a\": [\n        1\n      ]\n    }\n  }\n}\n";
+        check("", new);
+        check("{}", new.trim_end());
+        check("{}\n", new);
+        check("{ }\n", new);
+        check("// mine", &format!("// mine\n{new}"));
+        check("\r\n", &format!("\r\n{}", new.replace('\n', "\r\n")));
+    }
+
+    #[test]
+    fn a_property_goes_behind_the_others() {
+        let entry = |indent: &str, unit: &str| {
+            let (one, two) = (format!("{indent}{unit}"), format!("{indent}{unit}{unit}"));
+            format!("\"v\": {{\n{one}\"a\": [\n{two}1\n{one}]\n{indent}}}")
+        };
+        let four = entry("        ", "    ");
+        check(
+            "{\n    \"servers\": {\n        \"x\": 1 // one\n    }\n}\n",
+            &format!(
+                "{{\n    \"servers\": {{\n        \"x\": 1, // one\n        {four}\n    }}\n}}\n"
+            ),
+        );
+        check(
+            "{\n    \"servers\": {\n        \"x\": 1, /* one */ // and\n\n        // last\n    },\n}\n",
+            &format!(
+                "{{\n    \"servers\": {{\n        \"x\": 1, /* one */ // and\n        {four},\n\n        \
+                 // last\n    }},\n}}\n"
+            ),
+        );
+        let tab = entry("\t\t", "\t").replace('\n', "\r\n");
+        check(
+            "{\r\n\t\"x\": 1,\r\n\t\"servers\": {}\r\n}",
+            &format!("{{\r\n\t\"x\": 1,\r\n\t\"servers\": {{\r\n\t\t{tab}\r\n\t}}\r\n}}"),
+        );
+        check(
+            "{\n  \"servers\": {\n    // none\n  }\n}",
+            &format!("{{\n  \"servers\": {{\n    // none\n    {}\n  }}\n}}", entry("    ", "  ")),
+        );
+    }
+
+    #[test]
+    fn one_line_stays_one_line() {
+        check("{\"x\":1}", "{\"x\":1,\"servers\":{\"v\":{\"a\":[1]}}}");
+        check("{\"servers\":{}}\n", "{\"servers\":{\"v\":{\"a\":[1]}}}\n");
+        check("{ \"x\": 1 }", "{ \"x\": 1, \"servers\": { \"v\": { \"a\": [1] } } }");
+        check(
+            "{ \"servers\": { \"x\": 1 /* one */ } }",
+            "{ \"servers\": { \"x\": 1, /* one */ \"v\": { \"a\": [1] } } }",
+        );
+    }
+
+    #[test]
+    fn a_value_is_replaced_where_it_stands() {
+        let text = "{\n  \"servers\": {\"v\": 1, \"v\": {\"a\": 2, \"b\": 3}} // x\n}";
+        let put = set(text, &["servers", "v", "a"], &json!("\u{e9}\"")).unwrap();
+        assert_eq!(put, text.replace('2', "\"\u{e9}\\\"\""));
+    }
+
+    #[test]
+    fn what_is_no_object_is_not_written_over() {
+        let refused = |text: &str| set(text, &PATH, &json!(1)).unwrap_err();
+        assert_eq!(refused("[]"), "it is not an object");
+        assert_eq!(refused("{\"servers\": null}"), "its `servers` is no object");
+        assert!(refused("{\"servers\": {}").contains("it is not JSON"));
+        assert!(refused(&"[".repeat(1_000)).contains("128"));
+    }
+
+    #[track_caller]
+    fn check_removed(before: &str, after: &str) {
+        assert_eq!(remove(before, &["v"]).unwrap(), after);
+    }
+
+    #[test]
+    fn a_property_goes_with_its_comma() {
+        check_removed("{\n  \"v\": 1\n}\n", "{}\n");
+        check_removed("{\n  \"v\": 1,\n  \"x\": 2\n}", "{\n  \"x\": 2\n}");
+        check_removed("{\n  \"x\": 2, // two\n  \"v\": 1\n}", "{\n  \"x\": 2 // two\n}");
+        check_removed("{\n  \"x\": 2,\n  \"v\": 1,\n}", "{\n  \"x\": 2,\n}");
+        check_removed("{\"x\":2,\"v\":1}", "{\"x\":2}");
+        check_removed("{\"v\":1,\"x\":2}", "{\"x\":2}");
+        check_removed("{ \"x\": 2, \"v\": 1, \"y\": 3 }", "{ \"x\": 2, \"y\": 3 }");
+        check_removed("{ // mine\n  \"v\": 1\n}", "{ // mine\n}");
+        check_removed("{\"x\": 1}", "{\"x\": 1}");
+        check_removed("// nothing", "// nothing");
+    }
+
+    #[test]
+    fn what_was_put_in_comes_out_again() {
+        for text in ["{\n  \"x\": 1 // one\n}\n", "{\"x\":1}", "{\n\t\"x\": [\r\n1,],\n}"] {
+            let put = set(text, &["v"], &json!({ "a": "b" })).unwrap();
+            assert_eq!(remove(&put, &["v"]).unwrap(), text);
+        }
+    }
+}

@@ -1,0 +1,482 @@
+//! `vector setup`: what it writes into the files of other programs, and that it leaves nothing behind.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value as Json, json};
+use vector_tests::binary::{self, Home, Output};
+
+use super::{ended, text};
+
+/// A person with a home of their own, and no Studio.
+struct Person(Home);
+
+const JSON_CLIENTS: [(&str, &str); 6] = [
+    ("claude-code", "mcpServers"),
+    ("claude-desktop", "mcpServers"),
+    ("cursor", "mcpServers"),
+    ("vscode", "servers"),
+    ("gemini", "mcpServers"),
+    ("windsurf", "mcpServers"),
+];
+
+impl Person {
+    fn new() -> Self {
+        let home = Home::new();
+        // Where a system keeps settings is there before any program is.
+        for folder in [".config", "Library/Application Support", "AppData/Roaming", "AppData/Local"]
+        {
+            fs::create_dir_all(home.path().join(folder)).unwrap();
+        }
+        Self(home)
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.0.path().join(path)
+    }
+
+    fn file(&self, client: &str) -> PathBuf {
+        let config = if cfg!(windows) {
+            "AppData/Roaming"
+        } else if cfg!(target_os = "macos") {
+            "Library/Application Support"
+        } else {
+            ".config"
+        };
+        match client {
+            "claude-code" => self.at(".claude.json"),
+            "claude-desktop" => self.at(config).join("Claude").join("claude_desktop_config.json"),
+            "cursor" => self.at(".cursor/mcp.json"),
+            "vscode" => self.at(config).join("Code").join("User").join("mcp.json"),
+            "codex" => self.at(".codex/config.toml"),
+            "gemini" => self.at(".gemini/settings.json"),
+            "windsurf" => self.at(".codeium/windsurf/mcp_config.json"),
+            other => panic!("no client {other}"),
+        }
+    }
+
+    fn write(&self, client: &str, text: &str) -> PathBuf {
+        let file = self.file(client);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, text).unwrap();
+        file
+    }
+
+    /// Runs it with variables set; Studio is left alone.
+    fn run_with(&self, variables: &[(&str, &Path)], args: &[&str]) -> Output {
+        let mut command = self.0.command(&["setup"]);
+        command.args(args).env("USERPROFILE", self.0.path());
+        command
+            .env("APPDATA", self.at("AppData/Roaming"))
+            .env("LOCALAPPDATA", self.at("AppData/Local"));
+        command.envs(variables.iter().copied());
+        if variables.is_empty() {
+            command.arg("--no-plugin");
+        }
+        let output = command.output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let code = output.status.code().unwrap_or(-1);
+        Output { code, stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    }
+
+    #[track_caller]
+    fn run(&self, args: &[&str]) -> Output {
+        let output = self.run_with(&[], args);
+        ended(&output, 0);
+        output
+    }
+
+    /// All files and folders with what they hold.
+    fn all(&self) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+        let mut found = BTreeMap::new();
+        let mut open = vec![self.0.path().to_owned()];
+        while let Some(folder) = open.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    open.push(path.clone());
+                    found.insert(path, None);
+                } else {
+                    found.insert(path.clone(), Some(fs::read(path).unwrap()));
+                }
+            }
+        }
+        found
+    }
+
+    fn home_args(&self) -> Json {
+        json!(["mcp", "--home", text(&self.at("vector"))])
+    }
+}
+
+/// The entry in a file that has no comments.
+fn entry(file: &Path, servers: &str) -> Json {
+    let text = fs::read_to_string(file).unwrap();
+    let value: Json = serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap();
+    value[servers]["vector"].clone()
+}
+
+/// What JSON files look like; `SERVERS` is the client's key.
+const JSON_SHAPES: [&str; 9] = [
+    "",
+    "{}",
+    "{}\r\n",
+    "\u{feff}{\r\n    \"numStartups\": 3\r\n}",
+    "{\"numStartups\":3,\"projects\":{\"/a\":{\"mcpServers\":{}}}}",
+    "{\n\t\"SERVERS\": {\n\t\t\"other\": {\n\t\t\t\"command\": \"npx\"\n\t\t}\n\t},\n\t\"x\": 1e3\n}\n",
+    "// mine\n{\n\n  \"SERVERS\": {\n    // none yet\n  }, /* , */\n\n  // \"vector\": {}\n}\n",
+    "{\n  \"SERVERS\": { \"other\": { \"command\": \"x\" }, },\n}",
+    "{\"SERVERS\": {}}\n\n",
+];
+
+const TOML_SHAPES: [&str; 5] = [
+    "",
+    "model = \"x\"",
+    "# mine\r\nmodel = \"x\"\r\n\r\n[mcp_servers.other]\r\ncommand = 'npx' # other\r\n",
+    "\u{feff}[tui]\n\n\n",
+    "[mcp_servers]\n[mcp_servers.other]\ncommand = \"npx\"\n[projects.'/a']\ntrust_level = '''x\n[x]'''\n",
+];
+
+/// Sets a client up twice and takes it back; all files are what they were.
+#[track_caller]
+fn there_and_back(client: &str, shape: Option<&str>) {
+    let person = Person::new();
+    let file = person.file(client);
+    if let Some(shape) = shape {
+        person.write(client, shape);
+    }
+    let before = person.all();
+    let first = person.run(&["--client", client]);
+    assert!(first.stdout.contains("added to"), "{shape:?}: {}", first.stdout);
+    let written = fs::read_to_string(&file).unwrap();
+    let kept = |part: &str| written.contains(part);
+    assert!(shape.unwrap_or_default().lines().filter(|line| line.contains("//")).all(kept));
+    let put = person.all();
+    let again = person.run(&["--client", client]);
+    assert!(again.stdout.contains("already in"), "{shape:?}: {}", again.stdout);
+    assert!(person.all() == put, "{shape:?}: the second run changed something");
+    let removed = person.run(&["--client", client, "--remove"]);
+    assert!(removed.stdout.contains("taken out of"), "{shape:?}: {}", removed.stdout);
+    assert!(person.all() == before, "{client}: {shape:?}: {:?}", person.all());
+}
+
+#[test]
+fn every_client_and_every_shape_of_file_is_left_as_it_was() {
+    for (client, servers) in JSON_CLIENTS {
+        there_and_back(client, None);
+        for shape in JSON_SHAPES {
+            there_and_back(client, Some(&shape.replace("SERVERS", servers)));
+        }
+    }
+    there_and_back("codex", None);
+    for shape in TOML_SHAPES {
+        there_and_back("codex", Some(shape));
+    }
+}
+
+#[test]
+fn an_entry_says_what_its_client_reads() {
+    let person = Person::new();
+    for (client, _) in JSON_CLIENTS {
+        person.write(client, "{\"x\": 1}");
+    }
+    person.write("codex", "x = 1\n");
+    person.run(&[]);
+    let command = text(binary::vector());
+    for (client, servers) in JSON_CLIENTS {
+        let mut expected = json!({ "command": command, "args": person.home_args() });
+        if matches!(client, "claude-code" | "vscode") {
+            expected["type"] = "stdio".into();
+        }
+        assert_eq!(entry(&person.file(client), servers), expected, "{client}");
+    }
+    let codex: toml::Table = fs::read_to_string(person.file("codex")).unwrap().parse().unwrap();
+    let found = serde_json::to_value(&codex["mcp_servers"]["vector"]).unwrap();
+    assert_eq!(found, json!({ "command": command, "args": person.home_args() }));
+    assert_eq!(codex["x"].as_integer(), Some(1));
+}
+
+#[test]
+fn only_clients_that_are_there_are_set_up() {
+    let person = Person::new();
+    person.write("cursor", "{}");
+    fs::create_dir_all(person.at(".codex")).unwrap();
+    let done = person.run(&[]);
+    assert!(done.stdout.contains("Cursor: added to"), "{}", done.stdout);
+    assert!(done.stdout.contains("Codex: added to"), "{}", done.stdout);
+    let missing = "Not found: Claude Code, Claude Desktop, VS Code, Gemini CLI, Windsurf";
+    assert!(done.stdout.contains(missing), "{}", done.stdout);
+    assert!(done.stdout.contains("vector serve"), "{}", done.stdout);
+    for client in ["claude-code", "claude-desktop", "vscode", "gemini", "windsurf"] {
+        assert!(!person.file(client).exists(), "{client}");
+    }
+    let unknown = person.run_with(&[], &["--client", "emacs"]);
+    ended(&unknown, 2);
+}
+
+#[test]
+fn variables_move_the_files_of_clients() {
+    let person = Person::new();
+    let moved = person.at("moved");
+    fs::create_dir_all(&moved).unwrap();
+    fs::write(moved.join("config.toml"), "").unwrap();
+    let variables = [("CODEX_HOME", &*moved), ("CLAUDE_CONFIG_DIR", &*moved)];
+    let args = ["--client", "codex", "--client", "claude-code", "--no-plugin"];
+    ended(&person.run_with(&variables, &args), 0);
+    assert!(
+        fs::read_to_string(moved.join("config.toml")).unwrap().contains("[mcp_servers.vector]")
+    );
+    assert!(!entry(&moved.join(".claude.json"), "mcpServers").is_null());
+    // The variables are gone, and what was written is found all the same.
+    person.run(&["--remove"]);
+    assert_eq!(fs::read_to_string(moved.join("config.toml")).unwrap(), "");
+    assert!(!moved.join(".claude.json").exists());
+}
+
+#[test]
+fn a_dry_run_shows_a_diff_and_writes_nothing() {
+    let person = Person::new();
+    person.write("cursor", "{\n  \"mcpServers\": {\n    \"a\u{1b}\": {}\n  }\n}\n");
+    person.write("codex", "x = 1");
+    let before = person.all();
+    let shown =
+        person.run(&["--dry-run", "--client", "cursor", "--client", "codex", "--client", "gemini"]);
+    assert!(person.all() == before);
+    for part in [
+        "Cursor: would be added to",
+        "-    \"a␛\": {}\n+    \"a␛\": {},\n+    \"vector\": {\n",
+        "--- /dev/null\n",
+        "+[mcp_servers.vector]\n",
+        "\\ No newline at end of file",
+        "Nothing was written.",
+    ] {
+        assert!(shown.stdout.contains(part), "{part}: {}", shown.stdout);
+    }
+    person.run(&["--client", "cursor"]);
+    let before = person.all();
+    let shown = person.run(&["--dry-run", "--remove"]);
+    assert!(shown.stdout.contains("-    \"vector\": {\n"), "{}", shown.stdout);
+    assert!(person.all() == before);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_left_alone_and_the_others_are_written() {
+    let broken = [
+        ("cursor", "{\"mcpServers\": {", "it is not JSON"),
+        ("gemini", "[]", "it is not an object"),
+        ("windsurf", "{\"mcpServers\": []}", "its `mcpServers` is no object"),
+        ("codex", "a = 1\nmcp_servers = {}\n", "not written as tables"),
+    ];
+    let person = Person::new();
+    for (client, broken, _) in broken {
+        person.write(client, broken);
+    }
+    fs::write(person.write("vscode", ""), b"{} // \xff").unwrap();
+    person.write("claude-code", "{}");
+    let done = person.run_with(&[], &[]);
+    ended(&done, 1);
+    for (client, broken, why) in broken {
+        assert_eq!(fs::read_to_string(person.file(client)).unwrap(), broken);
+        assert!(done.stderr.contains(why), "{why}: {}", done.stderr);
+    }
+    assert!(done.stderr.contains("it is not UTF-8"), "{}", done.stderr);
+    assert_eq!(fs::read(person.file("vscode")).unwrap(), b"{} // \xff");
+    assert!(done.stdout.contains("Claude Code: added to"), "{}", done.stdout);
+    fs::write(person.file("codex"), "mcp_servers = [").unwrap();
+    let done = person.run_with(&[], &["--client", "codex"]);
+    assert!(done.stderr.contains("it is not TOML: line 1"), "{}", done.stderr);
+}
+
+#[test]
+fn an_entry_of_somebody_else_is_replaced_by_force_alone() {
+    let person = Person::new();
+    let theirs =
+        "{\"mcpServers\": {\"vector\": {\"command\": \"npx\", \"args\": [\"their-vector\"]}}}\n";
+    let file = person.write("cursor", theirs);
+    let before = person.all();
+    let refused = person.run_with(&[], &[]);
+    ended(&refused, 1);
+    assert!(refused.stderr.contains("(`npx their-vector`)"), "{}", refused.stderr);
+    let left = person.run(&["--remove"]);
+    assert!(left.stdout.contains("that setup did not write"), "{}", left.stdout);
+    assert!(person.all() == before);
+    person.run(&["--force"]);
+    assert_eq!(entry(&file, "mcpServers")["args"], person.home_args());
+    // Also where the file has been printed anew since.
+    let value: Json = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    fs::write(&file, serde_json::to_string_pretty(&value).unwrap()).unwrap();
+    person.run(&["--remove"]);
+    let expected: Json = serde_json::from_str(theirs).unwrap();
+    assert_eq!(
+        serde_json::from_str::<Json>(&fs::read_to_string(&file).unwrap()).unwrap(),
+        expected
+    );
+    person.run(&["--remove", "--force"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{\n  \"mcpServers\": {}\n}");
+}
+
+#[test]
+fn what_the_client_has_written_since_stays() {
+    let person = Person::new();
+    let file = person.write("claude-code", "{\n  \"numStartups\": 1\n}");
+    person.run(&[]);
+    let mut value: Json = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    value["numStartups"] = json!(2);
+    value["mcpServers"]["vector"]["env"] = json!({});
+    fs::write(&file, serde_json::to_string_pretty(&value).unwrap()).unwrap();
+    let again = person.run(&[]);
+    assert!(again.stdout.contains("already in"), "{}", again.stdout);
+    person.run(&["--remove"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{\n  \"numStartups\": 2\n}");
+    // A server that was added beside ours keeps the place that was made for ours.
+    person.run(&[]);
+    let mut value: Json = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    value["mcpServers"]["other"] = json!({ "command": "x" });
+    fs::write(&file, value.to_string()).unwrap();
+    person.run(&["--remove"]);
+    let left: Json = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let expected = json!({ "numStartups": 2, "mcpServers": { "other": { "command": "x" } } });
+    assert_eq!(left, expected);
+    assert!(!person.at("vector").exists());
+}
+
+#[test]
+fn what_clients_work_on_can_be_said_and_changed() {
+    let person = Person::new();
+    let file = person.write("cursor", "{\"x\": 1}");
+    let before = person.all();
+    let place = person.at("a place.rbxl");
+    let refused = person.run_with(&[], &["--place", &text(&place)]);
+    ended(&refused, 1);
+    assert!(refused.stderr.contains("is not there"), "{}", refused.stderr);
+    assert!(person.all() == before);
+    fs::write(&place, "").unwrap();
+    person.run(&["--place", &text(&place)]);
+    let args = json!(["mcp", "--place", text(&place), "--home", text(&person.at("vector"))]);
+    assert_eq!(entry(&file, "mcpServers")["args"], args);
+    let changed = person.run(&["--project", &text(person.0.path())]);
+    assert!(changed.stdout.contains("brought up to date in"), "{}", changed.stdout);
+    assert_eq!(entry(&file, "mcpServers")["args"][1], json!("--project"));
+    person.run(&["--remove"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{\"x\": 1}");
+}
+
+/// Elsewhere the user's data directory is not that of a test.
+#[cfg(target_os = "linux")]
+#[test]
+fn without_a_folder_that_was_chosen_none_is_named() {
+    let person = Person::new();
+    let mut command = person.0.command(&["setup", "--no-plugin", "--json", "--client", "cursor"]);
+    command.env("USERPROFILE", person.0.path()).env("APPDATA", person.at("AppData/Roaming"));
+    command.env("XDG_DATA_HOME", person.at("data")).env_remove("VECTOR_HOME");
+    let output = command.output().unwrap();
+    let line: Json = serde_json::from_slice(&output.stdout).unwrap();
+    let file = person.file("cursor");
+    assert_eq!(line, json!({ "client": "cursor", "file": text(&file), "outcome": "added" }));
+    assert_eq!(entry(&file, "mcpServers")["args"], json!(["mcp"]));
+    assert!(person.at("data/vector/setup.json").is_file());
+}
+
+#[test]
+fn json_lines_say_the_same() {
+    let person = Person::new();
+    person.write("cursor", "{}");
+    person.write("codex", "[");
+    let done = person.run_with(&[], &["--json", "--dry-run"]);
+    ended(&done, 1);
+    let lines: Vec<Json> =
+        done.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |client: &str| lines.iter().find(|line| line["client"] == client).unwrap();
+    assert_eq!(of("cursor")["outcome"], "added");
+    assert!(of("cursor")["diff"].as_str().unwrap().contains("+    \"vector\": {"));
+    assert_eq!(of("codex")["outcome"], "failed");
+    assert!(of("codex")["why"].as_str().unwrap().contains("it is not TOML"));
+    assert_eq!(of("gemini")["outcome"], "not_found");
+}
+
+#[test]
+fn what_is_remembered_is_never_guessed() {
+    let person = Person::new();
+    person.write("cursor", "{}");
+    person.run(&[]);
+    let memory = person.at("vector/setup.json");
+    fs::write(&memory, "{}").unwrap();
+    let before = person.all();
+    for args in [&["--remove"] as &[&str], &[], &["--force"]] {
+        let refused = person.run_with(&[], args);
+        ended(&refused, 1);
+        assert!(
+            refused.stderr.contains("setup.json is not what setup has written"),
+            "{}",
+            refused.stderr
+        );
+        assert!(person.all() == before);
+    }
+    // Without it our entry is still known by what it says.
+    fs::remove_file(&memory).unwrap();
+    person.run(&["--remove"]);
+    assert!(entry(&person.file("cursor"), "mcpServers").is_null());
+}
+
+#[cfg(unix)]
+#[test]
+fn links_stay_links_and_modes_stay() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let person = Person::new();
+    let real = person.at("dotfiles.json");
+    fs::write(&real, "{}").unwrap();
+    fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).unwrap();
+    symlink(&real, person.file("claude-code")).unwrap();
+    person.run(&[]);
+    assert!(fs::symlink_metadata(person.file("claude-code")).unwrap().is_symlink());
+    let mode = |file: &Path| fs::metadata(file).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&real), 0o600);
+    assert_eq!(mode(&person.at("vector/setup.json")), 0o600);
+    assert!(!entry(&real, "mcpServers").is_null());
+    person.run(&["--remove"]);
+    assert_eq!(fs::read_to_string(&real).unwrap(), "{}");
+    fs::remove_file(&real).unwrap();
+    let refused = person.run_with(&[], &[]);
+    ended(&refused, 1);
+    assert!(refused.stderr.contains("what it leads to cannot be read"), "{}", refused.stderr);
+    assert!(!real.exists());
+}
+
+/// Elsewhere Studio's folder is that of the person who runs the tests.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_plugin_comes_and_goes_with_it() {
+    let person = Person::new();
+    let none = person.at("nothing");
+    let done = person.run_with(&[("WINEPREFIX", &none)], &[]);
+    ended(&done, 0);
+    assert!(done.stdout.contains("Studio: not found on this machine"), "{}", done.stdout);
+    let prefix = person.at("prefix");
+    let roblox = prefix.join("drive_c/users/me/AppData/Local/Roblox");
+    fs::create_dir_all(&roblox).unwrap();
+    let before = person.all();
+    let variables = [("WINEPREFIX", &*prefix)];
+    let plugin = roblox.join("Plugins/Vector.rbxm");
+    let shown = person.run_with(&variables, &["--dry-run"]);
+    assert!(shown.stdout.contains("the plugin would be at"), "{}", shown.stdout);
+    assert!(person.all() == before);
+    let done = person.run_with(&variables, &[]);
+    ended(&done, 0);
+    assert!(
+        done.stdout.contains(&format!("the plugin is at {}", plugin.display())),
+        "{}",
+        done.stdout
+    );
+    assert!(fs::read(&plugin).unwrap().starts_with(b"<roblox!"));
+    ended(&person.run_with(&variables, &["--remove", "--client", "cursor"]), 0);
+    assert!(plugin.exists());
+    ended(&person.run_with(&variables, &["--remove"]), 0);
+    assert!(person.all() == before);
+    // One that was there before setup came stays.
+    fs::create_dir_all(plugin.parent().unwrap()).unwrap();
+    fs::write(&plugin, "old").unwrap();
+    ended(&person.run_with(&variables, &[]), 0);
+    ended(&person.run_with(&variables, &["--remove"]), 0);
+    assert!(plugin.exists());
+}
