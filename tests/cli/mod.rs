@@ -9,6 +9,7 @@ mod killed;
 mod merge;
 mod models;
 mod patch;
+mod reviewed;
 
 use std::fs;
 use std::path::PathBuf;

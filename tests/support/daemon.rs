@@ -56,6 +56,13 @@ impl Daemon {
         Self::run(command, home)
     }
 
+    /// The same, with a place file.
+    pub fn of_place(vector: &Path, home: &Path, place: &Path) -> Self {
+        let mut command = Command::new(vector);
+        command.args(["serve", "--port", "0", "--place"]).arg(place);
+        Self::run(command, home)
+    }
+
     fn run(mut command: Command, home: &Path) -> Self {
         let mut child = command
             .arg("--home")

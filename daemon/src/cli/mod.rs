@@ -4,6 +4,7 @@
 
 mod ask;
 mod card;
+mod cards;
 mod chat;
 mod check;
 mod checkpoint;
@@ -28,6 +29,7 @@ mod patch;
 mod plugin;
 mod reason;
 mod revert;
+mod review;
 mod serve;
 mod show;
 mod source;
@@ -104,8 +106,10 @@ enum Command {
     Git(git::Git),
     /// Commit what accepted proposals have changed in a Rojo project
     Deploy(deploy::Deploy),
-    /// Serve the places that are open in Studio: the daemon
+    /// Serve the places that are open in Studio, place files and projects: the daemon
     Serve(serve::Serve),
+    /// Decide on whatever waits in the daemon, whoever asked for it
+    Review(review::Review),
     /// Build the Studio plugin, or put it where Studio finds it
     Plugin(plugin::Plugin),
     /// Keep a moment of the place that is open in Studio, or go back to one
@@ -208,6 +212,7 @@ pub fn main() -> ExitCode {
         Command::Chat(args) => home().and_then(|home| chat::run(&args, &home)),
         Command::Revert(args) => home().and_then(|home| revert::run(&args, &home)),
         Command::Serve(args) => home().and_then(|home| serve::run(&args, &home)),
+        Command::Review(args) => home().and_then(|home| review::run(&args, &home)),
         Command::Plugin(args) => plugin::run(&args),
         Command::Checkpoint(args) => home().and_then(|home| checkpoint::run(&args, &home)),
         Command::Log(args) => home().and_then(|home| log::run(&args, &home)),

@@ -20,7 +20,7 @@ use scene_schemas::api::{
     ApplyAck, ApplyTaken, Chat, Decide, Decided, EventRecord, Failure, FailureKind, Need,
     ScenePart, SceneTaken, SceneUpdate, SessionId, Started, ThinkingPhase,
 };
-use scene_schemas::entry::{Entry, Record, Seq, StudioPlace};
+use scene_schemas::entry::{Entry, Place, Record, Seq, StudioPlace};
 use scene_schemas::proposal::Mode;
 use serde_json::{Value as Json, json};
 
@@ -46,8 +46,10 @@ pub(super) use self::decisions::AtOnce;
 pub(super) enum Word {
     /// Its plugin began anew.
     Hello(StudioPlace),
-    /// Files of its project may have changed.
+    /// Its files may have changed.
     Files(Heard),
+    /// This project is open as well from now on.
+    Beside(PathBuf),
     /// Its plugin says something of the place.
     Scene(Box<SceneUpdate>, Reply<SceneTaken>),
     /// Its plugin says what became of a proposal.
@@ -189,10 +191,11 @@ impl Live {
             return;
         };
         for record in unfinished {
-            let Entry::Started { place, driver, .. } = &record.entry else {
+            let Entry::Started { place: place @ Place::Open(_), driver, .. } = &record.entry else {
+                // What is left in files was settled when they were opened; the rest is somebody else's.
                 continue;
             };
-            if place.session().as_ref() != Some(&self.session) {
+            if place.session() != self.session {
                 continue;
             }
             let driver = match driver.as_str() {
@@ -210,8 +213,15 @@ impl Live {
     }
 
     fn hear(&mut self, word: Word) {
+        self.look();
         match word {
             Word::Hello(place) => self.began_anew(place),
+            Word::Beside(project) => {
+                self.projects.push(project);
+                self.open_projects();
+                // What cannot be written down now is missed when the engine works.
+                let _ = self.engine.look_for_project();
+            }
             // A project that cannot be read now is read again when somebody has mended it, and nothing is
             // written meanwhile: its files are not what was read.
             Word::Files(heard) => {
@@ -282,6 +292,14 @@ impl Live {
             }
         }
         self.go_on();
+    }
+
+    /// Looks at the file before anything is said of it: what somebody else has made of it comes first.
+    fn look(&mut self) {
+        // What could not be written down then is missed when the engine works.
+        if self.engine.look_at_file().unwrap_or(true) {
+            self.go_on();
+        }
     }
 
     /// The plugin knows nothing any more of what was asked, and tells the place anew.

@@ -16,7 +16,8 @@ impl Engine {
         if self.is_looking(call) {
             return Ok(true);
         }
-        if let Err(refusal) = before(&self.state, self.workflow, call) {
+        let may = before(&self.state, self.workflow, call).and_then(|()| self.is_at_hand());
+        if let Err(refusal) = may {
             let (result, after) = (Err(refusal), Vec::new());
             self.input(Input::Planned { call, result, after })?;
             return Ok(false);

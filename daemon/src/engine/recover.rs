@@ -14,6 +14,9 @@ use crate::ledger::{Lease, Ledger};
 use crate::targets::place::{self, PlaceError, PlaceFile};
 use crate::targets::rojo::{self, Journal, NotBack, Noted, Progress, Project, Rest};
 
+/// How many records are read at once.
+const PAGE: usize = 1_000;
+
 /// Settles the workflows that a stopped process left unfinished in a place file. A replacement of the
 /// file that had happened is noted; what was approved and not done is done, while the file is what it
 /// was; what nobody decided is withdrawn. Answers a sentence for each that mattered.
@@ -63,8 +66,12 @@ fn settle(ledger: &Arc<Ledger>, lease: Lease) -> Result<Vec<String>, EngineError
     };
     let input = Path::new(&place.file).to_owned();
     let out = place.out.as_ref().map(|out| Path::new(out).to_owned());
-    let (base, started_with) = (last_hash(workflow, &place.hash), place.hash.clone());
-    let replaced = to_replace(workflow, place);
+    let started_with = place.hash.clone();
+    let base = match &place.out {
+        Some(_) => last_hash(workflow, &place.hash),
+        None => left_by_all(ledger, seq, place)?,
+    };
+    let replaced = to_replace(workflow, place, &base);
     let had_written = workflow.proposals().any(|(_, it)| matches!(it.status, Status::Applied(_)));
     let source = if had_written { out.as_deref().unwrap_or(&input) } else { &input };
     let opened = match PlaceFile::open(source, out.as_deref()) {
@@ -202,12 +209,37 @@ fn last_hash(workflow: &Workflow, started_with: &Fingerprint) -> Fingerprint {
     written.last().unwrap_or_else(|| started_with.clone())
 }
 
+/// The hash that a file has where nobody but Vector has changed it since a workflow began: each step goes
+/// on from the one before, whoever asked for it.
+fn left_by_all(
+    ledger: &Ledger,
+    workflow: Seq,
+    place: &FilePlace,
+) -> Result<Fingerprint, EngineError> {
+    let (mut hash, mut after) = (place.hash.clone(), workflow);
+    loop {
+        let records = ledger.read(after, PAGE)?;
+        let Some(last) = records.last() else {
+            return Ok(hash);
+        };
+        after = last.seq;
+        for record in records {
+            if let Entry::Applied { ack, .. } = record.entry
+                && ack.file.as_ref() == Some(&place.file)
+                && ack.before.as_ref() == Some(&hash)
+            {
+                hash = ack.after.unwrap_or(hash);
+            }
+        }
+    }
+}
+
 /// The hash that the file has which the workflow was to replace next.
-fn to_replace(workflow: &Workflow, place: &FilePlace) -> Option<Fingerprint> {
+fn to_replace(workflow: &Workflow, place: &FilePlace, base: &Fingerprint) -> Option<Fingerprint> {
     let has_written = workflow.proposals().any(|(_, it)| matches!(it.status, Status::Applied(_)));
     match &place.out {
         Some(_) if !has_written => place.replaces.clone(),
-        _ => Some(last_hash(workflow, &place.hash)),
+        _ => Some(base.clone()),
     }
 }
 

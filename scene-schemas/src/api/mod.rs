@@ -21,7 +21,8 @@ pub use scene::{
     Wanted, WantedProperties,
 };
 pub use session::{
-    Hello, Need, OpenPlace, Pair, Paired, Poll, Polled, SessionId, SessionView, Sessions, Welcome,
+    Hello, Need, Open, OpenPlace, Opened, Pair, Paired, Poll, Polled, SessionId, SessionView,
+    Sessions, Welcome,
 };
 pub use talk::{
     Attachment, Chat, Checkpoint, Checkpoints, Decide, Decided, Decision, MakeCheckpoint, Part,

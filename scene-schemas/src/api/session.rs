@@ -31,6 +31,34 @@ pub struct OpenPlace {
     pub place_id: u64,
 }
 
+/// A person wants something opened, to be worked on. Opened already, it is the same session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, deny_unknown_fields)]
+pub enum Open {
+    /// A place or model file.
+    Place {
+        /// Where, from the root.
+        place: String,
+    },
+    /// A Rojo project.
+    Project {
+        /// The project file, or the folder that has one, from the root.
+        project: String,
+    },
+}
+
+/// It is open.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Opened {
+    /// The session.
+    pub session: SessionId,
+    /// Its epoch.
+    pub epoch: u64,
+    /// What it is called: the file, as the ledger names it.
+    pub name: String,
+}
+
 /// A person typed the code that the daemon printed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
