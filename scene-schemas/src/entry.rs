@@ -395,15 +395,15 @@ impl Place {
         }
     }
 
-    /// The session that it is to the daemon; none for a file, which no daemon has open.
-    pub fn session(&self) -> Option<SessionId> {
+    /// The session that it is to the daemon, where that has it open: a file by what is written.
+    pub fn session(&self) -> SessionId {
+        let named = |kind: &str, file: &str| {
+            SessionId(format!("{kind}-{}", Fingerprint::of(file.as_bytes()).short()))
+        };
         match self {
-            Self::File(_) => None,
-            Self::Open(open) => Some(open.session.clone()),
-            Self::Project(project) => {
-                let name = Fingerprint::of(project.project.as_bytes());
-                Some(SessionId(format!("project-{}", name.short())))
-            }
+            Self::File(place) => named("file", place.out.as_ref().unwrap_or(&place.file)),
+            Self::Open(open) => open.session.clone(),
+            Self::Project(project) => named("project", &project.project),
         }
     }
 

@@ -10,6 +10,7 @@ mod killed;
 mod merge;
 mod models;
 mod patch;
+mod reviewed;
 mod setup;
 
 use std::fs;

@@ -5,6 +5,7 @@ mod closed;
 mod flow;
 mod joined;
 mod models;
+mod place;
 mod pointed;
 mod project;
 mod remembered;

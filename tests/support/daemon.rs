@@ -56,10 +56,11 @@ impl Daemon {
         Self::run(command, home)
     }
 
-    /// The token of the agents that this machine's user starts.
-    pub fn agent_token(home: &Path) -> String {
-        let text = std::fs::read_to_string(home.join("agent-token")).expect("it serves");
-        text.split_whitespace().nth(1).expect("it is behind the port").to_owned()
+    /// The same, with a place file.
+    pub fn of_place(vector: &Path, home: &Path, place: &Path) -> Self {
+        let mut command = Command::new(vector);
+        command.args(["serve", "--port", "0", "--place"]).arg(place);
+        Self::run(command, home)
     }
 
     /// The same by a command of one's own, to which the ledger's folder is added.
@@ -87,6 +88,12 @@ impl Daemon {
         let port = line.split("127.0.0.1:").nth(1).and_then(|rest| rest.split('.').next());
         daemon.port = port.and_then(|port| port.parse().ok()).expect("it names its port");
         daemon
+    }
+
+    /// The token of the agents that this machine's user starts.
+    pub fn agent_token(home: &Path) -> String {
+        let text = std::fs::read_to_string(home.join("agent-token")).expect("it serves");
+        text.split_whitespace().nth(1).expect("it is behind the port").to_owned()
     }
 
     /// The next line that begins so.

@@ -14,6 +14,7 @@ pub mod binary;
 pub mod cases;
 pub mod daemon;
 pub mod generated;
+pub mod human;
 pub mod mcp;
 pub mod operations;
 pub mod oracle;

@@ -31,6 +31,18 @@ impl Person {
         shown
     }
 
+    /// Waits for words, in ASCII; what was shown up to them, with them.
+    ///
+    /// # Panics
+    /// They do not come.
+    #[track_caller]
+    pub fn sees(&mut self, words: &str) -> String {
+        match self.0.exp_string(words) {
+            Ok(shown) => text(&shown) + words,
+            Err(error) => panic!("{words:?} did not come: {}", text(&error.to_string())),
+        }
+    }
+
     /// Waits for the end: the exit code, and what was shown last.
     ///
     /// # Panics

@@ -106,7 +106,8 @@ fn approve(
     Ok(true)
 }
 
-fn confirm_twice(seq: Seq, terminal: &Terminal) -> anyhow::Result<bool> {
+/// Asks a second time, where a warning needs it.
+pub(super) fn confirm_twice(seq: Seq, terminal: &Terminal) -> anyhow::Result<bool> {
     let text = format!(
         "Proposal {seq} has a warning marked !!. Have you read it, and apply all the same? [y]es [N]o"
     );
@@ -115,10 +116,15 @@ fn confirm_twice(seq: Seq, terminal: &Terminal) -> anyhow::Result<bool> {
 }
 
 fn reject(engine: &mut Engine, seq: Seq, terminal: &Terminal) -> anyhow::Result<bool> {
-    let reason = terminal.question("Why not? (the model is told; Enter for no reason)")?;
-    let reason = reason.filter(|it| !it.is_empty());
+    let reason = why_not(terminal)?;
     engine.input(Input::Reject { proposal: seq, reason })?;
     Ok(true)
+}
+
+/// Asks for the reason of a no; none where there is none.
+pub(super) fn why_not(terminal: &Terminal) -> anyhow::Result<Option<String>> {
+    let reason = terminal.question("Why not? (the model is told; Enter for no reason)")?;
+    Ok(reason.filter(|it| !it.is_empty()))
 }
 
 /// Shows a refusal and goes on; anything else is an error.
@@ -194,7 +200,7 @@ fn texts(pieces: &[Unit], taken: &BTreeSet<usize>) -> BTreeMap<usize, PartText> 
 }
 
 /// Asks about each piece. None where the person goes back.
-fn choose(
+pub(super) fn choose(
     proposal: &Proposal,
     pieces: &[Unit],
     terminal: &Terminal,

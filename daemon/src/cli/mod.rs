@@ -4,6 +4,7 @@
 
 mod ask;
 mod card;
+mod cards;
 mod chat;
 mod check;
 mod checkpoint;
@@ -30,6 +31,7 @@ mod patch;
 mod plugin;
 mod reason;
 mod revert;
+mod review;
 mod serve;
 mod setup;
 mod show;
@@ -114,7 +116,7 @@ enum Command {
     Git(git::Git),
     /// Commit what accepted proposals have changed in a Rojo project
     Deploy(deploy::Deploy),
-    /// Serve the places that are open in Studio: the daemon
+    /// Serve the places that are open in Studio, place files and projects: the daemon
     Serve(serve::Serve),
     /// End the daemon
     Stop(serve::Stop),
@@ -122,6 +124,8 @@ enum Command {
     Mcp(mcp::Mcp),
     /// Tell MCP clients about Vector and put the plugin into Studio, or take both back
     Setup(setup::Setup),
+    /// Decide on whatever waits in the daemon, whoever asked for it
+    Review(review::Review),
     /// Build the Studio plugin, or put it where Studio finds it
     Plugin(plugin::Plugin),
     /// Keep a moment of the place that is open in Studio, or go back to one
@@ -232,6 +236,7 @@ pub fn main() -> ExitCode {
         Command::Stop(args) => home().and_then(|home| serve::stop(&args, &home)),
         Command::Mcp(args) => home().and_then(|home| mcp::run(&args, &home)),
         Command::Setup(args) => home().and_then(|it| setup::run(&args, &it, cli.home.is_some())),
+        Command::Review(args) => home().and_then(|home| review::run(&args, &home)),
         Command::Plugin(args) => plugin::run(&args),
         Command::Checkpoint(args) => home().and_then(|home| checkpoint::run(&args, &home)),
         Command::Log(args) => home().and_then(|home| log::run(&args, &home)),

@@ -36,6 +36,9 @@ pub(super) struct Serve {
     /// The port on 127.0.0.1; 0 takes a free one
     #[arg(long, default_value_t = PORT, value_name = "N")]
     port: u16,
+    /// A place or model file to work on: .rbxl, .rbxlx, .rbxm or .rbxmx; may be said several times
+    #[arg(long, value_name = "FILE")]
+    place: Vec<PathBuf>,
     /// A Rojo project to work on: its file, or its folder; may be said several times
     #[arg(long, value_name = "PATH")]
     project: Vec<PathBuf>,
@@ -69,6 +72,9 @@ pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
         let mut house = House::new(home, ledger, Arc::clone(&board), tell)
             .with_context(|| format!("{} cannot be read", home.display()))?
             .answered_by(Arc::new(OfHome::new(home)));
+        for place in &args.place {
+            house.open_place(place)?;
+        }
         for project in &args.project {
             house.open_project(project)?;
         }

@@ -4,11 +4,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use scene_schemas::api::{
-    Chat, Decide, Decided, Decision, Event, Nothing, ProposalView, Sessions, Started, StreamPage,
-};
+use scene_schemas::api::{Chat, Event, Nothing, Sessions, Started, StreamPage};
 use scene_schemas::entry::{Finish, Seq, Stance};
 
+use super::cards::{Cards, Keys};
 use super::chat::{HELP, Said, line, read, unknown};
 use super::daemon::{Daemon, chosen};
 use super::style::{Paint, safe};
@@ -17,6 +16,11 @@ use super::{Decide as How, Exit};
 
 /// How long the daemon is asked to wait for news, in seconds: less than a call may take.
 const HOLD: u32 = 15;
+
+const KEYS: Keys = Keys {
+    shown: "[y]es [n]o [s]plit, or Enter to decide elsewhere",
+    help: "  Enter leaves it to the widget in Studio, or to `vector review`",
+};
 
 /// Talks in an open place until the person ends it.
 pub(super) fn chat(home: &Path, named: Option<&str>, new: bool, how: &How) -> anyhow::Result<Exit> {
@@ -131,47 +135,11 @@ impl Talk<'_> {
         self.terminal.show(&self.terminal.style().paint(Paint::Dim, text));
     }
 
-    /// Shows a card, and asks about it, unless it was decided elsewhere or by a mode.
+    /// Shows a card, and asks about it. That somebody else was first is no failure of the conversation.
     fn decide(&self, proposal: Seq) -> anyhow::Result<()> {
-        let path = format!("/api/proposals/{proposal}");
-        let view: ProposalView = self.daemon.call("GET", &path, &Nothing {})?;
-        self.terminal.card(proposal, &view.proposal);
-        let decision = loop {
-            if self.how.yes && (!view.needs_twice || self.how.force) {
-                break Decision::Approve { twice: view.needs_twice };
-            }
-            let question =
-                format!("Apply proposal {proposal}? [y]es [n]o, or Enter to decide in Studio");
-            match self.terminal.question(&question)?.as_deref().map(str::to_lowercase).as_deref() {
-                Some("y" | "yes") => {
-                    let again = "It has a warning marked !!. Apply all the same? [y]es [N]o";
-                    let is_sure = !view.needs_twice
-                        || self
-                            .terminal
-                            .question(again)?
-                            .is_some_and(|it| it.starts_with(['y', 'Y']));
-                    if is_sure {
-                        break Decision::Approve { twice: view.needs_twice };
-                    }
-                }
-                Some("n" | "no") => {
-                    let why = self
-                        .terminal
-                        .question("Why not? (the model is told; Enter for no reason)")?;
-                    break Decision::Reject { reason: why.filter(|why| !why.is_empty()) };
-                }
-                None | Some("") => return Ok(()),
-                Some(_) => say("y applies it, n rejects it; the widget in Studio does more."),
-            }
-        };
-        let (patch_id, base) = (view.proposal.patch_id, view.proposal.base);
-        let decide = Decide { patch_id, base, decision };
-        // That somebody else was first is no failure of the conversation.
-        if let Err(error) = self.daemon.call::<Decided>("POST", &format!("{path}/decide"), &decide)
-        {
-            say(&format!("note: {error:#}"));
-        }
-        Ok(())
+        let (daemon, terminal) = (self.daemon, self.terminal);
+        let cards = Cards { daemon, terminal, yes: self.how.yes, force: self.how.force };
+        cards.decide(&cards.view(proposal)?, KEYS).map(drop)
     }
 }
 

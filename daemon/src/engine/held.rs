@@ -87,7 +87,7 @@ impl Engine {
             let Some((workflow, pending)) = self.proposal(seq) else {
                 continue;
             };
-            if pending.status == Status::Waiting {
+            if matches!(pending.status, Status::Waiting | Status::Approved) {
                 let moved = Input::Moved { reason: reason.to_owned(), not_done: Vec::new() };
                 self.in_turn_of(workflow, |engine| engine.input(moved))?;
             }

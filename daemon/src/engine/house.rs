@@ -5,6 +5,8 @@
 
 mod agents;
 mod chosen;
+mod opened;
+mod places;
 mod projects;
 mod views;
 
@@ -27,8 +29,8 @@ use scene_schemas::proposal::Mode;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use self::views::{
-    away, broken, check_protocol, is_checkpoint, missing, proposal_view, session_of, state_of,
-    view_of,
+    away, broken, check_protocol, elsewhere, is_checkpoint, is_elsewhere, missing, proposal_view,
+    session_of, state_of, view_of,
 };
 use super::kept::{credentials, keep_credentials, settings};
 use super::live::{AtOnce, Live, Word};
@@ -249,7 +251,10 @@ impl House {
                         });
                     }
                     // What was left in a place that is not opened again can be ended all the same.
-                    Err(failure) if failure == away() && verb == Verb::Cancel => {
+                    Err(failure)
+                        if verb == Verb::Cancel
+                            && (failure == away() || failure == elsewhere(seq)) =>
+                    {
                         drop(reply.send(self.abandon(seq)));
                     }
                     Err(failure) => drop(reply.send(Err(failure))),
@@ -270,6 +275,7 @@ impl House {
             Ask::AgentEnds(connection) => {
                 self.tell_all(|| Word::AgentEnds(connection.clone()));
             }
+            Ask::Open(open, reply) => drop(reply.send(self.open(&open))),
             Ask::Tidy => self.tidy(),
             Ask::Usage(reply) => drop(reply.send(self.usage())),
         }
@@ -389,7 +395,7 @@ impl House {
     ) -> std::io::Result<Sender<Word>> {
         let (words, heard) = channel();
         let place = opened.0.place();
-        let name = place.session().unwrap_or_else(|| SessionId(place.name()));
+        let name = place.session();
         let live = Live::new(
             Arc::clone(&self.ledger),
             Arc::clone(&self.board),
@@ -445,7 +451,14 @@ impl House {
         };
         let started = self.ledger.record(record.workflow).map_err(|error| broken(&error))?;
         let session = started.as_ref().and_then(session_of);
-        session.filter(|session| self.sessions.contains_key(session)).ok_or_else(away)
+        let session = session.filter(|session| self.sessions.contains_key(session));
+        let session = session.ok_or_else(away)?;
+        let state = state_of(&self.ledger, record.workflow)?;
+        let is_here = |it| !is_elsewhere(&self.ledger, record.workflow, it);
+        if state.workflow(record.workflow).is_none_or(is_here) {
+            return Ok(session);
+        }
+        Err(elsewhere(record.workflow))
     }
 
     /// Ends a workflow whose place is not open any more.
@@ -483,11 +496,14 @@ impl House {
         for started in self.ledger.unfinished().map_err(|error| broken(&error))? {
             let state = state_of(&self.ledger, started.seq)?;
             let workflow = state.workflow(started.seq);
+            // What waits on a terminal is decided there.
+            let workflow = workflow.filter(|it| !is_elsewhere(&self.ledger, started.seq, it));
             let all = workflow.into_iter().flat_map(Workflow::proposals);
             let waiting = all.filter(|(_, it)| it.status == Status::Waiting);
-            proposals
-                .extend(waiting.filter_map(|(seq, _)| proposal_view(workflow?, started.seq, seq)));
+            let view = |seq| proposal_view(&self.ledger, workflow?, started.seq, seq);
+            proposals.extend(waiting.filter_map(|(seq, _)| view(seq)));
         }
+        proposals.sort_unstable_by_key(|it| it.seq);
         Ok(Proposals { proposals })
     }
 
@@ -495,7 +511,8 @@ impl House {
         let record = self.ledger.record(seq).map_err(|error| broken(&error))?;
         let workflow = record.ok_or_else(|| missing(seq))?.workflow;
         let state = state_of(&self.ledger, workflow)?;
-        let found = state.workflow(workflow).and_then(|it| proposal_view(it, workflow, seq));
+        let found = state.workflow(workflow);
+        let found = found.and_then(|it| proposal_view(&self.ledger, it, workflow, seq));
         found.ok_or_else(|| missing(seq))
     }
 
@@ -534,7 +551,12 @@ impl House {
         };
         if session.place.open().is_none() {
             let message = "A checkpoint is of a place that is open in Studio.";
-            let hint = "The files of a project are kept by Git: commit them.";
+            let hint = match session.place {
+                Place::File(_) => {
+                    "`vector log` lists what was applied, and `vector revert` takes it back."
+                }
+                _ => "The files of a project are kept by Git: commit them.",
+            };
             return Err(failed(FailureKind::Settled, message, hint));
         }
         let label = make.label.unwrap_or_else(|| "Checkpoint".to_owned());

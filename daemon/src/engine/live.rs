@@ -49,8 +49,10 @@ pub(super) use self::decisions::AtOnce;
 pub(super) enum Word {
     /// Its plugin began anew.
     Hello(StudioPlace),
-    /// Files of its project may have changed.
+    /// Its files may have changed.
     Files(Heard),
+    /// This project is open as well from now on.
+    Beside(PathBuf),
     /// Its plugin says something of the place.
     Scene(Box<SceneUpdate>, Reply<SceneTaken>),
     /// Its plugin says what became of a proposal.
@@ -207,7 +209,10 @@ impl Live {
             let Entry::Started { place, driver, .. } = &record.entry else {
                 continue;
             };
-            if place.session().as_ref() != Some(&self.session) {
+            // What is left in files was settled when they were opened, but for what agents wait for; the
+            // rest is somebody else's.
+            let is_ours = place.open().is_some() || driver.starts_with(AGENT);
+            if !is_ours || place.session() != self.session {
                 continue;
             }
             let driver = match driver.as_str() {
@@ -231,8 +236,15 @@ impl Live {
     }
 
     fn hear(&mut self, word: Word) {
+        self.look();
         match word {
             Word::Hello(place) => self.began_anew(place),
+            Word::Beside(project) => {
+                self.projects.push(project);
+                self.open_projects();
+                // What cannot be written down now is missed when the engine works.
+                let _ = self.engine.look_for_project();
+            }
             // A project that cannot be read now is read again when somebody has mended it, and nothing is
             // written meanwhile: its files are not what was read.
             Word::Files(heard) => {
@@ -314,6 +326,14 @@ impl Live {
             }
         }
         self.go_on();
+    }
+
+    /// Looks at the file before anything is said of it: what somebody else has made of it comes first.
+    fn look(&mut self) {
+        // What could not be written down then is missed when the engine works.
+        if self.engine.look_at_file().unwrap_or(true) {
+            self.go_on();
+        }
     }
 
     /// The plugin knows nothing any more of what was asked, and tells the place anew.

@@ -391,7 +391,7 @@ impl Engine {
     /// What waits is put on trial again, once what it stands on is heard of.
     pub(super) fn retry_waiting(&mut self) {
         self.drop_trial();
-        let waiting = self.proposals().into_iter().filter(|(_, it)| is_waiting(it));
+        let waiting = self.proposals().into_iter().filter(|(_, it)| self.is_tried(it));
         self.questions.untried = waiting.map(|(seq, _)| seq).collect();
     }
 
@@ -478,7 +478,7 @@ impl Engine {
     /// others; what needs something told is tried later.
     fn try_again(&mut self) -> Result<(), EngineError> {
         let mut proposals = std::mem::take(&mut self.questions.untried);
-        proposals.retain(|seq| self.proposal(*seq).is_some_and(|(_, it)| is_waiting(it)));
+        proposals.retain(|seq| self.proposal(*seq).is_some_and(|(_, it)| self.is_tried(it)));
         let tried = self.trial.len();
         let done = self.redo(&proposals);
         let missing = self.scene.take_missing();
@@ -503,10 +503,16 @@ impl Engine {
             (done, _) => done,
         }
     }
-}
 
-fn is_waiting(pending: &Pending) -> bool {
-    pending.status == Status::Waiting
+    /// Whether a proposal is put on trial. Files are written when all of a task is decided, so that what
+    /// is approved may wait for that; Studio is given it at once.
+    fn is_tried(&self, pending: &Pending) -> bool {
+        match pending.status {
+            Status::Waiting => true,
+            Status::Approved => !matches!(self.target, Target::Open(_)),
+            _ => false,
+        }
+    }
 }
 
 /// What an asset holds, or why that cannot be told.

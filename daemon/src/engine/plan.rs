@@ -16,7 +16,13 @@ impl Engine {
     pub(super) fn answer_at_once(&mut self, call: &Call) -> Result<Option<Seq>, EngineError> {
         let only_reads = tools::find(&call.tool).is_ok_and(Tool::reads);
         let is_free = !matches!(self.workflow().and_then(Workflow::wants), Some(Want::Plan { .. }));
-        if !only_reads || !is_free || self.is_asking() || self.is_waiting_for_studio()? {
+        let is_here = self.is_at_hand().is_ok();
+        if !only_reads
+            || !is_free
+            || !is_here
+            || self.is_asking()
+            || self.is_waiting_for_studio()?
+        {
             return Ok(None);
         }
         let base = self.base();
@@ -43,7 +49,8 @@ impl Engine {
         if self.is_looking(call) {
             return Ok(true);
         }
-        if let Err(refusal) = before(&self.state, self.workflow, call) {
+        let may = before(&self.state, self.workflow, call).and_then(|()| self.is_at_hand());
+        if let Err(refusal) = may {
             let (result, after) = (Err(refusal), Vec::new());
             self.input(Input::Planned { call, result, after })?;
             return Ok(false);

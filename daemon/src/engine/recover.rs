@@ -14,6 +14,9 @@ use crate::ledger::{Lease, Ledger};
 use crate::targets::place::{self, PlaceError, PlaceFile};
 use crate::targets::rojo::{self, Journal, NotBack, Noted, Progress, Project, Rest};
 
+/// How many records are read at once.
+const PAGE: usize = 1_000;
+
 /// Settles the workflows that a stopped process left unfinished in a place file. A replacement of the
 /// file that had happened is noted; what was approved and not done is done, while the file is what it
 /// was; what nobody decided is withdrawn. Answers a sentence for each that mattered.
@@ -63,8 +66,12 @@ fn settle(ledger: &Arc<Ledger>, lease: Lease) -> Result<Vec<String>, EngineError
     };
     let input = Path::new(&place.file).to_owned();
     let out = place.out.as_ref().map(|out| Path::new(out).to_owned());
-    let (base, started_with) = (last_hash(workflow, &place.hash), place.hash.clone());
-    let replaced = to_replace(workflow, place);
+    let started_with = place.hash.clone();
+    let base = match &place.out {
+        Some(_) => last_hash(workflow, &place.hash),
+        None => left_by_all(ledger, seq, place)?,
+    };
+    let replaced = to_replace(workflow, place, &base);
     let had_written = workflow.proposals().any(|(_, it)| matches!(it.status, Status::Applied(_)));
     let source = if had_written { out.as_deref().unwrap_or(&input) } else { &input };
     let opened = match PlaceFile::open(source, out.as_deref()) {
@@ -78,7 +85,7 @@ fn settle(ledger: &Arc<Ledger>, lease: Lease) -> Result<Vec<String>, EngineError
     engine.resume(lease, &records, Driver::Calls);
     let mut notices = engine.settle_replaced()?;
     notices.extend(engine.settle_approved(&base, replaced.as_ref())?);
-    engine.input(Input::Finish { outcome: Finish::Failed })?;
+    engine.leave_off()?;
     Ok(notices)
 }
 
@@ -116,7 +123,7 @@ fn settle_project(
         notices.extend(engine.give_up(&reason)?);
     }
     notices.extend(engine.settle_approved(&base, None)?);
-    engine.input(Input::Finish { outcome: Finish::Failed })?;
+    engine.leave_off()?;
     Ok(notices)
 }
 
@@ -202,16 +209,54 @@ fn last_hash(workflow: &Workflow, started_with: &Fingerprint) -> Fingerprint {
     written.last().unwrap_or_else(|| started_with.clone())
 }
 
+/// The hash that a file has where nobody but Vector has changed it since a workflow began: each step goes
+/// on from the one before, whoever asked for it.
+fn left_by_all(
+    ledger: &Ledger,
+    workflow: Seq,
+    place: &FilePlace,
+) -> Result<Fingerprint, EngineError> {
+    let (mut hash, mut after) = (place.hash.clone(), workflow);
+    loop {
+        let records = ledger.read(after, PAGE)?;
+        let Some(last) = records.last() else {
+            return Ok(hash);
+        };
+        after = last.seq;
+        for record in records {
+            if let Entry::Applied { ack, .. } = record.entry
+                && ack.file.as_ref() == Some(&place.file)
+                && ack.before.as_ref() == Some(&hash)
+            {
+                hash = ack.after.unwrap_or(hash);
+            }
+        }
+    }
+}
+
 /// The hash that the file has which the workflow was to replace next.
-fn to_replace(workflow: &Workflow, place: &FilePlace) -> Option<Fingerprint> {
+fn to_replace(workflow: &Workflow, place: &FilePlace, base: &Fingerprint) -> Option<Fingerprint> {
     let has_written = workflow.proposals().any(|(_, it)| matches!(it.status, Status::Applied(_)));
     match &place.out {
         Some(_) if !has_written => place.replaces.clone(),
-        _ => Some(last_hash(workflow, &place.hash)),
+        _ => Some(base.clone()),
     }
 }
 
 impl Engine {
+    /// Ends what a stopped process left; an agent may come back to what it has called, and that is planned
+    /// again when the daemon has the place open.
+    fn leave_off(&mut self) -> Result<(), EngineError> {
+        let is_agents = self.workflow().is_some_and(|workflow| workflow.agent().is_some());
+        let left = if is_agents {
+            let reason = "Vector was started anew, and this is planned again.".to_owned();
+            Input::Moved { reason, not_done: Vec::new() }
+        } else {
+            Input::Finish { outcome: Finish::Failed }
+        };
+        self.input(left).map(drop)
+    }
+
     /// Notes what had been done when the process stopped: the file is what it was to become.
     fn settle_replaced(&mut self) -> Result<Vec<String>, EngineError> {
         let now = self.file().and_then(|file| place::hash(file.output()).ok());

@@ -26,12 +26,12 @@ impl Engine {
         !is_in_files && !self.is_of_memory(seq)
     }
 
-    /// Reads the memory of the open place or project, into which a person may have written. What waits
+    /// Reads the memory of the place or project, into which a person may have written. What waits
     /// is tried again on what it says.
     pub fn read_memory(&mut self) {
         // A file that is no text is not edited, and whoever tries is told.
         let text = match &mut self.target {
-            Target::File(_) => None,
+            Target::File(file) => file.read_memory(),
             Target::Project(project) => project.read_memory(),
             Target::Open(studio) => studio::read_memory(studio.memory_file()).ok(),
         };

@@ -33,7 +33,7 @@ pub(super) fn input(
         }
         for record in ledger.append(Append { workflow: Some(workflow), entries, blobs: vec![] })? {
             state.apply(&record);
-            let session = state.workflow(workflow).and_then(|it| it.place.session());
+            let session = state.workflow(workflow).map(|it| it.place.session());
             for event in events(&record) {
                 let (seq, at, workflow) = (record.seq, record.at, record.workflow);
                 board.publish(session.as_ref(), EventRecord { seq, at, workflow, event }, false);

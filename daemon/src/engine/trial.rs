@@ -86,11 +86,13 @@ impl Engine {
     /// Takes all back that is on trial.
     pub(super) fn drop_trial(&mut self) {
         match self.target {
+            // What is dropped here is about to be done: its texts need not be kept.
             Target::File(_) => {
-                if let Some((_, mark)) = self.trial.first() {
+                let dropped = std::mem::take(&mut self.trial);
+                if let Some((_, mark)) = dropped.first() {
                     self.scene.rollback(*mark);
-                    self.trial.clear();
                 }
+                self.untried(dropped.into_iter().map(|(seq, _)| seq));
             }
             // The place may change before they are tried again, in a person's hands.
             Target::Project(_) => self.drop_trial_from(0),
@@ -101,16 +103,14 @@ impl Engine {
         }
     }
 
-    /// Takes back what is on trial, the last first, and keeps the texts that each was planned on. In an
-    /// open place and in a project, what still waits is tried again.
+    /// Takes back what is on trial, the last first, and keeps the texts that each was planned on. What
+    /// still waits is tried again.
     pub(super) fn drop_trial_from(&mut self, at: usize) {
         let dropped = self.trial.split_off(at);
         for (seq, mark) in dropped.iter().rev() {
             self.scene.rollback(*mark);
             self.remember(*seq);
         }
-        if !matches!(self.target, Target::File(_)) {
-            self.untried(dropped.into_iter().map(|(seq, _)| seq));
-        }
+        self.untried(dropped.into_iter().map(|(seq, _)| seq));
     }
 }

@@ -4,9 +4,11 @@
 //! however that ends, and needs neither clocks nor heartbeats. Whether the workflow exists is not
 //! known here.
 
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use scene_schemas::entry::Seq;
 
@@ -30,6 +32,7 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
+        self.leases.held().remove(&self.workflow);
         // Without the guard the file stays, which harms nobody: the lock ends either way.
         if let Ok(_guard) = self.leases.guard() {
             let _ = fs::remove_file(self.leases.path(self.workflow));
@@ -50,6 +53,8 @@ pub(super) struct Guard {
 pub(super) struct Leases {
     folder: PathBuf,
     guard: PathBuf,
+    /// Those that were taken through this handle, and not given back.
+    held: Arc<Mutex<HashSet<Seq>>>,
 }
 
 impl Leases {
@@ -57,7 +62,17 @@ impl Leases {
     pub(super) fn in_folder(home: &Path) -> Result<Self, LedgerError> {
         let folder = home.join("leases");
         fs::create_dir_all(&folder).map_err(LedgerError::unusable(&folder))?;
-        Ok(Self { folder, guard: home.join("ledger.lock") })
+        Ok(Self { folder, guard: home.join("ledger.lock"), held: Arc::default() })
+    }
+
+    /// Whether a workflow is leased through this handle.
+    pub(super) fn holds(&self, workflow: Seq) -> bool {
+        self.held().contains(&workflow)
+    }
+
+    fn held(&self) -> MutexGuard<'_, HashSet<Seq>> {
+        // Whoever panicked has left a whole set behind.
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The file whose lock is the lease.
@@ -89,7 +104,10 @@ impl Leases {
         let path = self.path(workflow);
         let file = open(&path).map_err(LedgerError::unusable(&path))?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Lease { leases: self.clone(), workflow, lock: Some(file) })),
+            Ok(()) => {
+                self.held().insert(workflow);
+                Ok(Some(Lease { leases: self.clone(), workflow, lock: Some(file) }))
+            }
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(LedgerError::unusable(&path)(error)),
         }
@@ -123,7 +141,9 @@ mod tests {
         assert!(take(&one, 7).is_none());
         assert!(take(&two, 7).is_none());
         assert!(take(&two, 8).is_some());
+        assert!(one.holds(Seq(7)) && !two.holds(Seq(7)) && !two.holds(Seq(8)));
         drop(lease);
+        assert!(!one.holds(Seq(7)));
         assert!(!one.path(Seq(7)).exists());
         assert!(take(&two, 7).is_some());
     }

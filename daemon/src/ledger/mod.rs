@@ -181,6 +181,11 @@ impl Ledger {
         self.leases.take(&self.leases.guard()?, workflow)
     }
 
+    /// Whether this process has leased a workflow, through this ledger.
+    pub fn holds(&self, workflow: Seq) -> bool {
+        self.leases.holds(workflow)
+    }
+
     /// The ledger's file, for messages.
     pub fn file(&self) -> &Path {
         &self.file

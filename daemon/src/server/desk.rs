@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use scene_schemas::api::{
     AgentCall, AgentLog, ApplyAck, ApplyTaken, CallView, Chat, Checkpoint, Checkpoints, Decide,
-    Decided, Failure, FailureKind, Hello, MakeCheckpoint, Pair, Paired, ProposalView, Proposals,
-    SceneTaken, SceneUpdate, SessionId, Sessions, Settings, Started, Usage, Welcome, WorkflowView,
-    Workflows,
+    Decided, Failure, FailureKind, Hello, MakeCheckpoint, Open, Opened, Pair, Paired, ProposalView,
+    Proposals, SceneTaken, SceneUpdate, SessionId, Sessions, Settings, Started, Usage, Welcome,
+    WorkflowView, Workflows,
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::{mpsc, oneshot};
@@ -43,6 +43,8 @@ pub enum Ask {
     Scene(SessionId, Box<SceneUpdate>, Reply<SceneTaken>),
     /// To say what became of a proposal.
     Ack(Seq, Box<ApplyAck>, Reply<ApplyTaken>),
+    /// To have a file or a project opened.
+    Open(Open, Reply<Opened>),
     /// To have something done.
     Chat(Chat, Reply<Started>),
     /// To decide.

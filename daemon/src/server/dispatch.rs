@@ -203,6 +203,7 @@ async fn act(house: &House, method: &str, asked: &Asked<'_>) -> Result<Response<
             is_now(board, &ack.session, ack.epoch)?;
             ask!(desk, Ask::Ack, seq, ack)
         }
+        ("POST", "/api/open") => ask!(desk, Ask::Open, asked.body()?),
         ("POST", "/api/chat") => {
             let chat = asked.body::<Chat>()?;
             asked.is_own(&chat.session)?;

@@ -6,6 +6,7 @@ mod memory;
 mod perform;
 pub mod place;
 pub mod rojo;
+mod stamp;
 pub mod studio;
 pub mod text;
 

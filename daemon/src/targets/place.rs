@@ -17,6 +17,7 @@ use tempfile::NamedTempFile;
 use super::disk;
 use super::memory::{self, MemoryFile};
 use super::perform::{DoneOne, Performed, outcome, perform_all};
+use super::stamp::Stamp;
 use crate::core::proposal::{Blobs, Inverse, inverse};
 use crate::core::scene::{CodecError, Patch, Scene};
 
@@ -142,13 +143,18 @@ pub struct PlaceFile {
     by_path: bool,
     /// The project's memory beside the file that is written, where it can be read.
     memory: Option<MemoryFile>,
+    /// How the place looked when it was read or written.
+    stamp: Stamp,
+    /// Why it could not be read when somebody last looked.
+    away: Option<String>,
 }
 
-/// Reads a file, once: a large one is not copied.
-fn read(file: &Path) -> Result<Arc<[u8]>, PlaceError> {
+/// Reads a file, once: a large one is not copied. How it looked before that comes with it.
+fn read(file: &Path) -> Result<(Arc<[u8]>, Stamp), PlaceError> {
     let whole = || {
         let mut input = File::open(file)?;
-        let len = usize::try_from(input.metadata()?.len()).unwrap_or(0);
+        let metadata = input.metadata()?;
+        let len = usize::try_from(metadata.len()).unwrap_or(0);
         let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, len).collect();
         if let Some(room) = Arc::get_mut(&mut bytes) {
             input.read_exact(room)?;
@@ -156,7 +162,8 @@ fn read(file: &Path) -> Result<Arc<[u8]>, PlaceError> {
         // What has no length of its own, such as a pipe, or grows while it is read.
         let mut rest = Vec::new();
         input.read_to_end(&mut rest)?;
-        Ok(if rest.is_empty() { bytes } else { [&bytes[..], &rest].concat().into() })
+        let bytes = if rest.is_empty() { bytes } else { [&bytes[..], &rest].concat().into() };
+        Ok((bytes, Stamp::from(&metadata)))
     };
     whole().map_err(|why| PlaceError::Read { file: show(file), why })
 }
@@ -171,7 +178,7 @@ pub fn hash(file: &Path) -> Result<Fingerprint, PlaceError> {
 
 /// Reads a place, to look at it.
 pub fn load(file: &Path) -> Result<Scene, PlaceError> {
-    Scene::open(read(file)?).map_err(|why| PlaceError::Open { file: show(file), why })
+    Scene::open(read(file)?.0).map_err(|why| PlaceError::Open { file: show(file), why })
 }
 
 fn show(file: &Path) -> String {
@@ -198,7 +205,7 @@ impl PlaceFile {
     /// # Errors
     /// It cannot be read, is not a place, or could not be written.
     pub fn open(input: &Path, out: Option<&Path>) -> Result<(Self, Scene), PlaceError> {
-        let bytes = read(input)?;
+        let (bytes, stamp) = read(input)?;
         let hash = Fingerprint::of(&bytes);
         let mut scene =
             Scene::open(bytes).map_err(|why| PlaceError::Open { file: show(input), why })?;
@@ -229,7 +236,8 @@ impl PlaceFile {
         if let Some(memory) = &memory {
             scene.know_memory(memory.text().to_owned());
         }
-        Ok((Self { input, output, hash, replaces, by_path: false, memory }, scene))
+        let (by_path, away) = (false, None);
+        Ok((Self { input, output, hash, replaces, by_path, memory, stamp, away }, scene))
     }
 
     /// The folder of the place, whose settings count for it.
@@ -385,6 +393,53 @@ impl PlaceFile {
         (self.input == self.output).then(|| Self::open(&self.input, None))
     }
 
+    /// Whether the place, which is written to itself, looks as it did when it was read.
+    pub fn looks_as_read(&self) -> bool {
+        let is_same = Stamp::of(&self.input).is_ok_and(|now| now == self.stamp);
+        is_same && self.stamp.is_at_rest() && self.away.is_none()
+    }
+
+    /// Reads what somebody else has made of the place, which is written to itself; the scene that it
+    /// makes, where it is another one. A place that looks as it did is not read.
+    pub fn follow(&mut self) -> Option<Scene> {
+        match self.read_changed() {
+            Ok(scene) => {
+                self.away = None;
+                scene
+            }
+            Err(error) => {
+                self.away = Some(error.to_string());
+                None
+            }
+        }
+    }
+
+    fn read_changed(&mut self) -> Result<Option<Scene>, PlaceError> {
+        let failed = |why| PlaceError::Read { file: show(&self.input), why };
+        let now = Stamp::of(&self.input).map_err(failed)?;
+        if now == self.stamp && now.is_at_rest() {
+            return Ok(None);
+        }
+        if hash(&self.input)? == self.hash {
+            self.stamp = now;
+            return Ok(None);
+        }
+        let (opened, scene) = Self::open(&self.input, None)?;
+        *self = opened;
+        Ok(Some(scene))
+    }
+
+    /// Why the place cannot be read, as was seen when it was last followed; none where it can.
+    pub fn away(&self) -> Option<&str> {
+        self.away.as_deref()
+    }
+
+    /// Reads the memory once more; what it says, where it can be read.
+    pub fn read_memory(&mut self) -> Option<String> {
+        self.memory = MemoryFile::beside(&self.output).ok();
+        self.memory.as_ref().map(|memory| memory.text().to_owned())
+    }
+
     /// Whether the files still are what was read.
     fn check_unchanged(&self) -> Result<(), PlaceError> {
         let now = match hash(&self.output) {
@@ -404,7 +459,7 @@ impl PlaceFile {
     /// # Errors
     /// What was there is as it was.
     pub fn copy(&self) -> Result<(), PlaceError> {
-        let bytes = read(&self.input)?;
+        let (bytes, _) = read(&self.input)?;
         if Fingerprint::of(&bytes) != self.hash {
             return Err(PlaceError::Changed { file: show(&self.input) });
         }
@@ -447,13 +502,16 @@ impl PlaceFile {
             }
             _ => None,
         };
-        if let Some(temporary) = stored.temporary
-            && let Err(error) = self.replace(temporary)
-        {
-            if let (Some(file), Some(before)) = (&mut self.memory, remembered) {
-                file.put_back(before).map_err(|why| memory_not_written(file, why))?;
+        if let Some(temporary) = stored.temporary {
+            // Its look goes with it to the new name.
+            let stamp = temporary.as_file().metadata().map(|it| Stamp::from(&it));
+            if let Err(error) = self.replace(temporary) {
+                if let (Some(file), Some(before)) = (&mut self.memory, remembered) {
+                    file.put_back(before).map_err(|why| memory_not_written(file, why))?;
+                }
+                return Err(error);
             }
-            return Err(error);
+            self.stamp = stamp.unwrap_or_else(|_| self.stamp.clone());
         }
         self.hash.clone_from(&stored.after);
         self.replaces = Some(stored.after);

@@ -47,9 +47,8 @@ pub struct CallView {
     pub call: Seq,
     /// Its workflow.
     pub workflow: Seq,
-    /// Its place; none for a file that is not open any more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<SessionId>,
+    /// Its place.
+    pub session: SessionId,
     /// The tool.
     pub tool: String,
     /// What became of it.

@@ -42,7 +42,7 @@ pub struct StreamPage {
 pub enum Event {
     /// A person asked for something; the workflow begins, or goes on.
     Asked {
-        /// The open place; none for a file.
+        /// The session of its place.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<SessionId>,
         /// What was asked for.

@@ -5,9 +5,9 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     AgentCall, AgentEnds, AgentLog, ApplyAck, ApplyTaken, CallView, Chat, Checkpoints, Decide,
-    Decided, Failure, Health, Hello, MakeCheckpoint, Nothing, PROTOCOL, Pair, Paired, Poll, Polled,
-    ProposalView, Proposals, SceneTaken, SceneUpdate, Sessions, Settings, Started, StreamPage,
-    Usage, Welcome, WorkflowView, Workflows,
+    Decided, Failure, Health, Hello, MakeCheckpoint, Nothing, Open, Opened, PROTOCOL, Pair, Paired,
+    Poll, Polled, ProposalView, Proposals, SceneTaken, SceneUpdate, Sessions, Settings, Started,
+    StreamPage, Usage, Welcome, WorkflowView, Workflows,
 };
 
 /// Who may call a route.
@@ -128,6 +128,7 @@ pub const ROUTES: &[Route] = &[
         Token::Plugin,
         "What became of an approved proposal in Studio.",
     ),
+    post::<Open, Opened>("/api/open", Token::Human, "Open a place file, or a Rojo project."),
     post::<Chat, Started>("/api/chat", Token::Human, "Ask for something in an open place."),
     post::<Decide, Decided>("/api/proposals/{id}/decide", Token::Human, "Decide upon a proposal."),
     with_query(

@@ -133,7 +133,7 @@ pub struct ProposalView {
     pub seq: Seq,
     /// Its workflow.
     pub workflow: Seq,
-    /// Its session; none for a file.
+    /// Its session; none where another process is at work in it, such as a terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
     /// What it is.
@@ -179,7 +179,7 @@ pub struct WorkflowView {
     pub seq: Seq,
     /// Where its events begin in the stream, which counts in steps of its own.
     pub cursor: Seq,
-    /// Its session; none for a file.
+    /// Its session; none where another process is at work in it, such as a terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
     /// What was asked for.

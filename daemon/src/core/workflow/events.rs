@@ -17,7 +17,7 @@ pub fn events(record: &Record) -> Vec<Event> {
     };
     match &record.entry {
         Entry::Started { place, goal, driver, mode, attached, .. } => vec![Event::Asked {
-            session: place.session(),
+            session: Some(place.session()),
             text: goal.clone(),
             driver: driver.clone(),
             mode: *mode,

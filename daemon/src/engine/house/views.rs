@@ -47,7 +47,7 @@ pub(super) fn check_protocol(hello: &Hello) -> Result<(), Failure> {
 
 pub(super) fn session_of(started: &Record) -> Option<SessionId> {
     match &started.entry {
-        Entry::Started { place, .. } => place.session(),
+        Entry::Started { place, .. } => Some(place.session()),
         _ => None,
     }
 }
@@ -64,7 +64,8 @@ pub(super) fn view_of(ledger: &Ledger, board: &Board, seq: Seq) -> Result<Workfl
     let state = state_of(ledger, seq)?;
     let workflow = state.workflow(seq).ok_or_else(|| missing(seq))?;
     let is_waiting = workflow.proposals().any(|(_, it)| it.status == Status::Waiting);
-    let seat = workflow.place.session().map(|session| board.seat(&session));
+    let session = session_here(ledger, seq, workflow);
+    let seat = session.as_ref().map(|session| board.seat(session));
     let state = match (workflow.finished, seat) {
         (Some(_), _) => WorkflowState::Finished,
         (None, Some(None)) => WorkflowState::Away,
@@ -77,7 +78,7 @@ pub(super) fn view_of(ledger: &Ledger, board: &Board, seq: Seq) -> Result<Workfl
     Ok(WorkflowView {
         seq,
         cursor: Board::before(seq),
-        session: workflow.place.session(),
+        session,
         goal: workflow.goal.clone(),
         attached: workflow.attached.clone(),
         driver: workflow.driver.clone(),
@@ -89,12 +90,36 @@ pub(super) fn view_of(ledger: &Ledger, board: &Board, seq: Seq) -> Result<Workfl
     })
 }
 
-pub(super) fn proposal_view(workflow: &Workflow, name: Seq, seq: Seq) -> Option<ProposalView> {
+/// Whether a workflow in files is at work in another process, or was left by one: nothing is done in it
+/// here. An open place is nobody else's.
+pub(super) fn is_elsewhere(ledger: &Ledger, seq: Seq, workflow: &Workflow) -> bool {
+    !workflow.is_over() && workflow.place.open().is_none() && !ledger.holds(seq)
+}
+
+/// The session of a workflow; none where that is at work elsewhere.
+fn session_here(ledger: &Ledger, seq: Seq, workflow: &Workflow) -> Option<SessionId> {
+    (!is_elsewhere(ledger, seq, workflow)).then(|| workflow.place.session())
+}
+
+pub(super) fn elsewhere(workflow: Seq) -> Failure {
+    failed(
+        FailureKind::Settled,
+        format!("Workflow {workflow} is at work in another process, or was left by one."),
+        "Decide where it was asked for. Where that has ended, it is settled when its file is opened next.",
+    )
+}
+
+pub(super) fn proposal_view(
+    ledger: &Ledger,
+    workflow: &Workflow,
+    name: Seq,
+    seq: Seq,
+) -> Option<ProposalView> {
     let pending = workflow.proposal(seq)?;
     Some(ProposalView {
         seq,
         workflow: name,
-        session: workflow.place.session(),
+        session: session_here(ledger, name, workflow),
         status: pending.status.shown(),
         reason: pending.status.reason().map(str::to_owned),
         needs_twice: policy::needs_second_confirmation(&pending.proposal),

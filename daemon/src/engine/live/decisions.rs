@@ -58,8 +58,8 @@ impl Live {
     fn is_short(&self, seq: Seq, decision: &Decision) -> bool {
         let pending = self.engine.proposal(seq);
         let is_small = pending.is_some_and(|(_, it)| it.proposal.commands.len() <= MAX_AT_ONCE);
-        // A part is planned anew, and a plan may read whole scripts.
-        is_small && !matches!(decision, Decision::Take { .. })
+        // A part is planned anew, and a plan may read whole scripts; a file that changed is read first.
+        is_small && !matches!(decision, Decision::Take { .. }) && self.engine.looks_as_read()
     }
 
     pub(super) fn decide(&mut self, seq: Seq, decide: &Decide) -> Result<Decided, Failure> {
@@ -85,6 +85,7 @@ impl Live {
                 self.engine.input(Input::Reject { proposal: seq, reason }).map(|_| seq)
             }
             Decision::Take { parts } => {
+                self.engine.is_at_hand().map_err(|refusal| wrong(&refusal.into()))?;
                 let proposal = pending.proposal.clone();
                 let keep = |at: usize| parts.contains(&Part::Command { command: at as u32 });
                 let texts = taken(&units(&proposal), parts);
@@ -105,6 +106,7 @@ impl Live {
                 "Switch it off in the settings, and approve again.",
             ));
         }
+        self.engine.is_at_hand().map_err(|refusal| wrong(&refusal.into()))?;
         let first = self.engine.decided_before(seq);
         let Some((first, (_, below))) = first.and_then(|it| Some((it, self.engine.proposal(it)?)))
         else {

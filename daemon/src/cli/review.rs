@@ -1,0 +1,244 @@
+//! `vector review`: all that waits in the daemon, whoever asked for it, decided on this terminal.
+//!
+//! It keeps nothing: what waits is asked for after each answer, as others may decide too.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use scene_schemas::api::{
+    Event, EventRecord, Nothing, ProposalStatus, ProposalView, Proposals, SessionView, Sessions,
+    StreamPage, WorkflowState, WorkflowView,
+};
+use scene_schemas::entry::Seq;
+
+use super::Exit;
+use super::cards::{Answered, Cards, Keys, was};
+use super::daemon::Daemon;
+use super::style::{Paint, safe};
+use super::terminal::{Terminal, one_line, print_line, say};
+
+/// How long the daemon is asked to wait for news, in seconds: less than a call may take.
+const HOLD: u32 = 15;
+/// How long what comes of decisions is waited for in silence, where nothing else is.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How much of a goal is shown, in characters.
+const GOAL: usize = 120;
+
+const KEYS: Keys = Keys {
+    shown: "[y]es [n]o [s]plit s[k]ip [q]uit",
+    help: "  k  skip it: it goes on waiting
+  q  quit: what was not decided goes on waiting",
+};
+
+/// Decide on whatever waits in the daemon, whoever asked for it
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes: 0 nothing is left to be decided, 1 something failed, 2 usage, 3 something is left.")]
+pub(super) struct Review {
+    /// End when nothing waits, and nothing more comes of what was decided
+    #[arg(long)]
+    once: bool,
+    /// Say yes to every card
+    #[arg(long, short)]
+    yes: bool,
+    /// With --yes: also to cards that need a second confirmation
+    #[arg(long, requires = "yes")]
+    force: bool,
+    /// Print each card, and what becomes of it, as JSON lines on stdout, and nothing else there
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Review, home: &Path) -> anyhow::Result<Exit> {
+    let daemon = Daemon::find(home)?;
+    let terminal = Terminal::of(args.json);
+    let (yes, force) = (args.yes, args.force);
+    let cards = Cards { daemon: &daemon, terminal: &terminal, yes, force };
+    let mut desk = Desk {
+        cards,
+        json: args.json,
+        cursor: head(&daemon)?,
+        tasks: BTreeSet::new(),
+        shown: BTreeSet::new(),
+        left: BTreeSet::new(),
+        awaited: BTreeSet::new(),
+        failed: false,
+    };
+    desk.work(args.once)?;
+    Ok(desk.end())
+}
+
+/// Where the stream stands.
+fn head(daemon: &Daemon) -> anyhow::Result<Seq> {
+    let mut cursor = Seq(0);
+    loop {
+        let path = format!("/api/stream?cursor={cursor}&hold=0");
+        let page: StreamPage = daemon.call("GET", &path, &Nothing {})?;
+        cursor = page.cursor;
+        if page.events.is_empty() {
+            return Ok(cursor);
+        }
+    }
+}
+
+/// What a person has before them.
+struct Desk<'a> {
+    cards: Cards<'a>,
+    json: bool,
+    cursor: Seq,
+    /// The workflows that something waited in.
+    tasks: BTreeSet<Seq>,
+    shown: BTreeSet<Seq>,
+    /// The proposals that were seen, and go on waiting.
+    left: BTreeSet<Seq>,
+    /// Those that were approved here, and are not done yet.
+    awaited: BTreeSet<Seq>,
+    /// Whether one of them was not done.
+    failed: bool,
+}
+
+impl Desk<'_> {
+    fn work(&mut self, once: bool) -> anyhow::Result<()> {
+        let mut since = Instant::now();
+        let mut is_told = once;
+        loop {
+            if let Some((view, place)) = self.next()? {
+                if !self.decide(&view, &place)? {
+                    break;
+                }
+                since = Instant::now();
+            } else if !once {
+                if !std::mem::replace(&mut is_told, true) {
+                    say("Nothing else waits. What comes is shown here; Ctrl-C ends it.");
+                }
+                self.hear(HOLD)?;
+            } else if since.elapsed() < PATIENCE && self.is_somebody_at_work()? {
+                if self.hear(1)? {
+                    since = Instant::now();
+                }
+            } else {
+                break;
+            }
+        }
+        // What came of the last answers.
+        while self.hear(0)? {}
+        Ok(())
+    }
+
+    /// The oldest proposal that waits and was not seen, with the open place that it is of.
+    fn next(&mut self) -> anyhow::Result<Option<(ProposalView, SessionView)>> {
+        let daemon = self.cards.daemon;
+        let Proposals { proposals } = daemon.call("GET", "/api/proposals", &Nothing {})?;
+        self.tasks.extend(proposals.iter().map(|it| it.workflow));
+        let mut new = proposals.into_iter().filter(|it| !self.left.contains(&it.seq)).peekable();
+        if new.peek().is_none() {
+            return Ok(None);
+        }
+        let Sessions { sessions } = daemon.call("GET", "/api/sessions", &Nothing {})?;
+        // Of a place that is not open any more nothing can be decided.
+        let open = |view: &ProposalView| {
+            sessions.iter().find(|it| Some(&it.session) == view.session.as_ref()).cloned()
+        };
+        Ok(new.find_map(|view| open(&view).map(|place| (view, place))))
+    }
+
+    /// Shows a card, and has it decided; false where the person wants to see no more.
+    fn decide(&mut self, view: &ProposalView, place: &SessionView) -> anyhow::Result<bool> {
+        let path = format!("/api/workflows/{}", view.workflow);
+        let workflow: WorkflowView = self.cards.daemon.call("GET", &path, &Nothing {})?;
+        self.shown.insert(view.seq);
+        if self.json {
+            print_line(&one_line(&serde_json::to_string(view)?));
+        }
+        let terminal = self.cards.terminal;
+        let asks = format!("{}\n", safe(&asks(&workflow, place)));
+        terminal.show(&terminal.style().paint(Paint::Dim, asks));
+        match self.cards.decide(view, KEYS)? {
+            Answered::Decided(decided) => {
+                self.shown.insert(decided.proposal);
+                if decided.status == ProposalStatus::Approved {
+                    self.awaited.insert(decided.proposal);
+                }
+            }
+            Answered::Elsewhere => {}
+            Answered::Left => drop(self.left.insert(view.seq)),
+            Answered::Quit => {
+                self.left.insert(view.seq);
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether a task in which something waited goes on by itself.
+    fn is_somebody_at_work(&mut self) -> anyhow::Result<bool> {
+        while let Some(task) = self.tasks.first() {
+            let path = format!("/api/workflows/{task}");
+            let view: WorkflowView = self.cards.daemon.call("GET", &path, &Nothing {})?;
+            if view.state == WorkflowState::Working {
+                return Ok(true);
+            }
+            self.tasks.pop_first();
+        }
+        Ok(false)
+    }
+
+    /// Waits for news, so many seconds, and says what became of what was decided here; whether there
+    /// was any.
+    fn hear(&mut self, hold: u32) -> anyhow::Result<bool> {
+        let path = format!("/api/stream?cursor={}&hold={hold}", self.cursor);
+        let page: StreamPage = self.cards.daemon.call("GET", &path, &Nothing {})?;
+        self.cursor = page.cursor;
+        for record in &page.events {
+            self.take(record)?;
+        }
+        Ok(!page.events.is_empty())
+    }
+
+    fn take(&mut self, record: &EventRecord) -> anyhow::Result<()> {
+        let Event::ProposalChanged { proposal, status, reason, .. } = &record.event else {
+            return Ok(());
+        };
+        if self.json && self.shown.contains(proposal) {
+            print_line(&one_line(&serde_json::to_string(record)?));
+        }
+        if *status != ProposalStatus::Waiting && *status != ProposalStatus::Approved {
+            self.left.remove(proposal);
+            if self.awaited.remove(proposal) {
+                let is_error = *status == ProposalStatus::Failed;
+                self.failed |= is_error;
+                let error = if is_error { "error: " } else { "" };
+                say(&format!("{error}{}", was(*proposal, *status, reason.as_deref())));
+            }
+        }
+        Ok(())
+    }
+
+    /// How it ended.
+    fn end(&self) -> Exit {
+        for proposal in &self.awaited {
+            say(&format!(
+                "note: Proposal {proposal} is approved, and not done yet; `vector log` says what becomes \
+                 of it."
+            ));
+        }
+        let terminal = self.cards.terminal;
+        if !self.left.is_empty() && !self.cards.yes && !terminal.can_ask() {
+            say("Not decided: there is no terminal to ask on. --yes approves every card.");
+        }
+        match (self.failed, self.left.is_empty()) {
+            (true, _) => Exit::Failed,
+            (false, false) => Exit::NotApproved,
+            (false, true) => Exit::Done,
+        }
+    }
+}
+
+/// Where a card is to be done, and who asks for it.
+fn asks(workflow: &WorkflowView, place: &SessionView) -> String {
+    let goal: String =
+        workflow.goal.lines().next().unwrap_or_default().chars().take(GOAL).collect();
+    format!("In {} ({}), by {}: {goal}", place.place.name, place.session, workflow.driver)
+}

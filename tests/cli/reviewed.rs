@@ -1,0 +1,266 @@
+//! What waits in the daemon, decided upon on a terminal that did not ask for it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value as Json, json};
+use vector_tests::binary::{self, Home, Output};
+use vector_tests::daemon::Daemon;
+use vector_tests::human::Human;
+use vector_tests::places::Format;
+
+use super::{ended, with_place};
+
+/// A daemon with a place in it, and somebody who asks for things elsewhere.
+struct Bench {
+    home: Home,
+    daemon: Daemon,
+    human: Human,
+    file: PathBuf,
+    opened: Json,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let (home, file) = with_place(Format::Rbxl);
+        let ledger = home.path().join("vector");
+        let daemon = Daemon::start(binary::vector(), &ledger);
+        let human = Human::of(&daemon, &ledger);
+        let opened = human.open(&file).ok();
+        Self { home, daemon, human, file, opened }
+    }
+
+    /// Asks for something, and waits for its card.
+    fn card(&mut self, text: &str) -> u64 {
+        self.human.ask(&self.opened, text);
+        self.human.card()
+    }
+
+    fn status(&self, proposal: u64) -> Json {
+        self.human.shown(proposal)["status"].clone()
+    }
+
+    fn review(&self, args: &[&str]) -> Output {
+        let mut all = vec!["review", "--once"];
+        all.extend(args);
+        self.home.run(&all, "")
+    }
+
+    fn tree(&self) -> String {
+        let file = self.file.display().to_string();
+        self.home.run(&["show", &file, "--depth", "9"], "").stdout
+    }
+}
+
+/// What a person has to look at twice.
+const LOADSTRING: &str =
+    r#"replace "print(" with "loadstring(" in game.ServerScriptService.Main[1]"#;
+
+#[test]
+fn where_no_daemon_runs_that_is_said() {
+    let asked = Home::new().run(&["review", "--once"], "");
+    ended(&asked, 1);
+    assert!(asked.stderr.contains("start it with `vector serve`"), "{}", asked.stderr);
+    ended(&Home::new().run(&["review", "--force"], ""), 2);
+}
+
+#[test]
+fn where_nothing_waits_it_ends() {
+    let bench = Bench::new();
+    let review = bench.review(&[]);
+    ended(&review, 0);
+    assert_eq!(review.stdout, "");
+}
+
+#[test]
+fn a_yes_to_all_is_a_yes_to_what_others_asked_for() {
+    let mut bench = Bench::new();
+    let first = bench.card("rename game.Workspace.Lamp to Lantern");
+    let second = bench.card("set Transparency = 0.5 on #Lantern");
+    let review = bench.review(&[]);
+    ended(&review, 3);
+    assert!(review.stderr.contains("--yes approves every card"), "{}", review.stderr);
+    assert_eq!(bench.status(first), "waiting");
+    let review = bench.review(&["--yes"]);
+    ended(&review, 0);
+    let session = bench.opened["session"].as_str().unwrap();
+    for part in [session, "by offline: rename game.Workspace.Lamp", "Lantern"] {
+        assert!(review.stdout.contains(part), "{part}: {}", review.stdout);
+    }
+    for proposal in [first, second] {
+        assert_eq!(bench.status(proposal), "applied");
+        let said = format!("Proposal {proposal} was applied.");
+        assert!(review.stderr.contains(&said), "{}", review.stderr);
+    }
+    assert!(bench.tree().contains("Lantern"));
+}
+
+#[test]
+fn a_warning_needs_force() {
+    let mut bench = Bench::new();
+    let card = bench.card(LOADSTRING);
+    assert_eq!(bench.human.shown(card)["needs_twice"], true);
+    let review = bench.review(&["--yes"]);
+    ended(&review, 3);
+    assert!(review.stderr.contains("--force"), "{}", review.stderr);
+    assert_eq!(bench.status(card), "waiting");
+    ended(&bench.review(&["--yes", "--force"]), 0);
+    assert_eq!(bench.status(card), "applied");
+}
+
+#[test]
+fn json_is_cards_and_what_becomes_of_them() {
+    let mut bench = Bench::new();
+    let card = bench.card("rename game.Workspace.Lamp to Lantern");
+    let review = bench.review(&["--yes", "--json"]);
+    ended(&review, 0);
+    let lines: Vec<Json> =
+        review.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines[0]["seq"], json!(card));
+    assert_eq!(lines[0]["status"], "waiting");
+    let became: Vec<&Json> = lines[1..].iter().map(|line| &line["event"]["status"]).collect();
+    assert_eq!(became, ["approved", "applied"]);
+}
+
+#[test]
+fn what_cannot_be_done_is_said() {
+    let mut bench = Bench::new();
+    let card = bench.card("rename game.Workspace.Lamp to Lantern");
+    let bytes = fs::read(&bench.file).unwrap();
+    fs::remove_file(&bench.file).unwrap();
+    let review = bench.review(&["--yes"]);
+    ended(&review, 3);
+    assert!(review.stderr.contains("can be read again"), "{}", review.stderr);
+    fs::write(&bench.file, bytes).unwrap();
+    assert_eq!(bench.status(card), "waiting");
+    ended(&bench.review(&["--yes"]), 0);
+}
+
+#[cfg(unix)]
+mod on_a_terminal {
+    use vector_tests::person::Person;
+
+    use super::*;
+
+    const APPLY: &str = "[q]uit [?]";
+
+    fn person(bench: &Bench, args: &[&str]) -> Person {
+        let mut all = vec!["review"];
+        all.extend(args);
+        Person::runs(bench.home.command(&all))
+    }
+
+    #[track_caller]
+    fn ends(person: Person, code: i32) -> String {
+        let (ended, shown) = person.sees_the_end();
+        assert_eq!(ended, code, "{shown}");
+        shown
+    }
+
+    #[test]
+    fn each_card_is_asked_about() {
+        let mut bench = Bench::new();
+        let [first, second, third] = [
+            "rename game.Workspace.Lamp to Lantern",
+            "set Transparency = 0.5 on #Baseplate",
+            LOADSTRING,
+        ]
+        .map(|text| bench.card(text));
+        let mut reviewer = person(&bench, &["--once"]);
+        let card = reviewer.answers(APPLY, "what?");
+        let session = bench.opened["session"].as_str().unwrap();
+        assert!(
+            card.contains(session) && card.contains("by offline: rename game.Workspace.Lamp"),
+            "{card}"
+        );
+        let help = reviewer.answers(APPLY, "y");
+        assert!(help.contains("split it") && help.contains("skip it"), "{help}");
+        reviewer.answers(APPLY, "n");
+        reviewer.answers("Why not?", "too pale");
+        // The third was planned on top of the second, and comes again without it.
+        reviewer.answers(APPLY, "y");
+        reviewer.answers("[y]es [N]o", "n");
+        reviewer.answers(APPLY, "y");
+        reviewer.answers("[y]es [N]o", "y");
+        ends(reviewer, 0);
+        assert_eq!(bench.status(first), "applied");
+        assert_eq!(bench.status(second), "rejected");
+        assert_eq!(bench.human.shown(second)["reason"], "too pale");
+        assert_eq!(bench.status(third), "withdrawn");
+        let file = bench.file.display().to_string();
+        let main = bench.home.run(&["source", &file, "game.ServerScriptService.Main[1]"], "");
+        assert!(main.stdout.contains("loadstring"), "{}", main.stdout);
+    }
+
+    #[test]
+    fn a_card_can_be_split() {
+        let mut bench = Bench::new();
+        let card = bench.card("set Transparency = 0.5 on #Wall");
+        let whole = bench.human.shown(card);
+        assert_eq!(whole["proposal"]["commands"].as_array().unwrap().len(), 3, "{whole}");
+        let mut reviewer = person(&bench, &["--once"]);
+        reviewer.answers(APPLY, "s");
+        reviewer.answers("(1 of 3)?", "n");
+        reviewer.answers("(2 of 3)?", "y");
+        reviewer.answers("(3 of 3)?", "d");
+        ends(reviewer, 0);
+        assert_eq!(bench.status(card), "rejected");
+        let file = bench.file.display().to_string();
+        let faded = |at: u32| {
+            let wall = format!("game.Workspace.Tower.Wall[{at}]");
+            let shown = bench.home.run(&["show", &file, &wall, "--props"], "").stdout;
+            shown.lines().any(|line| line.split_whitespace().eq(["Transparency", "0.5"]))
+        };
+        assert_eq!([1, 2, 3].map(faded), [false, true, false]);
+    }
+
+    #[test]
+    fn what_is_skipped_goes_on_waiting() {
+        let mut bench = Bench::new();
+        let first = bench.card("rename game.Workspace.Lamp to Lantern");
+        let mut reviewer = person(&bench, &["--once"]);
+        reviewer.answers(APPLY, "k");
+        ends(reviewer, 3);
+        assert_eq!(bench.status(first), "waiting");
+        let mut reviewer = person(&bench, &["--once"]);
+        reviewer.answers(APPLY, "q");
+        ends(reviewer, 3);
+        assert_eq!(bench.status(first), "waiting");
+    }
+
+    #[test]
+    fn what_others_decide_meanwhile_is_said() {
+        let mut bench = Bench::new();
+        let first = bench.card("rename game.Workspace.Lamp to Lantern");
+        let mut reviewer = person(&bench, &[]);
+        let card = reviewer.answers(APPLY, "?");
+        assert!(card.contains("Lantern"), "{card}");
+        bench.human.decide(first, &json!({ "say": "reject", "reason": "mine" })).ok();
+        reviewer.answers(APPLY, "y");
+        let told = reviewer.sees("was rejected: mine");
+        assert!(told.contains("decided elsewhere"), "{told}");
+        // It waits for the next, which comes now.
+        reviewer.sees("Ctrl-C ends it");
+        let second = bench.card("set Transparency = 0.5 on #Baseplate");
+        reviewer.answers(APPLY, "y");
+        reviewer.sees("was applied");
+        assert_eq!(bench.status(second), "applied");
+        let third = bench.card("rename game.Workspace.Lamp to Lantern");
+        reviewer.answers(APPLY, "q");
+        ends(reviewer, 3);
+        assert_eq!(bench.status(third), "waiting");
+    }
+
+    #[test]
+    fn a_daemon_that_ends_is_missed() {
+        let mut bench = Bench::new();
+        bench.card("rename game.Workspace.Lamp to Lantern");
+        let mut reviewer = person(&bench, &[]);
+        let question = reviewer.answers(APPLY, "?");
+        assert!(question.contains("Lantern"), "{question}");
+        bench.daemon.kill();
+        reviewer.answers(APPLY, "y");
+        let shown = ends(reviewer, 1);
+        assert!(shown.contains("start `vector serve` anew"), "{shown}");
+    }
+}

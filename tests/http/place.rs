@@ -1,0 +1,443 @@
+//! Place and model files that the daemon has open: asked for and decided by a person, written in place,
+//! and changed by others meanwhile.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value as Json, json};
+use vector_tests::binary::{self, Home};
+use vector_tests::daemon::Daemon;
+use vector_tests::human::Human;
+use vector_tests::places::{self, Format};
+
+/// A daemon, its person, and a place beside the ledger.
+struct Bench {
+    home: Home,
+    daemon: Option<Daemon>,
+    human: Human,
+    file: PathBuf,
+}
+
+impl Bench {
+    fn new(format: Format) -> Self {
+        let home = Home::new();
+        let file = home.path().join(format!("place.{}", format.extension()));
+        fs::write(&file, places::sample(format)).unwrap();
+        let daemon = Daemon::start(binary::vector(), &ledger(&home));
+        let human = Human::of(&daemon, &ledger(&home));
+        Self { home, daemon: Some(daemon), human, file }
+    }
+
+    /// A place that is open.
+    fn open(format: Format) -> (Self, Json) {
+        let bench = Self::new(format);
+        let opened = bench.human.open(&bench.file).ok();
+        (bench, opened)
+    }
+
+    fn kill(&mut self) {
+        self.daemon.take().unwrap().kill();
+    }
+
+    /// Starts the daemon with the place.
+    fn start(&mut self) -> Json {
+        let daemon = Daemon::of_place(binary::vector(), &ledger(&self.home), &self.file);
+        self.human = Human::of(&daemon, &ledger(&self.home));
+        self.daemon = Some(daemon);
+        let opened = self.human.open(&self.file).ok();
+        let sessions = self.human.call("GET", "/api/sessions", &Json::Null).ok();
+        let sessions = sessions["sessions"].as_array().unwrap().clone();
+        assert_eq!(sessions.len(), 1, "it was open already");
+        assert_eq!(sessions[0]["session"], opened["session"]);
+        opened
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        fs::read(&self.file).unwrap()
+    }
+
+    /// What `vector edit` makes of the file as it is now, for somebody else.
+    fn edited(&self, request: &str) -> Vec<u8> {
+        let home = Home::new();
+        let copy = home.path().join(self.file.file_name().unwrap());
+        fs::copy(&self.file, &copy).unwrap();
+        let copy = copy.display().to_string();
+        let run = home.run(&["edit", &copy, "--prompt", request, "--yes"], "");
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        fs::read(copy).unwrap()
+    }
+
+    fn waiting(&self) -> usize {
+        let waiting = self.human.call("GET", "/api/proposals", &Json::Null).ok();
+        waiting["proposals"].as_array().unwrap().len()
+    }
+}
+
+/// Where the commands of this home keep their ledger.
+fn ledger(home: &Home) -> PathBuf {
+    home.path().join("vector")
+}
+
+/// Puts another file in the place of one, as most programs save.
+fn save(file: &Path, bytes: &[u8]) {
+    let new = file.with_extension("new");
+    fs::write(&new, bytes).unwrap();
+    fs::rename(&new, file).unwrap();
+}
+
+const FADE: &str = "set Transparency = 0.5 on #Baseplate";
+/// Touches the same property.
+const CLEAR: &str = "set Transparency = 0.25 on #Baseplate";
+/// Touches something else.
+const LAMP: &str = "set Transparency = 0.75 on #Lamp";
+
+#[test]
+fn what_is_approved_is_written_as_an_edit_writes_it() {
+    for format in Format::ALL {
+        let (mut bench, opened) = Bench::open(format);
+        let before = bench.bytes();
+        let expected = bench.edited(FADE);
+        assert!(expected != before);
+        bench.human.ask(&opened, FADE);
+        let card = bench.human.card();
+        assert!(bench.bytes() == before, "nothing is written before a yes");
+        bench.human.approve(card).ok();
+        bench.human.until("done");
+        assert_eq!(bench.human.shown(card)["status"], "applied");
+        assert!(bench.bytes() == expected, "{format:?}");
+        // And on top of what was written, as if it had been read again.
+        let expected = bench.edited(LAMP);
+        bench.human.ask(&opened, LAMP);
+        let card = bench.human.card();
+        bench.human.approve(card).ok();
+        bench.human.until_status(card, "applied");
+        assert!(bench.bytes() == expected, "{format:?}");
+    }
+}
+
+#[test]
+fn what_is_rejected_leaves_the_file_as_it_is() {
+    let (mut bench, opened) = Bench::open(Format::Rbxlx);
+    let before = bench.bytes();
+    let workflow = bench.human.ask(&opened, FADE);
+    let card = bench.human.card();
+    bench.human.decide(card, &json!({ "say": "reject", "reason": "too pale" })).ok();
+    bench.human.until("done");
+    assert!(bench.bytes() == before);
+    assert_eq!(bench.human.shown(card)["status"], "rejected");
+    let path = format!("/api/workflows/{workflow}");
+    let workflow = bench.human.call("GET", &path, &Json::Null).ok();
+    assert_eq!(workflow["session"], opened["session"]);
+    assert_eq!(workflow["state"], "finished");
+}
+
+#[test]
+fn what_fits_a_file_that_somebody_else_saved_is_done_on_top_of_it() {
+    for format in Format::ALL {
+        let (mut bench, opened) = Bench::open(format);
+        bench.human.ask(&opened, FADE);
+        let card = bench.human.card();
+        let shown = bench.human.shown(card);
+        save(&bench.file, &bench.edited(LAMP));
+        let expected = bench.edited(FADE);
+        // As fast as can be: whether or not it was told that the file has changed.
+        bench.human.decide_on(&shown, &json!({ "say": "approve" })).ok();
+        bench.human.until_status(card, "applied");
+        assert!(bench.bytes() == expected, "{format:?}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_any_more_is_planned_and_asked_about_again() {
+    for format in Format::ALL {
+        let (mut bench, opened) = Bench::open(format);
+        bench.human.ask(&opened, FADE);
+        let first = bench.human.card();
+        let shown = bench.human.shown(first);
+        let theirs = bench.edited(CLEAR);
+        save(&bench.file, &theirs);
+        let refused = bench.human.decide_on(&shown, &json!({ "say": "approve" }));
+        assert_eq!(refused.status, 409, "{}", refused.body);
+        assert_eq!(bench.human.shown(first)["status"], "withdrawn");
+        let again = bench.human.card();
+        assert_ne!(first, again);
+        assert!(bench.bytes() == theirs);
+        let expected = bench.edited(FADE);
+        bench.human.approve(again).ok();
+        bench.human.until_status(again, "applied");
+        assert!(bench.bytes() == expected, "{format:?}");
+    }
+}
+
+#[test]
+fn a_card_gets_stale_by_itself() {
+    let (mut bench, opened) = Bench::open(Format::Rbxl);
+    bench.human.ask(&opened, FADE);
+    let first = bench.human.card();
+    save(&bench.file, &bench.edited(CLEAR));
+    let again = bench.human.card();
+    assert_ne!(first, again);
+    assert_eq!(bench.human.shown(first)["status"], "withdrawn");
+}
+
+#[test]
+fn a_file_that_is_touched_is_the_same_file() {
+    let (mut bench, opened) = Bench::open(Format::Rbxl);
+    bench.human.ask(&opened, FADE);
+    let card = bench.human.card();
+    let expected = bench.edited(FADE);
+    save(&bench.file, &bench.bytes());
+    bench.human.approve(card).ok();
+    bench.human.until_status(card, "applied");
+    assert!(bench.bytes() == expected);
+}
+
+#[test]
+fn requests_stand_on_each_other_and_are_tried_on_what_others_made() {
+    let (mut bench, opened) = Bench::open(Format::Rbxl);
+    bench.human.ask(&opened, "clone game.Workspace.Lamp as Shelf");
+    let clone = bench.human.card();
+    bench.human.ask(&opened, "rename game.Workspace.Shelf to Board");
+    let first = bench.human.card();
+    assert_eq!(bench.human.shown(first)["proposal"]["after"], json!([clone]));
+    assert_eq!(bench.human.approve(first).status, 409, "what it stands on waits");
+    bench.human.approve(clone).ok();
+    bench.human.until_status(clone, "applied");
+    // The second still waits, on top of what is in the file now; a third is planned on top of it.
+    bench.human.ask(&opened, "rename game.Workspace.Board to Plank");
+    let rename = bench.human.card();
+    assert_eq!(bench.human.shown(rename)["proposal"]["after"], json!([first]));
+    bench.human.approve(first).ok();
+    bench.human.until_status(first, "applied");
+    bench.human.approve(rename).ok();
+    bench.human.until_status(rename, "applied");
+    let file = bench.file.display().to_string();
+    let shown = bench.home.run(&["show", &file, "--depth", "9"], "").stdout;
+    assert!(shown.contains("Plank"), "{shown}");
+}
+
+#[test]
+fn what_stood_on_something_that_is_rejected_is_planned_again() {
+    let (mut bench, opened) = Bench::open(Format::Rbxlx);
+    bench.human.ask(&opened, LAMP);
+    let first = bench.human.card();
+    bench.human.ask(&opened, FADE);
+    let second = bench.human.card();
+    let expected = bench.edited(FADE);
+    bench.human.decide(first, &json!({ "say": "reject" })).ok();
+    let again = bench.human.card();
+    assert_eq!(bench.human.shown(second)["status"], "withdrawn");
+    bench.human.approve(again).ok();
+    bench.human.until_status(again, "applied");
+    assert!(bench.bytes() == expected);
+}
+
+#[test]
+fn a_file_that_is_gone_is_refused_and_goes_on_when_it_is_back() {
+    let (mut bench, opened) = Bench::open(Format::Rbxl);
+    bench.human.ask(&opened, FADE);
+    let card = bench.human.card();
+    let shown = bench.human.shown(card);
+    let aside = bench.file.with_extension("aside");
+    for broken in [None, Some("no place at all")] {
+        fs::rename(&bench.file, &aside).unwrap();
+        if let Some(text) = broken {
+            fs::write(&bench.file, text).unwrap();
+        }
+        let refused = bench.human.decide_on(&shown, &json!({ "say": "approve" }));
+        assert_eq!(refused.status, 409);
+        let message = refused.body["message"].as_str().unwrap();
+        let file = bench.file.display().to_string();
+        assert!(message.contains(&file) && message.contains("can be read again"), "{message}");
+        let workflow = bench.human.ask(&opened, LAMP);
+        let why = bench.human.until("tool_error")["reason"].as_str().unwrap().to_owned();
+        assert!(why.contains(&file) && why.contains("can be read again"), "{why}");
+        let path = format!("/api/workflows/{workflow}/cancel");
+        bench.human.call("POST", &path, &json!({}));
+        assert_eq!(bench.human.shown(card)["status"], "waiting");
+        assert_eq!(bench.file.exists(), broken.is_some(), "nothing is made in its place");
+        fs::rename(&aside, &bench.file).unwrap();
+    }
+    let expected = bench.edited(FADE);
+    bench.human.approve(card).ok();
+    bench.human.until_status(card, "applied");
+    assert!(bench.bytes() == expected);
+}
+
+#[test]
+fn a_killed_daemon_keeps_decisions_and_nothing_else() {
+    let (mut bench, opened) = Bench::open(Format::Rbxl);
+    let before = bench.bytes();
+    bench.human.ask(&opened, FADE);
+    let card = bench.human.card();
+    bench.kill();
+    assert!(bench.bytes() == before);
+    let opened = bench.start();
+    assert_eq!(bench.human.shown(card)["status"], "withdrawn", "nobody had decided");
+    assert_eq!(bench.waiting(), 0);
+    let expected = bench.edited(FADE);
+    bench.human.ask(&opened, FADE);
+    let card = loop {
+        let card = bench.human.card();
+        if bench.human.shown(card)["status"] == "waiting" {
+            break card;
+        }
+    };
+    bench.human.approve(card).ok();
+    // Whether it was written yet or not.
+    bench.kill();
+    let now = bench.bytes();
+    assert!(now == before || now == expected);
+    bench.start();
+    assert_eq!(bench.human.shown(card)["status"], "applied");
+    assert!(bench.bytes() == expected);
+}
+
+#[test]
+fn a_decision_beside_others_outlives_the_daemon_too() {
+    let (mut bench, opened) = Bench::open(Format::Rbxl);
+    bench.human.ask(&opened, LAMP);
+    let first = bench.human.card();
+    bench.human.ask(&opened, FADE);
+    let second = bench.human.card();
+    bench.human.approve(first).ok();
+    bench.human.until_status(first, "applied");
+    let expected = bench.edited(FADE);
+    bench.human.approve(second).ok();
+    bench.kill();
+    bench.start();
+    let shown = bench.human.shown(second);
+    assert_eq!(shown["status"], "applied", "{shown}");
+    assert!(bench.bytes() == expected);
+}
+
+#[test]
+fn a_file_is_one_session_by_whatever_name() {
+    let (bench, opened) = Bench::open(Format::Rbxm);
+    let session = opened["session"].as_str().unwrap();
+    assert!(session.starts_with("file-") && session.len() == 17, "{session}");
+    let folder = bench.home.path();
+    fs::create_dir(folder.join("deeper")).unwrap();
+    let mut names = vec![bench.file.clone(), folder.join("deeper/../place.rbxm")];
+    #[cfg(unix)]
+    {
+        let link = folder.join("link.rbxm");
+        std::os::unix::fs::symlink(&bench.file, &link).unwrap();
+        names.push(link);
+    }
+    for name in names {
+        assert_eq!(bench.human.open(&name).ok(), opened, "{}", name.display());
+    }
+    let other = folder.join("other.rbxm");
+    fs::copy(&bench.file, &other).unwrap();
+    assert_ne!(bench.human.open(&other).ok()["session"], opened["session"]);
+    let sessions = bench.human.call("GET", "/api/sessions", &Json::Null).ok();
+    assert_eq!(sessions["sessions"].as_array().unwrap().len(), 2, "{sessions}");
+}
+
+#[test]
+fn what_is_no_place_is_not_opened() {
+    let bench = Bench::new(Format::Rbxl);
+    let folder = bench.home.path();
+    let file = |name: &str, bytes: &[u8]| {
+        fs::write(folder.join(name), bytes).unwrap();
+        folder.join(name)
+    };
+    let cut = &places::sample(Format::Rbxl)[..200];
+    for (path, status, says) in [
+        (folder.join("missing.rbxl"), 404, "There is no file"),
+        (folder.join("missing/place.rbxl"), 404, "There is no file"),
+        (folder.to_owned(), 400, "is no file"),
+        (file("text.rbxl", b"print(1)\n"), 400, "cannot be opened"),
+        (file("empty.rbxl", b""), 400, "cannot be opened"),
+        (file("cut.rbxl", cut), 400, "cannot be opened"),
+        (PathBuf::from("place.rbxl"), 400, "from the root"),
+        (PathBuf::new(), 400, "from the root"),
+    ] {
+        let refused = bench.human.open(&path);
+        assert_eq!(refused.status, status, "{}", refused.body);
+        let message = refused.body["message"].as_str().unwrap();
+        assert!(message.contains(says) && message.ends_with('.'), "{message}");
+        assert!(!refused.body["hint"].as_str().unwrap().is_empty());
+    }
+    for body in [
+        json!({}),
+        json!({ "place": bench.file, "project": folder }),
+        json!({ "place": bench.file, "else": 1 }),
+        json!({ "place": 7 }),
+    ] {
+        assert_eq!(bench.human.call("POST", "/api/open", &body).status, 400, "{body}");
+    }
+    let mut permissions = fs::metadata(&bench.file).unwrap().permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(&bench.file, permissions.clone()).unwrap();
+    let refused = bench.human.open(&bench.file);
+    assert_eq!(refused.status, 409, "{}", refused.body);
+    assert_eq!(refused.body["hint"], "Make it writable, and open it again.");
+    let sessions = bench.human.call("GET", "/api/sessions", &Json::Null).ok();
+    assert_eq!(sessions["sessions"], json!([]));
+}
+
+#[test]
+fn a_project_is_opened_in_a_daemon_that_runs() {
+    let bench = Bench::new(Format::Rbxl);
+    let folder = bench.home.path().join("game");
+    fs::create_dir_all(folder.join("src")).unwrap();
+    let project = folder.join("default.project.json");
+    fs::write(&project, "{").unwrap();
+    let open = |path: &Path| bench.human.call("POST", "/api/open", &json!({ "project": path }));
+    let broken = open(&folder);
+    assert_eq!(broken.status, 409, "{}", broken.body);
+    assert!(broken.body["message"].as_str().unwrap().contains("cannot be read"), "{}", broken.body);
+    let missing = open(&bench.home.path().join("nothing"));
+    assert_eq!(missing.status, 404, "{}", missing.body);
+    fs::write(&project, r#"{ "name": "game", "tree": { "$path": "src" } }"#).unwrap();
+    let opened = open(&folder).ok();
+    assert!(opened["session"].as_str().unwrap().starts_with("project-"), "{opened}");
+    assert_eq!(open(&project).ok(), opened);
+}
+
+#[test]
+fn a_moment_of_a_file_is_not_kept() {
+    let (bench, opened) = Bench::open(Format::Rbxl);
+    let make = json!({ "session": opened["session"] });
+    let refused = bench.human.call("POST", "/api/checkpoints", &make);
+    assert_eq!(refused.status, 409);
+    assert!(refused.body["hint"].as_str().unwrap().contains("vector revert"), "{}", refused.body);
+}
+
+/// A run on a terminal in another process, in the same file.
+#[cfg(unix)]
+#[test]
+fn what_is_asked_on_a_terminal_stays_there() {
+    use vector_tests::person::Person;
+
+    let mut bench = Bench::new(Format::Rbxl);
+    let file = bench.file.display().to_string();
+    let mut terminal =
+        Person::runs(bench.home.command(&["edit", &file, "--prompt", FADE, "--model", "offline"]));
+    terminal.answers("[q]uit [?]", "?");
+    // It waits for its person, and the daemon takes nothing of it up.
+    let opened = bench.human.open(&bench.file).ok();
+    let workflows = bench.human.call("GET", "/api/workflows", &Json::Null).ok();
+    let theirs = &workflows["workflows"][0];
+    assert_eq!((&theirs["state"], &theirs["session"]), (&json!("waiting"), &Json::Null));
+    assert_eq!(bench.waiting(), 0, "it is not decided here");
+    let proposal = theirs["proposals"][0].as_u64().unwrap();
+    assert_eq!(bench.human.approve(proposal).status, 409);
+    let cancel = format!("/api/workflows/{}/cancel", theirs["seq"]);
+    let refused = bench.human.call("POST", &cancel, &json!({}));
+    assert_eq!((refused.status, &refused.body["hint"]), (409, &json!("End it there.")));
+    // Both write, one after the other.
+    bench.human.ask(&opened, LAMP);
+    let card = bench.human.card();
+    let expected = bench.edited(FADE);
+    terminal.answers("[q]uit [?]", "y");
+    assert_eq!(terminal.sees_the_end().0, 0);
+    assert!(bench.bytes() == expected);
+    assert_eq!(bench.human.shown(proposal)["session"], opened["session"], "now it is history");
+    let expected = bench.edited(LAMP);
+    bench.human.approve(card).ok();
+    bench.human.until_status(card, "applied");
+    assert!(bench.bytes() == expected);
+}

@@ -1,0 +1,120 @@
+//! A person at a page or a terminal of theirs: opens, asks, looks and decides over the daemon's routes.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value as Json, json};
+
+use crate::daemon::{Answer, Daemon, call};
+
+/// A person who knows the token of a running daemon.
+pub struct Human {
+    port: u16,
+    token: String,
+    cursor: u64,
+}
+
+impl Human {
+    /// The person whose ledger this daemon serves.
+    ///
+    /// # Panics
+    /// The daemon has left no token.
+    pub fn of(daemon: &Daemon, home: &Path) -> Self {
+        let kept = fs::read_to_string(home.join("token")).expect("it leaves a token");
+        let token = kept.split_whitespace().nth(1).expect("a port and a token").to_owned();
+        Self { port: daemon.port, token, cursor: 0 }
+    }
+
+    /// Calls a route.
+    pub fn call(&self, method: &str, path: &str, body: &Json) -> Answer {
+        call(self.port, (method, path), Some(&self.token), body)
+    }
+
+    /// Has a place file opened.
+    pub fn open(&self, place: &Path) -> Answer {
+        self.call("POST", "/api/open", &json!({ "place": place }))
+    }
+
+    /// Asks for something in what was opened; the workflow.
+    #[track_caller]
+    pub fn ask(&self, opened: &Json, text: &str) -> u64 {
+        let chat = json!({
+            "session": opened["session"], "epoch": opened["epoch"], "text": text, "attached": [],
+        });
+        self.number(&self.call("POST", "/api/chat", &chat).ok()["workflow"])
+    }
+
+    #[track_caller]
+    fn number(&self, json: &Json) -> u64 {
+        json.as_u64().unwrap_or_else(|| panic!("{json} is no number"))
+    }
+
+    /// The next event of this name.
+    ///
+    /// # Panics
+    /// It does not come.
+    #[track_caller]
+    pub fn until(&mut self, name: &str) -> Json {
+        for _ in 0..60 {
+            let path = format!("/api/stream?cursor={}&hold=5", self.cursor);
+            let page = self.call("GET", &path, &Json::Null).ok();
+            // What came with it is found by whoever looks for it from here.
+            self.cursor = self.number(&page["cursor"]);
+            let events = page["events"].as_array().into_iter().flatten();
+            if let Some(found) = events.into_iter().find(|it| it["event"]["event"] == name) {
+                return found["event"].clone();
+            }
+        }
+        panic!("`{name}` never came");
+    }
+
+    /// The next card.
+    #[track_caller]
+    pub fn card(&mut self) -> u64 {
+        let mapped = self.until("proposal_mapped");
+        self.number(&mapped["proposal"])
+    }
+
+    /// A proposal as it is shown.
+    pub fn shown(&self, proposal: u64) -> Json {
+        self.call("GET", &format!("/api/proposals/{proposal}"), &Json::Null).ok()
+    }
+
+    /// Decides upon a proposal as it is shown.
+    pub fn decide(&self, proposal: u64, decision: &Json) -> Answer {
+        let shown = self.shown(proposal);
+        self.decide_on(&shown, decision)
+    }
+
+    /// Decides upon a proposal as it was shown.
+    pub fn decide_on(&self, shown: &Json, decision: &Json) -> Answer {
+        let decide = json!({
+            "patch_id": shown["proposal"]["patch_id"],
+            "base": shown["proposal"]["base"],
+            "decision": decision,
+        });
+        self.call("POST", &format!("/api/proposals/{}/decide", shown["seq"]), &decide)
+    }
+
+    /// Says yes.
+    pub fn approve(&self, proposal: u64) -> Answer {
+        self.decide(proposal, &json!({ "say": "approve" }))
+    }
+
+    /// Waits until a proposal is so.
+    ///
+    /// # Panics
+    /// It is not.
+    #[track_caller]
+    pub fn until_status(&mut self, proposal: u64, status: &str) {
+        for _ in 0..60 {
+            if self.shown(proposal)["status"] == status {
+                return;
+            }
+            let path = format!("/api/stream?cursor={}&hold=1", self.cursor);
+            let page = self.call("GET", &path, &Json::Null).ok();
+            self.cursor = self.number(&page["cursor"]);
+        }
+        panic!("proposal {proposal} is {}, not {status}", self.shown(proposal));
+    }
+}
