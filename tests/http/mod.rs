@@ -3,10 +3,13 @@
 
 mod closed;
 mod flow;
+#[cfg(unix)]
 mod joined;
+#[cfg(unix)]
 mod models;
 mod pointed;
 mod project;
+#[cfg(unix)]
 mod remembered;
 mod routes;
 mod together;
