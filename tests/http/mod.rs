@@ -3,11 +3,14 @@
 
 mod closed;
 mod flow;
+#[cfg(unix)]
 mod joined;
+#[cfg(unix)]
 mod models;
 mod place;
 mod pointed;
 mod project;
+#[cfg(unix)]
 mod remembered;
 mod routes;
 mod together;
