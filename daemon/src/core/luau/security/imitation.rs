@@ -71,9 +71,19 @@ pub fn imitation(name: &str) -> Option<&'static str> {
 /// A character as it is seen: nothing where it takes no room, or the letter that it looks like.
 fn seen(c: char) -> Option<char> {
     let letter = match c {
-        ' ' | '_' | '-' | '.' | '\u{a0}' | '\u{ad}' | '\u{200b}'..='\u{200f}' => return None,
-        '\u{2000}'..='\u{200a}' | '\u{2028}'..='\u{202f}' | '\u{205f}'..='\u{206f}' => return None,
-        '\u{feff}' | '\u{3000}' | '\u{3164}' | '\u{e0000}'..='\u{e007f}' => return None,
+        ' '
+        | '_'
+        | '-'
+        | '.'
+        | '\u{a0}'
+        | '\u{ad}'
+        | '\u{feff}'
+        | '\u{3000}'
+        | '\u{3164}'
+        | '\u{2000}'..='\u{200f}'
+        | '\u{2028}'..='\u{202f}'
+        | '\u{205f}'..='\u{206f}'
+        | '\u{e0000}'..='\u{e007f}' => return None,
         // Fullwidth letters.
         '\u{ff21}'..='\u{ff3a}' | '\u{ff41}'..='\u{ff5a}' => {
             return char::from_u32(c as u32 - 0xfee0);
@@ -124,11 +134,9 @@ fn drawn(name: &str) -> String {
         .map(|c| match c {
             'I' | 'l' | '1' | 'i' | '|' | 'j' => 'l',
             'O' | '0' | 'o' => 'o',
-            '5' | 'S' => 's',
+            '5' | '$' | 'S' => 's',
             '3' => 'e',
-            '4' => 'a',
-            '@' => 'a',
-            '$' => 's',
+            '4' | '@' => 'a',
             c => c.to_ascii_lowercase(),
         })
         .collect()

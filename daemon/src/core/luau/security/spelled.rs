@@ -229,7 +229,7 @@ fn hexadecimal(text: &str) -> Option<String> {
 /// What a text of base64 says, where it says something in plain characters.
 fn base64(text: &str) -> Option<String> {
     let digits = text.trim_end_matches('=');
-    if digits.len() < 2 * LETTERS || text.len() % 4 != 0 || text.len() >= 4 * BLOB {
+    if digits.len() < 2 * LETTERS || !text.len().is_multiple_of(4) || text.len() >= 4 * BLOB {
         return None;
     }
     let mut plain = String::new();
@@ -263,8 +263,15 @@ fn is_words(text: &str) -> bool {
     letters >= LETTERS && letters * 10 >= text.len() * 7
 }
 
+/// The first word of a call that stands in a text and is no part of another word.
 fn word(text: &str) -> Option<&'static str> {
-    WORDS.into_iter().find(|word| text.contains(word))
+    let ends = |c: Option<char>| !c.is_some_and(char::is_alphanumeric);
+    WORDS.into_iter().find(|word| {
+        text.match_indices(word).any(|(at, _)| {
+            let (before, behind) = (&text[..at], &text[at + word.len()..]);
+            word.ends_with('/') || ends(before.chars().next_back()) && ends(behind.chars().next())
+        })
+    })
 }
 
 fn writes(text: &str, how: &str) -> String {

@@ -1,3 +1,5 @@
+//! What is said of scripts and names, and what is passed over: each kind once, and its harmless neighbour.
+
 use super::*;
 
 /// What is said of a script, without the lines.
@@ -128,6 +130,7 @@ fn texts_that_nobody_reads() {
     let numbers = "writes \"require\" with the numbers of its characters.";
     check(r#"x = "\114\101\113\117\105\114\101""#, &[numbers]);
     check(r#"x = "\x72equire""#, &[numbers]);
+    check(r#"x = "\xab \x72equire""#, &[numbers]);
     check(r#"x = "\u{72}equire""#, &[numbers]);
     let list = "writes \"require\" as a list of numbers.";
     check("f(string.char(114, 101, 113, 117, 105, 114, 101))", &[list]);
@@ -163,6 +166,7 @@ fn tables_ciphers_and_other_languages_are_texts_too() {
     for source in [
         "print('getfenv', \"loadstring\") -- loadstring(x)",
         r#"x = "\226\128\162 \27[31m \0 a\n\t😀""#,
+        r#"bytes = "\xAB\x72equired\x20""#,
         r#"bytes = "\xAB\x68\x65\x6C\x6C\x6F\x20\x77""#,
         "x = string.char(0xEF, 0xBB, 0xBF) y = string.char(65 + i, 90)",
         "levels = {100, 110, 120, 105, 115, 101, 111, 90, 95, 100, 100, 99}",
