@@ -121,4 +121,14 @@ fn names_like_a_services_and_switches_that_open_a_game_wait_for_two_yeses() {
     assert_eq!(said("rename_instance", rename), imitates);
     let clone = json!({ "path": "game.Workspace.House", "name": "HttpServlce" });
     assert_eq!(said("clone_instance", clone), imitates);
+    let mut scene = place();
+    scene.create(scene.root(), "HttpService", "HttpService");
+    for (on, is_held) in [(true, true), (false, false)] {
+        let args = json!({ "path": "game.HttpService", "props": { "HttpEnabled": on } });
+        let proposal = match call(&mut scene, "set_properties", args) {
+            Ok(Plan::Propose(proposal, _)) => *proposal,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(policy::needs_second_confirmation(&proposal), is_held, "{proposal:?}");
+    }
 }
