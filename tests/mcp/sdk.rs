@@ -122,9 +122,10 @@ fn a_call_that_is_not_decided_in_time_is_pending_and_told_later() {
         client.result(order).unwrap()["structuredContent"].clone()
     };
     assert_eq!(status(&mut client, 0)["status"], "pending");
-    // The same thing is not proposed a second time.
+    // The same thing is not proposed a second time, and why not is said.
     let (failed, text) = client.call("set_properties", brick("#112233"));
-    assert!(failed && text.contains("waits for a decision"), "{text}");
+    assert!(!failed && text.contains("\"changed\":0"), "{text}");
+    assert!(text.contains("waits for the person"), "{text}");
     let waits = client.calling("proposal_status", json!({ "id": id, "wait": 50 }));
     person.decide(&person.waiting(), &json!({ "say": "reject", "reason": "too dark" })).ok();
     let told = client.result(waits).unwrap()["structuredContent"].clone();
@@ -191,8 +192,8 @@ fn a_daemon_that_is_killed_in_between_is_not_missed() {
     assert!(!failed, "{text}");
     assert!(text.starts_with("Applied as proposal "), "{text}");
     assert!(first["seq"].is_number());
-    let (failed, text) = client.call("get_properties", json!({ "selector": ".KillBrick" }));
-    assert!(!failed && text.contains("Color"), "{text}");
+    let (failed, text) = client.call("find_instances", json!({ "selector": ".KillBrick[Color = \"#778899\"]" }));
+    assert!(!failed && text.contains("game.Workspace"), "{text}");
 }
 
 #[test]

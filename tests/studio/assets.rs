@@ -107,3 +107,32 @@ fn an_asset_that_cannot_be_loaded_is_refused_with_what_to_do() {
     assert!(!has(studio, "Approve"));
     studio.clear_errors();
 }
+
+#[test]
+fn what_an_asset_is_called_and_holds_hides_nothing() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    let mut scene = Scene::empty(Format::Binary);
+    let hostile = "T\u{202e}ree\u{200b}\u{1b}[2J\u{2066}<font size='90'>";
+    let tree = scene.create(scene.root(), "Model", hostile);
+    let script = scene.create(tree, "Script", "ReplicatedStorgae");
+    scene.set_source(script, "print(1) -- \u{202e}\u{feff}\u{7}<b>\n".to_owned());
+    studio.register_asset("rbxassetid://123", Ok(&scene.encode().unwrap()));
+    desk.propose("insert asset 123 into game.Workspace");
+    until_shown(studio, "looks like ReplicatedStorage");
+    for shown in [
+        "T\\u{202e}ree\\u{200b}",
+        "\\u{2066}<font size='90'>",
+        "Line 1 has the character U+202E",
+        "+ print(1) -- \\u{202e}\\u{feff}\\u{7}<b>",
+    ] {
+        assert!(shows(studio, shown), "{shown}: {:#?}", studio.visible_texts());
+    }
+    let hides =
+        |c: char| c.is_control() && c != '\n' || "\u{202e}\u{200b}\u{2066}\u{feff}".contains(c);
+    for text in studio.visible_texts() {
+        assert!(!text.contains(hides), "{text:?}");
+    }
+    click(studio, "Approve");
+    until_shown(studio, "please say so a second time");
+}

@@ -272,7 +272,8 @@ fn trailer(accepted: &Accepted) -> String {
 }
 
 fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    safe(&line).into_owned()
 }
 
 fn list(staged: &Files<'_>) -> String {

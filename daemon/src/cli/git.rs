@@ -118,7 +118,9 @@ fn text(scene: &Scene) -> String {
             }
         }
         for line in scene.source(node).unwrap_or_default().lines() {
-            let _ = writeln!(text, "  | {line}");
+            // Git tells tabs from spaces.
+            let line: Vec<_> = line.split('\t').map(safe).collect();
+            let _ = writeln!(text, "  | {}", line.join("\t"));
         }
     }
     text

@@ -83,9 +83,25 @@ pub(super) fn safe(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Whether a character does something else than be seen where it stands: the plugin's `Ui/Text` has the
+/// same list.
 fn is_unsafe(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    let is_hidden = matches!(
+        c,
+        '\u{ad}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}'
+    );
+    c.is_control() || is_hidden
 }
 
 /// The same for a text of several lines.
@@ -160,7 +176,9 @@ mod tests {
         assert_eq!(safe("tab\there\r"), "tab    here␍");
         assert_eq!(safe("\u{9b}2J"), "\\u{9b}2J");
         assert_eq!(safe("a\u{202e}b"), "a\\u{202e}b");
-        assert_eq!(safe("Größe 部品"), "Größe 部品");
+        assert_eq!(safe("\u{200b}\u{2066}\u{ad}\u{e0041}"), "\\u{200b}\\u{2066}\\u{ad}\\u{e0041}");
+        assert_eq!(safe("\0\u{2028}"), "␀\\u{2028}");
+        assert_eq!(safe("Größe 部品 “–” 😀"), "Größe 部品 “–” 😀");
         assert_eq!(safe_lines("a\nb\x1b"), "a\nb␛");
         assert_eq!(name(" x"), "\" x\"");
     }

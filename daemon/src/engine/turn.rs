@@ -185,6 +185,12 @@ impl Engine {
         all
     }
 
+    /// The proposals that nobody has decided upon, oldest first.
+    pub(super) fn waiting(&self) -> Vec<Seq> {
+        let all = self.proposals().into_iter();
+        all.filter(|(_, it)| it.status == Status::Waiting).map(|(seq, _)| seq).collect()
+    }
+
     /// The first proposal that somebody said yes to and that is not done.
     pub(super) fn first_approved(&self) -> Option<Seq> {
         self.at_work().flat_map(|(_, it)| it.approved()).min()

@@ -53,6 +53,9 @@ pub struct CallView {
     pub tool: String,
     /// What became of it.
     pub became: Became,
+    /// The proposals that wait: what is answered now counts them as done.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub on_top_of: Vec<Seq>,
 }
 
 /// What became of a call.

@@ -202,3 +202,29 @@ fn values_that_look_the_same_are_told_apart() {
     let text = change_text(Some(&long("a")), Some(&long("b")), false);
     assert_eq!(text, "…xxxxxxxxxxxxa\" → …xxxxxxxxxxxxb\"");
 }
+
+/// What a terminal would obey, what would show the rest otherwise, and what nobody sees.
+const HOSTILE: &str =
+    "a\x1b[2J\r\0\u{9b}1A\u{202e}b\u{2066}\u{200b}\u{feff}\u{ad}\u{e0041}<font size='90'>";
+const SHOWN: &str =
+    "a␛[2J␍␀\\u{9b}1A\\u{202e}b\\u{2066}\\u{200b}\\u{feff}\\u{ad}\\u{e0041}<font size='90'>";
+
+#[test]
+fn nothing_on_a_card_moves_the_cursor_or_hides() {
+    let mut hostile = edit("one\n", &format!("one\n{HOSTILE}\n"));
+    hostile.title = HOSTILE.to_owned();
+    hostile.warnings = vec![Warning { kind: WarningKind::Name, text: HOSTILE.to_owned() }];
+    let name = serde_json::to_string(HOSTILE).unwrap();
+    let value = Some(Value::String(HOSTILE.to_owned()));
+    let change = Change::Set { property: HOSTILE.to_owned(), before: None, after: value };
+    let path = format!("game.Workspace[{name}]");
+    hostile.commands.push(set("ref:9", &path));
+    hostile.preview.rows.push(row(1, &path, HOSTILE, change));
+    let card = render(Seq(7), &hostile, Style { colour: false, width: 400 });
+    assert!(card.matches(SHOWN).count() >= 5, "{card}");
+    let is_obeyed = |c: char| {
+        c != '\n'
+            && (c.is_control() || "\u{202e}\u{2066}\u{200b}\u{feff}\u{ad}\u{e0041}".contains(c))
+    };
+    assert!(!card.contains(is_obeyed), "{card:?}");
+}

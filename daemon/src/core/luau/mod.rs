@@ -22,5 +22,5 @@ pub use inspect::{inspect, syntax};
 pub use lint::{Linter, lint, roblox};
 pub use nesting::Stack;
 pub use outline::{Definition, DefinitionKind, OutlineError, outline};
-pub use security::security;
+pub use security::{added, imitation, listed, security};
 pub use settings::{LintSettings, libraries};

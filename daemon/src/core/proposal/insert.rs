@@ -56,6 +56,7 @@ impl Draft<'_> {
         for (at, node) in nodes.iter().enumerate() {
             let Some(node) = *node else { continue };
             self.made.insert(self.scene.id(node));
+            self.judge_name(&holds.names[at]);
             let change = if holds.parents[at] == 0 {
                 let count = self.scene.subtree(node).count() as u32;
                 Change::Inserted { asset, count }
@@ -92,9 +93,7 @@ impl Draft<'_> {
         let mut left = MAX_SHOWN;
         for (node, text) in scripts {
             let path = self.scene.path(*node);
-            for sentence in luau::security(text) {
-                self.warn(WarningKind::Security, format!("{path}: {sentence}"));
-            }
+            self.warn_of(&path, luau::security(text));
             let is_shown = text.len() <= left;
             if is_shown {
                 left -= text.len();

@@ -1,8 +1,9 @@
 //! What Luau and a reader would say of a script's new text: errors refuse it, the rest are warnings
 //! on the card.
 
-use scene_schemas::InstancePath;
+use scene_schemas::command::Props;
 use scene_schemas::proposal::{ScriptDiff, WarningKind};
+use scene_schemas::{Command, InstancePath, Value};
 
 use super::{CONTEXT, Draft, Text};
 use crate::core::edit;
@@ -17,6 +18,12 @@ const MAX_SCRIPT: usize = 200_000;
 /// no more.
 const MAX_LINTED: usize = 1 << 20;
 const MAX_LINTS: usize = 5;
+
+/// Properties of services that open a game, and for what.
+const SWITCHES: [(&str, &str); 2] = [
+    ("HttpEnabled", "lets its scripts send and fetch over the internet"),
+    ("LoadStringEnabled", "lets its scripts run text as code"),
+];
 
 impl Draft<'_> {
     /// Holds a script's new text against Luau, and describes the change.
@@ -52,13 +59,52 @@ impl Draft<'_> {
         for sentence in edit::duplicated(before, &edits) {
             self.warn(WarningKind::Duplication, format!("{path}: {sentence}"));
         }
-        for sentence in new_sentences(&luau::security(before), luau::security(&after)) {
-            self.warn(WarningKind::Security, format!("{path}: {sentence}"));
-        }
+        let suspicious = luau::added(&luau::security(before), luau::security(&after));
+        self.warn_of(&path, suspicious);
         self.lint(&path, before, &after);
         let hunks = edit::hunks(before, &after, CONTEXT);
         let edit::LineCounts { added, removed } = edit::line_counts(before, &after);
         Ok(Some(ScriptDiff { command: text.command, path, added, removed, hunks }))
+    }
+
+    /// Warns of what a script reaches for or hides.
+    pub(super) fn warn_of(&mut self, path: &InstancePath, suspicious: Vec<String>) {
+        for sentence in luau::listed(suspicious) {
+            self.warn(WarningKind::Security, format!("{path}: {sentence}"));
+        }
+    }
+
+    /// Warns of a name that is given and looks like a service's.
+    pub(super) fn judge_name(&mut self, name: &str) {
+        if let Some(known) = luau::imitation(name) {
+            let text = format!("The name {name:?} looks like {known}, and is another's.");
+            self.warn(WarningKind::Security, text);
+        }
+    }
+
+    /// Warns of what a command sets that opens the game: a name like a service's, a switch.
+    pub(super) fn judge_command(&mut self, command: &Command) {
+        let none = Props::new();
+        let (name, props) = match command {
+            Command::Create { name, props, .. } => (Some(name), props),
+            Command::Clone { name, .. } => (Some(name), &none),
+            Command::Set { props, .. } => (None, props),
+            _ => return,
+        };
+        let named = match props.get("Name") {
+            Some(Some(Value::String(name))) => Some(name),
+            _ => name,
+        };
+        if let Some(name) = named.filter(|_| !self.goes_back) {
+            self.judge_name(name);
+        }
+        let path = &command.target().path;
+        for (switch, what) in SWITCHES {
+            if matches!(props.get(switch), Some(Some(Value::Bool(true)))) && !self.goes_back {
+                let text = format!("{path}: {switch} is switched on, which {what}.");
+                self.warn(WarningKind::Security, text);
+            }
+        }
     }
 
     /// Warns of what is suspicious in a text and was not before.
@@ -81,23 +127,4 @@ impl Draft<'_> {
             self.warn(WarningKind::Lint, format!("{path}: {more}."));
         }
     }
-}
-
-/// The sentences that the old ones do not hold, whatever their line numbers.
-fn new_sentences(old: &[String], new: Vec<String>) -> Vec<String> {
-    let body = |sentence: &str| {
-        sentence
-            .trim_start_matches(|c: char| c != ' ')
-            .trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit())
-            .to_owned()
-    };
-    let mut known: Vec<String> = old.iter().map(|sentence| body(sentence)).collect();
-    let is_new = |sentence: &String| match known.iter().position(|it| *it == body(sentence)) {
-        Some(at) => {
-            known.swap_remove(at);
-            false
-        }
-        None => true,
-    };
-    new.into_iter().filter(is_new).collect()
 }

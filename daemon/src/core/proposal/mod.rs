@@ -303,6 +303,7 @@ impl<'a> Draft<'a> {
         }
         let own = self.touches_only_its_own(&command);
         let rows = self.describe(&command);
+        self.judge_command(&command);
         let text = match &command {
             Command::EditScript { target, .. } => {
                 let node = self.scene.locate(target)?;

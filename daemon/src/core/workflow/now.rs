@@ -11,6 +11,7 @@ use scene_schemas::entry::Seq;
 use serde_json::Value as Json;
 
 use super::chain::{Chain, Step};
+use crate::core::prompt::one_line;
 use crate::core::tools;
 
 /// How many facts there are at most.
@@ -107,7 +108,7 @@ fn told(step: &Step<'_>) -> Vec<(String, Fact)> {
         })
         .collect();
     if told.is_empty() {
-        let title = &pending.proposal.title;
+        let title = one_line(&pending.proposal.title);
         told.push((
             format!("proposal {seq}"),
             fact(format!("Done in step {number}: {title}"), true),

@@ -24,7 +24,7 @@ mod tests;
 
 use serde_json::Value as Json;
 
-use crate::core::prompt::{Outcome, Prompt, Turn};
+use crate::core::prompt::{Outcome, Prompt, Turn, fenced};
 
 pub use self::describe::describe;
 pub use self::read::{Read, read};
@@ -71,14 +71,14 @@ fn spelled(name: &str, text: &str) -> String {
 }
 
 /// What came of a call, as the model is told: `<tool_result tool="NAME">` around the answer, or
-/// `<tool_error tool="NAME">` around the reason. Nothing inside closes it.
+/// `<tool_error tool="NAME">` around the reason, in a fence. Nothing inside closes either.
 pub fn result(tool: &str, outcome: &Outcome) -> String {
     let (tag, text) = match outcome {
         Outcome::Done(Json::String(text)) => ("tool_result", text.clone()),
         Outcome::Done(answer) => ("tool_result", answer.to_string()),
         Outcome::Refused(reason) => ("tool_error", reason.clone()),
     };
-    format!("<{tag} tool=\"{tool}\">\n{}\n</{tag}>", unclosing(&text))
+    format!("<{tag} tool=\"{tool}\">\n{}</{tag}>", fenced(&unclosing(&text), ""))
 }
 
 /// A text in which no tag of a result stands: JSON means the same with the stroke escaped.

@@ -228,7 +228,10 @@ impl Live {
                 (Some(view), None) if matches!(view.became, Became::Working {}) => {
                     left.push((call, reply));
                 }
-                (Some(view), None) => drop(reply.send(Ok(view))),
+                (Some(view), None) => {
+                    let on_top_of = self.engine.waiting();
+                    drop(reply.send(Ok(CallView { on_top_of, ..view })));
+                }
                 (Some(view), Some(_)) if !matches!(view.became, Became::Working {}) => {
                     drop(reply.send(Ok(view)));
                 }
@@ -255,6 +258,7 @@ pub(in crate::engine) fn view(workflow: &Workflow, name: Seq, seq: Seq) -> Optio
         session: workflow.place.session(),
         tool: workflow.call(call)?.0.to_owned(),
         became: workflow.became(call)?,
+        on_top_of: Vec::new(),
     })
 }
 

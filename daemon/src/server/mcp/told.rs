@@ -10,7 +10,11 @@ const LONGEST: usize = 60_000;
 /// A call that was waited for.
 pub(super) fn called(view: &CallView) -> CallToolResult {
     match &view.became {
-        Became::Done { answer, applied: None } => CallToolResult::success(content(answer)),
+        Became::Done { answer, applied: None } => {
+            let mut content = content(answer);
+            content.extend(as_it_would_be(view).map(ContentBlock::text));
+            CallToolResult::success(content)
+        }
         Became::Done { answer, applied: Some(change) } => {
             let mut text = format!("Applied as proposal {}.\n{}", change.proposal, change.diff);
             if !answer.is_null() {
@@ -74,6 +78,17 @@ pub(super) fn waits(view: &CallView) -> String {
         }
         _ => format!("pending: {} is still at work.", view.tool),
     }
+}
+
+/// What an answer counts as done though it is not.
+fn as_it_would_be(view: &CallView) -> Option<String> {
+    let names: Vec<String> = view.on_top_of.iter().map(ToString::to_string).collect();
+    let which = match names.len() {
+        0 => return None,
+        1 => format!("proposal {}, which waits for the person", names[0]),
+        _ => format!("proposals {}, which wait for the person", names.join(", ")),
+    };
+    Some(format!("(The place as it would be with {which}.)"))
 }
 
 fn later(view: &CallView) -> String {

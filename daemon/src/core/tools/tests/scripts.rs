@@ -1,8 +1,10 @@
 //! The tools that look at scripts as code: their checks, their form, their specs.
 
+use scene_schemas::proposal::{Mode, Warning};
 use serde_json::json;
 
 use super::*;
+use crate::core::policy;
 use crate::core::scene::StyleFile;
 use crate::core::tools::Look;
 
@@ -73,4 +75,60 @@ fn what_is_to_be_checked_is_told_to_the_shell() {
     refuse("get_diagnostics", json!({ "paths": ["game.Workspace.House"] }), "House");
     refuse("get_diagnostics", json!({ "paths": [], "root": "game" }), "Either");
     refuse("run_tests", json!({}), "There are no specs");
+}
+
+#[test]
+fn an_edit_warns_of_what_it_adds_and_not_of_what_was_there() {
+    let modes = [Mode::Confirm, Mode::Auto, Mode::Dangerous];
+    let edited = |before: &str, search: &str, replace: &str| {
+        let mut scene = place();
+        let main = at(&scene, MAIN_PATH);
+        scene.set_source(main, before.to_owned());
+        let args = json!({ "path": MAIN_PATH, "source": before.replace(search, replace) });
+        let Ok(Plan::Propose(proposal, _)) = call(&mut scene, "write_script", args) else {
+            panic!("it is a change");
+        };
+        let is_security = |it: &&Warning| it.kind == WarningKind::Security;
+        let said: Vec<_> = proposal.warnings.iter().filter(is_security).cloned().collect();
+        let is_let_through = modes.iter().any(|mode| policy::lets_through(*mode, &proposal));
+        assert_eq!(is_let_through, said.is_empty());
+        said.into_iter().map(|warning| warning.text).collect::<Vec<_>>()
+    };
+    let before = "local env = getfenv()\nlocal speed = 10\nreturn env, speed\n";
+    assert_eq!(edited(before, "speed = 10", "speed = 12"), [""; 0]);
+    assert_eq!(edited(before, "local env", "-- moved down\nlocal env"), [""; 0]);
+    let added = edited(before, "speed = 10", "speed = require(123456)");
+    let expected =
+        format!("{MAIN_PATH}: Line 2 requires the asset 123456, code from outside the place.");
+    assert_eq!(added, [expected]);
+    assert_eq!(edited(before, "speed = 10", "speed = getfenv().x").len(), 1);
+}
+
+#[test]
+fn names_like_a_services_and_switches_that_open_a_game_wait_for_two_yeses() {
+    let said = |tool: &str, args: Json| {
+        let (_, proposal, _) = propose(tool, args);
+        let security = proposal.warnings.iter().find(|it| it.kind == WarningKind::Security);
+        let is_held = policy::needs_second_confirmation(&proposal);
+        assert_eq!(security.is_some(), is_held);
+        security.map_or(String::new(), |warning| warning.text.clone())
+    };
+    let create = |name: &str| json!({ "className": "Folder", "parentPath": "game.Workspace", "props": { "Name": name } });
+    let imitates = "The name \"HttpServlce\" looks like HttpService, and is another's.";
+    assert_eq!(said("create_instance", create("HttpServlce")), imitates);
+    assert_eq!(said("create_instance", create("Lightning")), "");
+    let rename = json!({ "path": "game.Workspace.House", "newName": "HttpServlce" });
+    assert_eq!(said("rename_instance", rename), imitates);
+    let clone = json!({ "path": "game.Workspace.House", "name": "HttpServlce" });
+    assert_eq!(said("clone_instance", clone), imitates);
+    let mut scene = place();
+    scene.create(scene.root(), "HttpService", "HttpService");
+    for (on, is_held) in [(true, true), (false, false)] {
+        let args = json!({ "path": "game.HttpService", "props": { "HttpEnabled": on } });
+        let proposal = match call(&mut scene, "set_properties", args) {
+            Ok(Plan::Propose(proposal, _)) => *proposal,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(policy::needs_second_confirmation(&proposal), is_held, "{proposal:?}");
+    }
 }

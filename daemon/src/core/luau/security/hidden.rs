@@ -1,0 +1,115 @@
+//! Code that stands where nobody looks, and characters that nobody sees.
+
+use std::collections::BTreeMap;
+
+use super::{Found, Kind, Script};
+
+/// Columns without code before code on the same line; a window shows fewer.
+const FAR: usize = 140;
+/// Empty lines before code: several screens.
+const DEEP: usize = 150;
+/// Characters of a line that nobody reads to its end, and the names in it that make it code and no
+/// list of values.
+const LONG: usize = 1_500;
+const CROWDED: usize = 80;
+/// Letters of a name that is made of look-alikes only.
+const ALIKE: usize = 8;
+
+pub(super) fn find(script: &Script<'_>, found: &mut Vec<Found>) {
+    far_away(script, found);
+    long_lines(script, found);
+    look_alikes(script, found);
+    for (at, line) in script.source.lines().enumerate() {
+        // A mark of the byte order is no part of the text.
+        let line = if at == 0 { line.trim_start_matches('\u{feff}') } else { line };
+        found.extend(unseen(line).map(|what| Found { line: at + 1, what }));
+    }
+}
+
+/// Code behind a run of blanks, or behind screens of empty lines.
+fn far_away(script: &Script<'_>, found: &mut Vec<Found>) {
+    let mut end = 0;
+    for token in &script.tokens {
+        let start = script.offset(token);
+        let between = &script.source[end.min(start)..start];
+        end = start + token.text.len();
+        let line = between.rsplit('\n').next().unwrap_or(between);
+        let columns: usize = line.chars().map(|c| if c == '\t' { 4 } else { 1 }).sum();
+        // Neither the rest of the line before nor the beginning of this one is a line.
+        let empty = between.split('\n').filter(|line| line.trim().is_empty()).count();
+        let empty = empty.saturating_sub(2);
+        let what = if columns >= FAR {
+            format!("has code {columns} columns to the right, where nobody sees it")
+        } else if empty >= DEEP {
+            format!("has code behind {empty} empty lines")
+        } else {
+            continue;
+        };
+        found.push(Found { line: token.line, what });
+    }
+}
+
+fn long_lines(script: &Script<'_>, found: &mut Vec<Found>) {
+    let mut names: BTreeMap<usize, usize> = BTreeMap::new();
+    for token in script.tokens.iter().filter(|token| token.kind == Kind::Name) {
+        *names.entry(token.line).or_default() += 1;
+    }
+    for (at, line) in script.source.lines().enumerate() {
+        let is_crowded = names.get(&(at + 1)).is_some_and(|count| *count >= CROWDED);
+        if line.len() >= LONG && is_crowded {
+            let what = format!("has {} characters of code, which nobody reads", line.len());
+            found.push(Found { line: at + 1, what });
+        }
+    }
+}
+
+/// Names such as `IlIIlIlI`, as obfuscators give them.
+fn look_alikes(script: &Script<'_>, found: &mut Vec<Found>) {
+    let is_alike = |name: &str| {
+        name.len() >= ALIKE
+            && name.bytes().all(|byte| b"Il1O0_".contains(&byte))
+            && name.bytes().any(|byte| b"Il".contains(&byte))
+    };
+    let mut names = script.tokens.iter().filter(|token| token.kind == Kind::Name);
+    if let Some(token) = names.find(|token| is_alike(token.text)) {
+        let name: String = token.text.chars().take(40).collect();
+        let what = format!("has names like {name}, which nobody can tell apart");
+        found.push(Found { line: token.line, what });
+    }
+}
+
+/// What is said of a line for its characters: those that reorder it, then those without a shape.
+fn unseen(line: &str) -> Option<String> {
+    if line.is_ascii() {
+        return None;
+    }
+    let code = |c: char| format!("U+{:04X}", c as u32);
+    if let Some(c) = line.chars().find(|c| reorders(*c)) {
+        return Some(format!("has the character {}, which shows text in another order", code(c)));
+    }
+    let mut last = ' ';
+    for c in line.chars() {
+        // Flags of regions end with them.
+        let is_flag = matches!(last, '\u{1f3f4}' | '\u{e0000}'..='\u{e007f}');
+        if has_no_shape(c) && !(is_flag && matches!(c, '\u{e0000}'..='\u{e007f}')) {
+            return Some(format!("has the character {}, which nobody sees", code(c)));
+        }
+        last = c;
+    }
+    None
+}
+
+/// Whether a character makes what follows look as if it stood elsewhere.
+fn reorders(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Whether a character takes no room. Those that join letters and signs (U+200C, U+200D) and the marks
+/// of direction are part of how people write.
+fn has_no_shape(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{206a}'..='\u{206f}' | '\u{feff}'
+            | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{e0000}'..='\u{e007f}'
+    )
+}

@@ -1,0 +1,178 @@
+//! Names that look like a service's and are another's: what hides among services is not looked at.
+//!
+//! A name that is exactly a service's is none: folders called `Players` are everywhere.
+
+/// What is imitated: services and folders that every place has, with long enough names. Of the
+/// others, words that people use come too near.
+const KNOWN: [&str; 40] = [
+    "AnalyticsService",
+    "AvatarEditorService",
+    "BadgeService",
+    "CollectionService",
+    "ContentProvider",
+    "ContextActionService",
+    "DataStoreService",
+    "GamepadService",
+    "GuiService",
+    "HttpService",
+    "HumanoidRootPart",
+    "InsertService",
+    "Lighting",
+    "LocalizationService",
+    "MarketplaceService",
+    "MaterialService",
+    "MemoryStoreService",
+    "MessagingService",
+    "PathfindingService",
+    "PhysicsService",
+    "PolicyService",
+    "ProximityPromptService",
+    "ReplicatedFirst",
+    "ReplicatedStorage",
+    "RunService",
+    "ScriptContext",
+    "ServerScriptService",
+    "ServerStorage",
+    "SoundService",
+    "StarterCharacterScripts",
+    "StarterGui",
+    "StarterPack",
+    "StarterPlayer",
+    "StarterPlayerScripts",
+    "TeleportService",
+    "TextChatService",
+    "TweenService",
+    "UserInputService",
+    "VoiceChatService",
+    "Workspace",
+];
+
+/// Characters of a name in which one other character makes no other word.
+const LONG: usize = 13;
+/// Characters of a name that is compared; a longer one is no service's.
+const MAX: usize = 60;
+
+/// The service that a name imitates without being its name.
+pub fn imitation(name: &str) -> Option<&'static str> {
+    if name.len() < 4 || name.len() > MAX || KNOWN.contains(&name) {
+        return None;
+    }
+    let seen: String = name.chars().filter_map(seen).collect();
+    let is_drawn = seen != name;
+    KNOWN.into_iter().find(|known| {
+        let differs_in_case = seen.len() == known.len() && seen.eq_ignore_ascii_case(known);
+        if is_drawn && (differs_in_case || is_same_drawn(&seen, known)) {
+            return true;
+        }
+        !differs_in_case && (is_same_drawn(&seen, known) || is_misspelt(&seen, known))
+    })
+}
+
+/// A character as it is seen: nothing where it takes no room, or the letter that it looks like.
+fn seen(c: char) -> Option<char> {
+    let letter = match c {
+        ' '
+        | '_'
+        | '-'
+        | '.'
+        | '\u{a0}'
+        | '\u{ad}'
+        | '\u{feff}'
+        | '\u{3000}'
+        | '\u{3164}'
+        | '\u{2000}'..='\u{200f}'
+        | '\u{2028}'..='\u{202f}'
+        | '\u{205f}'..='\u{206f}'
+        | '\u{e0000}'..='\u{e007f}' => return None,
+        // Fullwidth letters.
+        '\u{ff21}'..='\u{ff3a}' | '\u{ff41}'..='\u{ff5a}' => {
+            return char::from_u32(c as u32 - 0xfee0);
+        }
+        // Cyrillic, Greek and a few others that are drawn as Latin ones.
+        'а' | 'α' | 'ɑ' => 'a',
+        'А' | 'Α' => 'A',
+        'В' | 'Β' => 'B',
+        'с' | 'ϲ' => 'c',
+        'С' | 'Ϲ' => 'C',
+        'ԁ' => 'd',
+        'е' | 'ҽ' => 'e',
+        'Е' | 'Ε' => 'E',
+        'ɡ' | 'ց' => 'g',
+        'Н' | 'Η' => 'H',
+        'һ' => 'h',
+        'і' | 'ı' | 'ι' => 'i',
+        'І' | 'Ι' | 'Ӏ' => 'I',
+        'ј' => 'j',
+        'К' | 'Κ' => 'K',
+        'ӏ' | 'ⅼ' => 'l',
+        'М' | 'Μ' => 'M',
+        'ո' => 'n',
+        'о' | 'ο' | 'օ' => 'o',
+        'О' | 'Ο' => 'O',
+        'р' | 'ρ' => 'p',
+        'Р' | 'Ρ' => 'P',
+        'ѕ' => 's',
+        'Ѕ' => 'S',
+        'Т' | 'Τ' => 'T',
+        'υ' | 'ս' => 'u',
+        'ν' | 'ѵ' => 'v',
+        'х' | 'χ' => 'x',
+        'у' | 'γ' => 'y',
+        c => c,
+    };
+    Some(letter)
+}
+
+/// Whether two names are drawn alike: letters and digits that differ little count as one.
+fn is_same_drawn(name: &str, known: &str) -> bool {
+    drawn(name) == drawn(known)
+}
+
+fn drawn(name: &str) -> String {
+    let name = name.replace("rn", "m").replace("vv", "w").replace("cl", "d");
+    name.chars()
+        .map(|c| match c {
+            'I' | 'l' | '1' | 'i' | '|' | 'j' => 'l',
+            'O' | '0' | 'o' => 'o',
+            '5' | '$' | 'S' => 's',
+            '3' => 'e',
+            '4' | '@' => 'a',
+            c => c.to_ascii_lowercase(),
+        })
+        .collect()
+}
+
+/// Whether a name is another with two letters exchanged, or one too many, too few or wrong. In a short
+/// name that has to be in the ending that many share, or a letter twice: `RoundService` is no
+/// `SoundService`.
+fn is_misspelt(name: &str, known: &str) -> bool {
+    let (name, known) = (name.as_bytes(), known.as_bytes());
+    let same = name.iter().zip(known).take_while(|(a, b)| a == b).count();
+    let (left, right) = (&name[same..], &known[same..]);
+    let at_end = right.is_empty() || left.is_empty();
+    let is_exchanged = match (left, right) {
+        ([a, b, left @ ..], [c, d, right @ ..]) => a == d && b == c && left == right,
+        _ => false,
+    };
+    if is_exchanged {
+        return true;
+    }
+    let is_wrong = !at_end && left[1..] == right[1..];
+    let is_more = !left.is_empty() && left[1..] == *right;
+    let is_less = !right.is_empty() && *left == right[1..];
+    if !(is_wrong || is_more || is_less) {
+        return false;
+    }
+    // `Lighting2` and `CollectionsService` are names of their own.
+    let extra = left.first().copied().unwrap_or_default();
+    if is_more && (right.is_empty() || extra == b's' || extra.is_ascii_digit()) {
+        return is_more && same > 0 && extra == name[same - 1];
+    }
+    if is_wrong && extra.is_ascii_digit() {
+        return false;
+    }
+    let ending = known.len().saturating_sub(if known.ends_with(b"Service") { 7 } else { 0 });
+    let is_in_ending = ending < known.len() && same > ending;
+    let is_twice = is_more && same > 0 && extra == name[same - 1];
+    known.len() >= LONG || is_in_ending || is_twice
+}

@@ -1,0 +1,332 @@
+//! What is said of scripts and names, and what is passed over: each kind once, and its harmless neighbour.
+
+use super::*;
+
+/// What is said of a script, without the lines.
+fn said(source: &str) -> Vec<String> {
+    security(source).iter().map(|it| body(it).trim().to_owned()).collect()
+}
+
+#[track_caller]
+fn check(source: &str, expected: &[&str]) {
+    assert_eq!(said(source), expected, "{source}");
+}
+
+/// One sentence, with these words in it.
+#[track_caller]
+fn names(source: &str, words: &str) {
+    let said = said(source);
+    assert!(said.len() == 1 && said[0].contains(words), "{source}: {said:?}");
+}
+
+#[test]
+fn code_from_texts_and_environments() {
+    assert_eq!(security("\nloadstring(x)()"), ["Line 2 uses loadstring, which runs text as code."]);
+    check("_G[\"loadstring\"](x)", &["uses loadstring, which runs text as code."]);
+    names("x = `{getfenv()}`", "uses getfenv");
+    names("setfenv(1, {})", "uses setfenv");
+    names("getfenv()[\"x\"]()", "uses getfenv");
+    names("_G[string.char(a, b)](1)", "looks into _G for a name that is put together");
+    names("shared[table.concat(t)](1)", "looks into shared");
+    names("m.LinkedSource = url", "LinkedSource");
+}
+
+#[test]
+fn assets_from_outside() {
+    let asset = "requires the asset 123456, code from outside the place.";
+    for source in [
+        "require(123456)",
+        "require (123456):Fire()",
+        "require((123456))",
+        "require(tonumber(\"123456\"))",
+        "pcall(require, 123456)",
+        "task.spawn(require, id)\nlocal id = 123456",
+        "local id = 123456 require(id)",
+        "local r = require\nr(123456)",
+        "_G[\"require\"](123456)",
+    ] {
+        check(source, &[asset]);
+    }
+    names("game:GetObjects(id)", "uses GetObjects");
+    names("game:GetService(\"InsertService\"):LoadAsset(5)", "uses LoadAsset,");
+    for source in [
+        "require(script.Parent.M)",
+        "require(\"./M\")",
+        "local id = 1 require(id.M)",
+        "local text = require \"./text\" text(1)",
+        "local t = { require, 5 }",
+        "local id = 5 id = script.M require(id.X)",
+        "function Loader:LoadAsset(id) end",
+        "local t = { LoadAsset = f }",
+    ] {
+        check(source, &[]);
+    }
+}
+
+#[test]
+fn requests_say_to_whom() {
+    let http = "local Web = game:GetService(\"HttpService\")\n";
+    let at = |call: &str| format!("{http}{call}");
+    let hidden = "an address that does not stand here on the internet";
+    names("http:RequestAsync({})", hidden);
+    names("http:PostAsync(url, data)", hidden);
+    names(&at("Web:GetAsync(url)"), hidden);
+    names("game:GetService(\"HttpService\"):GetAsync(url)", hidden);
+    names("http:PostAsync(\"https://\" .. evil .. \"/roblox.com\", x)", hidden);
+    names("http:PostAsync(`https://{evil}.com/`, x)", hidden);
+    let escaped = said("http:GetAsync(\"https://\\101vil.com/\")");
+    assert!(escaped.len() == 2 && escaped[0].contains(hidden), "{escaped:?}");
+    assert!(escaped[1].contains("writes \"https://evil.com/\" with"), "{escaped:?}");
+    names("http:GetAsync(\"https://a.b.example/x?y=\" .. z)", "fetches from a.b.example on");
+    names("http:RequestAsync({ Method = \"POST\", Url = \"https://C.d:443/\" })", "to c.d on");
+    names("http:PostAsync(\"https://roblox.com@evil.com/\", x)", "to evil.com on");
+    names("http:PostAsync(\"https://evilroblox.com\", x)", "to evilroblox.com on");
+    let hook = "https://hooks.example/api/webhooks/1/x";
+    names(&format!("http:PostAsync(\"{hook}\", x)"), "to a webhook at hooks.example");
+    names(&format!("local HOOK = \"{hook}\"\nhttp:PostAsync(HOOK, x)"), "a webhook at hooks");
+    names("game:HttpGet(u)", "uses HttpGet");
+    names("game:HttpGetAsync(u)", "uses HttpGet");
+    names("Web.HttpEnabled = true", "HttpEnabled");
+}
+
+#[test]
+fn usual_hosts_and_data_stores_are_no_news() {
+    for source in [
+        "http:PostAsync(\"https://apis.roblox.com/messaging\", x)",
+        "http:RequestAsync({ Url = \"https://api.gameanalytics.com/v2/\" .. key })",
+        "local URL = \"https://apis.roblox.com/x\"\nhttp:GetAsync(URL)\nhttp:PostAsync(URL, x)",
+        "store:GetAsync(key)",
+        "local Http = game:GetService(\"HttpService\")\nlocal s = Http:JSONEncode(x)\nstore:GetAsync(key)",
+        "game:GetService(\"HttpService\")\nlocal k = DataStoreService:GetDataStore(\"a\")\nk:GetAsync(1)",
+        "function Mock:GetAsync(key) end\nlocal t = { PostAsync = f }",
+    ] {
+        check(source, &[]);
+    }
+    // What looks usual may be another's by the time it is used.
+    let url = "local URL = \"https://apis.roblox.com/x\"\n";
+    for source in
+        ["URL = evil\nhttp:PostAsync(URL, x)", "for _, URL in t do http:PostAsync(URL) end"]
+    {
+        assert_eq!(said(&format!("{url}{source}")).len(), 1, "{source}");
+    }
+    names("local o = { Referer = \"https://roblox.com\" }\nhttp:RequestAsync(o)", "does not stand");
+    let two = "http:RequestAsync({ Url = \"https://roblox.com\", [\"Url\"] = evil })";
+    names(two, "does not stand here");
+}
+
+#[test]
+fn prompts_and_teleports() {
+    names("M:PromptPurchase(player, 4147951000)", "asks players to buy the item 4147951000");
+    names("M:PromptGamePassPurchase(player, id)", "asks players to buy something");
+    names("local ID = 12345 M:PromptProductPurchase(p, ID)", "the item 12345");
+    names("game.TeleportService:Teleport(99999, p)", "sends players to the place 99999");
+    check("M.PromptPurchaseFinished:Connect(f) function x:PromptPurchase() end", &[]);
+    check("T = TeleportService T:TeleportAsync(game.PlaceId, { p })", &[]);
+    check("pad:Teleport(5)", &[]);
+}
+
+#[test]
+fn texts_that_nobody_reads() {
+    let numbers = "writes \"require\" with the numbers of its characters.";
+    check(r#"x = "\114\101\113\117\105\114\101""#, &[numbers]);
+    check(r#"x = "\x72equire""#, &[numbers]);
+    check(r#"x = "\xab \x72equire""#, &[numbers]);
+    check(r#"x = "\u{72}equire""#, &[numbers]);
+    let list = "writes \"require\" as a list of numbers.";
+    check("f(string.char(114, 101, 113, 117, 105, 114, 101))", &[list]);
+    check("c(0x72, 0x65, 0x71, 0x75, 0x69, 0x72, 0x65) c.char()", &[]);
+    names(
+        "t = {104,101,108,108,111,32,119,111,114,108,100,104} string.char(unpack(t))",
+        "\"hello worldh\" as a list of numbers",
+    );
+    check("x = string.reverse(\"eriuqer\")", &["writes \"require\" backwards."]);
+    check("x = (\"eriuqer\"):reverse()", &["writes \"require\" backwards."]);
+    check("local x = \"gnirtsdaol\" x = x:reverse()", &["writes \"loadstring\" backwards."]);
+    check("x = \"load\" .. \"str\" .. \"ing\"", &["writes \"loadstring\" in pieces."]);
+    check("x = table.concat({ \"get\", \"fenv\" })", &["writes \"getfenv\" in pieces."]);
+    names("x = \"6c6f6164737472696e672829\"", "\"loadstring()\" in hexadecimal");
+    names("x = \"%72%65%71%75%69%72%65\"", "\"require\" in hexadecimal");
+    names("x = \"cmVxdWlyZSgxMjMp\"", "writes \"require(123)\" in base64");
+    let base64 = "aGVsbG8+".repeat(25);
+    names(&format!("x = '{base64}'"), "holds 200 characters of encoded text");
+    names(&format!("x = \"{}\"", r"\204".repeat(40)), "a string of 40 escaped characters");
+    let bytes: Vec<_> = (0..90).map(|n| (n * 7 % 80 + 9).to_string()).collect();
+    let decoder = format!("t = {{{}}} string.char(bit32.bxor(t[1], 5))", bytes.join(","));
+    names(&decoder, "holds 90 bytes that are decoded as it runs");
+}
+
+#[test]
+fn tables_ciphers_and_other_languages_are_texts_too() {
+    let distinct: Vec<_> = (0..256).map(|n| (n * 7 % 256).to_string()).collect();
+    let few: Vec<_> = (0..256).map(|n| (n % 16).to_string()).collect();
+    for table in [distinct, few] {
+        let cipher = format!("t = {{{}}} string.char(bit32.bxor(t[1], 5))", table.join(","));
+        check(&cipher, &[]);
+    }
+    for source in [
+        "print('getfenv', \"loadstring\") -- loadstring(x)",
+        r#"x = "\226\128\162 \27[31m \0 a\n\t😀""#,
+        r#"bytes = "\xAB\x72equired\x20""#,
+        r#"bytes = "\xAB\x68\x65\x6C\x6C\x6F\x20\x77""#,
+        "x = string.char(0xEF, 0xBB, 0xBF) y = string.char(65 + i, 90)",
+        "levels = {100, 110, 120, 105, 115, 101, 111, 90, 95, 100, 100, 99}",
+        "hash = \"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\"",
+        "id = \"rbxassetid://76543210987654\" x = \"https://\" .. \"a\"",
+        "x = \"words and\" .. \" words\" x:reverse()",
+        "x = \"Administrator\" y = \"abcdefghijklmnopqrstuvwxyz012345\"",
+    ] {
+        check(source, &[]);
+    }
+    check(&format!("-- {}", "a".repeat(300)), &[]);
+    check(&"words and words ".repeat(60).replace("words and", "'words and'"), &[]);
+}
+
+#[test]
+fn code_that_stands_where_nobody_looks() {
+    let far = format!("x = 1{}f()", " ".repeat(150));
+    names(&far, "has code 150 columns to the right");
+    names(&format!("x = 1\n{}f()", "\t".repeat(40)), "160 columns to the right");
+    names(&format!("x = 1 --[[{}]] f()", "-".repeat(150)), "columns to the right");
+    names(&format!("x = 1{}f()", "\n".repeat(200)), "behind 199 empty lines");
+    names(&format!("x = 1 {}", "a(b) ".repeat(400)), "2006 characters of code");
+    names("local IlIIlIlI = 1", "names like IlIIlIlI");
+    check(&format!("x = 1{}-- far", " ".repeat(300)), &[]);
+    check(&format!("t = {{ {} }}", "'a text', 5, ".repeat(300)), &[]);
+    check(&format!("{}f()", "-- a comment\n\n".repeat(60)), &[]);
+    check("local Ill, O0 = 1, 2", &[]);
+}
+
+#[test]
+fn characters_that_nobody_sees() {
+    let said = "Line 2 has the character U+202E, which shows text in another order.";
+    assert_eq!(security("x = 1\n-- \u{202e}2 = x"), [said]);
+    names("x = \"Script\u{200b}\"", "U+200B, which nobody sees");
+    names("x = \"\u{e0041}\u{e0042}\"", "U+E0041");
+    names("x = \"a\u{feff}\"", "U+FEFF");
+    check("\u{feff}x = \"👩\u{200d}🚀 می\u{200c}شود 🏴\u{e0067}\u{e0062}\u{e007f} é\"", &[]);
+}
+
+#[test]
+fn what_sleeps_in_studio_is_said_beside_what_it_does() {
+    let source = "if RunService:IsStudio() then return end";
+    check(source, &[]);
+    let said = said(&format!("{source}\nrequire(123456)"));
+    assert!(said.len() == 2 && said[0].contains("(IsStudio)"), "{said:?}");
+}
+
+#[test]
+fn only_what_a_change_adds_is_new() {
+    let old = security("local env = getfenv()\nprint(1)");
+    let new = |source: &str| added(&old, security(source));
+    assert_eq!(new("\n\nlocal env = getfenv()\nprint(2)"), [""; 0]);
+    let second = new("local env = getfenv()\nprint(1)\ngetfenv().x = 1");
+    assert_eq!(second, ["Line 3 uses getfenv, which reaches into the environment of other code."]);
+    // Another host is another thing, also in the same line.
+    let post = |host: &str| security(&format!("http:PostAsync(\"https://{host}/\", x)"));
+    assert_eq!(added(&post("a.example"), post("b.example")).len(), 1);
+}
+
+#[test]
+fn a_card_says_how_much_it_leaves_out() {
+    let said = listed(security(&"getfenv()\n".repeat(35)));
+    assert_eq!(said.len(), 31);
+    assert_eq!(said[30], "5 more places are like these; read all of it.");
+}
+
+#[test]
+fn names_that_look_like_services() {
+    for (name, known) in [
+        ("ReplicatedStorgae", "ReplicatedStorage"),
+        ("ReplicatedStorge", "ReplicatedStorage"),
+        ("Server Script Service", "ServerScriptService"),
+        ("Server_Storage", "ServerStorage"),
+        ("HttpServlce", "HttpService"),
+        ("HttрService", "HttpService"),
+        ("Http\u{200b}Service", "HttpService"),
+        ("HtttpService", "HttpService"),
+        ("InsertSevice", "InsertService"),
+        ("Wоrkspace", "Workspace"),
+        ("W0rkspace", "Workspace"),
+        ("Workspace\u{200b}", "Workspace"),
+        ("Wrokspace", "Workspace"),
+        ("MarketplaceServlce", "MarketplaceService"),
+        ("RunServce", "RunService"),
+        ("TeleportServicee", "TeleportService"),
+        ("Ｌighting", "Lighting"),
+    ] {
+        assert_eq!(imitation(name), Some(known), "{name}");
+    }
+    for name in [
+        "HttpService",
+        "Lighting",
+        "Lightning",
+        "Lighting2",
+        "lighting",
+        "workspace",
+        "Workspace1",
+        "RoundService",
+        "GunService",
+        "DataService",
+        "PlayerService",
+        "CollectionsService",
+        "StarterPlayers",
+        "AssetService",
+        "Part",
+        "",
+        "Players",
+        "部品",
+        "Main",
+        "replicatedStorage",
+        "ServerScripts",
+        "SoundServiceClient",
+        "RunServices",
+    ] {
+        assert_eq!(imitation(name), None, "{name}");
+    }
+}
+
+#[test]
+fn what_it_looks_through_has_no_end_in_any_shape() {
+    let pieces = [
+        "require",
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        "\"",
+        "\\",
+        "\\x",
+        "\\u{",
+        "..",
+        "=",
+        ",",
+        "1",
+        "x",
+        "PostAsync",
+        ":",
+        "Url",
+        "string.char(",
+        "\n",
+        " ",
+        "é",
+        "😀",
+        "\u{202e}",
+        "--",
+        "[[",
+        "`",
+    ];
+    let mut state = 7_u64;
+    for _ in 0..4_000 {
+        let mut source = String::new();
+        for _ in 0..24 {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            source.push_str(pieces[(state >> 9) as usize % pieces.len()]);
+        }
+        security(&source);
+        imitation(&source);
+    }
+}
