@@ -192,7 +192,8 @@ fn a_daemon_that_is_killed_in_between_is_not_missed() {
     assert!(!failed, "{text}");
     assert!(text.starts_with("Applied as proposal "), "{text}");
     assert!(first["seq"].is_number());
-    let (failed, text) = client.call("find_instances", json!({ "selector": ".KillBrick[Color = \"#778899\"]" }));
+    let (failed, text) =
+        client.call("find_instances", json!({ "selector": ".KillBrick[Color = \"#778899\"]" }));
     assert!(!failed && text.contains("game.Workspace"), "{text}");
 }
 

@@ -186,7 +186,7 @@ impl Engine {
     }
 
     /// The proposals that nobody has decided upon, oldest first.
-    pub(super) fn waiting(&self) -> Vec<Seq> {
+    pub(super) fn undecided(&self) -> Vec<Seq> {
         let all = self.proposals().into_iter();
         all.filter(|(_, it)| it.status == Status::Waiting).map(|(seq, _)| seq).collect()
     }

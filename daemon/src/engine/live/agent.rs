@@ -229,7 +229,7 @@ impl Live {
                     left.push((call, reply));
                 }
                 (Some(view), None) => {
-                    let on_top_of = self.engine.waiting();
+                    let on_top_of = self.engine.undecided();
                     drop(reply.send(Ok(CallView { on_top_of, ..view })));
                 }
                 (Some(view), Some(_)) if !matches!(view.became, Became::Working {}) => {

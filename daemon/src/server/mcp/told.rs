@@ -1,8 +1,12 @@
 //! What a client is told: calls, sessions and the record, as text for the model behind it.
 
 use rmcp::model::{CallToolResult, ContentBlock};
-use scene_schemas::api::{AgentLog, Became, CallView, Failure, ProposalStatus, Sessions};
+use scene_schemas::api::{
+    AgentLog, AppliedChange, Became, CallView, Failure, ProposalStatus, Sessions,
+};
 use serde_json::{Value as Json, json};
+
+use crate::core::prompt::fenced;
 
 /// How long a text becomes, in bytes: what a model reads without losing what it read before.
 const LONGEST: usize = 60_000;
@@ -16,7 +20,7 @@ pub(super) fn called(view: &CallView) -> CallToolResult {
             CallToolResult::success(content)
         }
         Became::Done { answer, applied: Some(change) } => {
-            let mut text = format!("Applied as proposal {}.\n{}", change.proposal, change.diff);
+            let mut text = applied(change);
             if !answer.is_null() {
                 text.push_str(&format!("{answer}\n"));
             }
@@ -32,15 +36,17 @@ pub(super) fn called(view: &CallView) -> CallToolResult {
     }
 }
 
+fn applied(change: &AppliedChange) -> String {
+    format!("Applied as proposal {}.\n{}", change.proposal, fenced(&change.diff, "diff"))
+}
+
 /// What proposal_status says of a call.
 pub(super) fn status(view: &CallView) -> CallToolResult {
     let mut said = json!({ "status": word(&view.became), "id": view.call, "tool": view.tool });
     let text = match &view.became {
         Became::Working {} | Became::Pending { .. } => waits(view),
         Became::Done { answer, applied: None } => format!("Answered: {answer}"),
-        Became::Done { applied: Some(change), .. } => {
-            format!("Applied as proposal {}.\n{}", change.proposal, change.diff)
-        }
+        Became::Done { applied: Some(change), .. } => applied(change),
         Became::Refused { reason, .. } => reason.clone(),
     };
     said["text"] = cut(text).into();
@@ -174,7 +180,8 @@ fn content(answer: &Json) -> Vec<ContentBlock> {
     }
     let text = match answer {
         Json::Null => "Done.".to_owned(),
-        Json::String(text) => text.clone(),
+        // Texts of the place stand in fences that nothing in them can close; JSON is one by itself.
+        Json::String(text) => fenced(text, ""),
         answer => answer.to_string(),
     };
     vec![ContentBlock::text(cut(text))]
