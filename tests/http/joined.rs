@@ -131,6 +131,28 @@ fn handed_out(plugin: &mut Plugin<'_>) -> (u64, Json) {
 }
 
 #[test]
+fn a_project_that_is_opened_after_the_place_is_joined_too() {
+    let mut joined = Joined::new(vec![]);
+    let home = joined.bench.home.path().to_owned();
+    drop(joined.bench.daemon.take());
+    joined.bench.daemon = Some(Daemon::start(binary::vector(), &home));
+    let mut plugin = joined.plugin();
+    // It is planned for Studio alone, and again when more is known.
+    plugin.chat(EDIT).ok();
+    let first = proposal(&mut plugin);
+    assert_eq!(shown(&plugin, first)["proposal"]["files"], Json::Null);
+    let open = json!({ "project": home.join("game") });
+    let opened = plugin.call("POST", "/api/open", &open).ok();
+    status(&mut plugin, first, "withdrawn");
+    let again = proposal(&mut plugin);
+    let files = &shown(&plugin, again)["proposal"]["files"];
+    assert_eq!(
+        (&files["project"], &files["files"]),
+        (&opened["name"], &json!(["src/Main.server.luau"]))
+    );
+}
+
+#[test]
 fn a_script_of_rojo_is_edited_in_its_file() {
     let mut joined = Joined::new(vec![]);
     let file = joined.file("Main.server.luau");

@@ -41,12 +41,7 @@ impl Human {
         let chat = json!({
             "session": opened["session"], "epoch": opened["epoch"], "text": text, "attached": [],
         });
-        self.number(&self.call("POST", "/api/chat", &chat).ok()["workflow"])
-    }
-
-    #[track_caller]
-    fn number(&self, json: &Json) -> u64 {
-        json.as_u64().unwrap_or_else(|| panic!("{json} is no number"))
+        number(&self.call("POST", "/api/chat", &chat).ok()["workflow"])
     }
 
     /// The next event of this name.
@@ -59,7 +54,7 @@ impl Human {
             let path = format!("/api/stream?cursor={}&hold=5", self.cursor);
             let page = self.call("GET", &path, &Json::Null).ok();
             // What came with it is found by whoever looks for it from here.
-            self.cursor = self.number(&page["cursor"]);
+            self.cursor = number(&page["cursor"]);
             let events = page["events"].as_array().into_iter().flatten();
             if let Some(found) = events.into_iter().find(|it| it["event"]["event"] == name) {
                 return found["event"].clone();
@@ -72,7 +67,7 @@ impl Human {
     #[track_caller]
     pub fn card(&mut self) -> u64 {
         let mapped = self.until("proposal_mapped");
-        self.number(&mapped["proposal"])
+        number(&mapped["proposal"])
     }
 
     /// A proposal as it is shown.
@@ -113,8 +108,13 @@ impl Human {
             }
             let path = format!("/api/stream?cursor={}&hold=1", self.cursor);
             let page = self.call("GET", &path, &Json::Null).ok();
-            self.cursor = self.number(&page["cursor"]);
+            self.cursor = number(&page["cursor"]);
         }
         panic!("proposal {proposal} is {}, not {status}", self.shown(proposal));
     }
+}
+
+#[track_caller]
+fn number(json: &Json) -> u64 {
+    json.as_u64().unwrap_or_else(|| panic!("{json} is no number"))
 }

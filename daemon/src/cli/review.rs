@@ -36,6 +36,7 @@ const KEYS: Keys = Keys {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes: 0 nothing is left to be decided, 1 something failed, 2 usage, 3 something is left.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(super) struct Review {
     /// End when nothing waits, and nothing more comes of what was decided
     #[arg(long)]

@@ -200,6 +200,16 @@ impl Live {
         });
     }
 
+    /// A project was opened after the place.
+    fn has_beside(&mut self, project: PathBuf) {
+        self.projects.push(project);
+        self.open_projects();
+        // It is looked for in what is there, and not in what is proposed.
+        self.engine.told();
+        // What cannot be written down now is missed when the engine works.
+        let _ = self.engine.look_for_project();
+    }
+
     /// Goes on with what an earlier epoch or process left.
     fn resume(&mut self) {
         let Ok(unfinished) = self.ledger.unfinished() else {
@@ -239,12 +249,7 @@ impl Live {
         self.look();
         match word {
             Word::Hello(place) => self.began_anew(place),
-            Word::Beside(project) => {
-                self.projects.push(project);
-                self.open_projects();
-                // What cannot be written down now is missed when the engine works.
-                let _ = self.engine.look_for_project();
-            }
+            Word::Beside(project) => self.has_beside(project),
             // A project that cannot be read now is read again when somebody has mended it, and nothing is
             // written meanwhile: its files are not what was read.
             Word::Files(heard) => {
