@@ -140,8 +140,9 @@ impl Client {
     #[track_caller]
     pub fn called(&mut self, order: u64) -> (bool, String) {
         let result = self.result(order).unwrap_or_else(|error| panic!("a call: {error}"));
-        let text = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
-        (result["isError"] == true, text)
+        let blocks = result["content"].as_array().into_iter().flatten();
+        let texts: Vec<&str> = blocks.filter_map(|block| block["text"].as_str()).collect();
+        (result["isError"] == true, texts.join("\n"))
     }
 }
 

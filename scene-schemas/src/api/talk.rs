@@ -163,6 +163,8 @@ pub enum WorkflowState {
     Working,
     /// A person is to decide.
     Waiting,
+    /// Its agent may call something more, and nothing is at work until then.
+    Idle,
     /// It needs its place, which is not connected.
     Away,
     /// Something went wrong, and it can be tried again.

@@ -20,6 +20,12 @@ impl Workflow {
         self.driver.strip_prefix(AGENT)
     }
 
+    /// Whether an agent has called nothing that is not settled.
+    pub fn is_idle(&self) -> bool {
+        let is_pending = self.proposals.values().any(|it| it.status.is_pending());
+        self.agent().is_some() && !self.has_open_call() && !is_pending
+    }
+
     /// The call of a number: its own, or that of its proposal.
     pub fn call_of(&self, seq: Seq) -> Option<Seq> {
         let of_proposal = || self.proposal(seq).map(|pending| pending.call);

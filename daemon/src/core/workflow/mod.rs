@@ -462,8 +462,10 @@ impl Workflow {
                 return Some(Want::Plan { call: *seq, tool, args });
             }
             let waiting = self.proposals.iter().find(|(_, p)| p.status == Status::Waiting);
-            // A file is written once for all; Studio takes each change for itself.
-            let is_due = self.place.open().is_some() && self.approved().next().is_some();
+            // A file is written once for all that belongs together; Studio takes each change for itself, and
+            // an agent's calls stand each for itself.
+            let is_each = self.place.open().is_some() || self.agent().is_some();
+            let is_due = is_each && self.approved().next().is_some();
             if let Some((seq, pending)) = waiting.filter(|_| !is_due) {
                 let by_mode = policy::lets_through(self.mode, &pending.proposal);
                 return Some(if by_mode { Want::ApproveByMode(*seq) } else { Want::Ask(*seq) });

@@ -73,6 +73,7 @@ pub(super) fn view_of(ledger: &Ledger, board: &Board, seq: Seq) -> Result<Workfl
         (None, Some(Some(seat))) if seat.is_stopped(seq) => WorkflowState::Stopped,
         (None, _) if workflow.talk().trouble().is_some() => WorkflowState::Stopped,
         (None, _) if is_waiting || workflow.question().is_some() => WorkflowState::Waiting,
+        (None, _) if workflow.is_idle() => WorkflowState::Idle,
         (None, _) => WorkflowState::Working,
     };
     Ok(WorkflowView {
