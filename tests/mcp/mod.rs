@@ -1,5 +1,6 @@
 //! MCP as clients speak it: the official SDK's client over stdio and HTTP, and the bare protocol.
 
+mod first;
 mod raw;
 mod sdk;
 
