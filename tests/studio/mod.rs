@@ -1,5 +1,6 @@
 //! The plugin as it ships, in the simulated Studio, over real HTTP, against the real daemon.
 
+mod agent;
 mod assets;
 mod budget;
 mod events;
@@ -36,7 +37,7 @@ main.Parent = game:GetService("ServerScriptService")
 /// A daemon, and a Studio with a place and the plugin.
 struct Desk {
     home: Home,
-    _daemon: Daemon,
+    daemon: Daemon,
     settings: SharedSettings,
     studio: Studio,
 }
@@ -113,7 +114,7 @@ impl Desk {
         settings.set("VectorPort", Some(daemon.port.to_string()));
         let studio = studio(&settings, signals);
         pair(&studio, &daemon);
-        Self { home, _daemon: daemon, settings, studio }
+        Self { home, daemon, settings, studio }
     }
 
     /// What `vector` prints for the ledger of this desk.

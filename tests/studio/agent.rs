@@ -1,0 +1,132 @@
+//! An agent of its own beside Studio: what it calls is read from the mirror and from Studio, what it wants
+//! to change is a card in the widget, and it is told what became of it.
+
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+use serde_json::{Value as Json, json};
+use studio_sim::{Signals, Studio};
+use vector_tests::daemon::{self, Daemon};
+
+use super::{Desk, click, eval, until, until_shown, until_there};
+
+const MODES: [Signals; 2] = [Signals::Immediate, Signals::Deferred];
+
+/// An agent that calls from elsewhere, while Studio goes on.
+struct Agent {
+    port: u16,
+    token: String,
+}
+
+impl Agent {
+    fn of(desk: &Desk) -> Self {
+        Self { port: desk.daemon.port, token: Daemon::agent_token(desk.home.path()) }
+    }
+
+    fn send(&self, method: &'static str, path: String, body: Json) -> Receiver<Json> {
+        let (port, token) = (self.port, self.token.clone());
+        let (sender, answer) = channel();
+        thread::spawn(move || {
+            let _ = sender.send(daemon::call(port, (method, &path), Some(&token), &body).ok());
+        });
+        answer
+    }
+
+    /// Calls a tool; the answer comes when it is planned.
+    fn calls(&self, id: &str, tool: &str, args: Json) -> Receiver<Json> {
+        let call = json!({
+            "connection": "agent", "client": "a test", "id": id, "tool": tool, "args": args,
+            "hold": 60,
+        });
+        self.send("POST", "/api/agents/calls".to_owned(), call)
+    }
+
+    /// What becomes of a call.
+    fn became(&self, call: &Json) -> Receiver<Json> {
+        let path = format!("/api/agents/calls/{}?hold=60", call["call"]);
+        self.send("GET", path, Json::Null)
+    }
+}
+
+/// Lets Studio go on until something is answered.
+fn answered(studio: &Studio, answer: &Receiver<Json>) -> Json {
+    let came = std::cell::OnceCell::new();
+    until(studio, "an answer", |_| {
+        if let Ok(answer) = answer.try_recv() {
+            let _ = came.set(answer);
+        }
+        came.get().is_some()
+    });
+    came.into_inner().unwrap()
+}
+
+#[test]
+fn what_an_agent_calls_is_decided_in_the_widget() {
+    for signals in MODES {
+        let desk = Desk::ready(signals);
+        let (studio, agent) = (&desk.studio, Agent::of(&desk));
+        let read =
+            agent.calls("1", "read_script", json!({ "path": "game.ServerScriptService.Main" }));
+        let read = answered(studio, &read);
+        assert_eq!(read["became"]["answer"]["text"], "print(1)\n", "{read}");
+
+        let before = studio.snapshot();
+        let edit = json!({
+            "path": "game.ServerScriptService.Main",
+            "search": "print(1)", "replace": "print(2)",
+        });
+        let call = answered(studio, &agent.calls("2", "replace_text", edit));
+        assert_eq!(call["became"]["state"], "pending", "{call}");
+        until_there(studio, "Approve");
+        assert_eq!(studio.snapshot(), before, "a proposal changes nothing");
+        let became = agent.became(&call);
+        click(studio, "Approve");
+        let became = answered(studio, &became);
+        assert_eq!(became["became"]["state"], "done", "{became}");
+        let diff = became["became"]["applied"]["diff"].as_str().unwrap();
+        assert!(diff.contains("-print(1)\n+print(2)\n"), "{diff}");
+        let source = eval(studio, "return game.ServerScriptService.Main.Source");
+        assert_eq!(source, "print(2)\n");
+        assert!(studio.undo());
+        assert_eq!(studio.snapshot(), before, "it was one undo step");
+        let status = || answered(studio, &agent.became(&call))["became"]["status"].clone();
+        until(studio, "that it is undone", |_| true);
+        while status() != "undone" {}
+    }
+}
+
+#[test]
+fn what_the_person_rejects_is_told_with_their_reason() {
+    let desk = Desk::ready(Signals::Deferred);
+    let (studio, agent) = (&desk.studio, Agent::of(&desk));
+    let args = json!({ "path": "game.Workspace.Wall", "props": { "Transparency": 0.5 } });
+    let call = answered(studio, &agent.calls("1", "set_properties", args));
+    until_there(studio, "Reject");
+    let became = agent.became(&call);
+    click(studio, "Reject");
+    let became = answered(studio, &became)["became"].clone();
+    assert_eq!((&became["state"], &became["status"]), (&json!("refused"), &json!("rejected")));
+    assert_eq!(eval(studio, "return workspace.Wall.Transparency"), 0);
+}
+
+#[test]
+fn an_agent_and_a_person_work_side_by_side() {
+    let desk = Desk::ready(Signals::Deferred);
+    let (studio, agent) = (&desk.studio, Agent::of(&desk));
+    desk.propose("rename game.Workspace.Wall to Tower");
+    // It is planned on top of what waits, and says so.
+    let args = json!({ "path": "game.Workspace" });
+    let read = answered(
+        studio,
+        &agent.calls("1", "list_children", json!({ "parentPath": "game.Workspace" })),
+    );
+    assert!(read["became"]["answer"].to_string().contains("Tower"), "{read}");
+    assert_eq!(read["on_top_of"].as_array().unwrap().len(), 1, "{read}");
+    let properties = answered(studio, &agent.calls("2", "get_properties", args));
+    assert_eq!(properties["became"]["state"], "done", "{properties}");
+    click(studio, "Approve");
+    until(studio, "renamed", |studio| {
+        eval(studio, "return workspace:FindFirstChild('Tower') ~= nil") == true
+    });
+    until_shown(studio, "a test");
+}
