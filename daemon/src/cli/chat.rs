@@ -209,9 +209,9 @@ mod tests {
         assert_eq!(read(" make it red "), ask("make it red", Stance::Act));
         assert_eq!(read("/plan a farm"), ask("a farm", Stance::Plan));
         assert_eq!(read("/ask  why? "), ask("why?", Stance::Ask));
-        assert_eq!(read("/build"), ask(BUILD, Stance::Act));
-        assert_eq!(read("/fix"), ask(FIX, Stance::Act));
-        assert_eq!(read("/explain Main"), ask(&format!("{EXPLAIN} Main"), Stance::Ask));
+        assert_eq!(read("/build"), ask(BUILD.text, Stance::Act));
+        assert_eq!(read("/fix"), ask(FIX.text, Stance::Act));
+        assert_eq!(read("/explain Main"), ask(&EXPLAIN.asks("Main"), Stance::Ask));
         assert_eq!(read("/model openai"), Said::Model("openai".to_owned()));
         assert_eq!(read("/clear"), Said::Clear);
         assert_eq!(read("/plan"), Said::Unknown("plan".to_owned()));
