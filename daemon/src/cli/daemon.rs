@@ -11,7 +11,7 @@ use scene_schemas::api::{Failure, SessionView};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::serve::TOKEN;
+use crate::engine::access::TOKEN;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 

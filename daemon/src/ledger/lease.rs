@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use scene_schemas::entry::Seq;
 
-use super::LedgerError;
+use super::{LedgerError, private};
 
 /// The right to work on a workflow, held until it is dropped.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Leases {
     /// Those in the folder of a ledger.
     pub(super) fn in_folder(home: &Path) -> Result<Self, LedgerError> {
         let folder = home.join("leases");
-        fs::create_dir_all(&folder).map_err(LedgerError::unusable(&folder))?;
+        private::folder(&folder).map_err(LedgerError::unusable(&folder))?;
         Ok(Self { folder, guard: home.join("ledger.lock") })
     }
 
@@ -97,7 +97,7 @@ impl Leases {
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).open(path)
+    private::file(OpenOptions::new().append(true).create(true)).open(path)
 }
 
 #[cfg(test)]

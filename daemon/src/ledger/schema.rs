@@ -6,13 +6,13 @@
 //!
 //! It must not know entries: a row's body is text.
 
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 
-use super::LedgerError;
+use super::{LedgerError, private};
 
 /// The format that this Vector writes. A change to the tables raises it.
 const FORMAT: i64 = 1;
@@ -65,14 +65,11 @@ const LATER: &str = "
 CREATE INDEX IF NOT EXISTS entries_replied ON entries (seq) WHERE kind = 'replied';
 ";
 
-/// Make the folder where it is missing, for its owner alone: prompts and code are kept in it.
+/// Make the folder where it is missing, for its owner alone, and take from others what they could read.
 pub(super) fn folder(home: &Path) -> Result<PathBuf, LedgerError> {
     let home = std::path::absolute(home).map_err(LedgerError::unusable(home))?;
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(&home).map_err(LedgerError::unusable(&home))?;
+    private::folder(&home).map_err(LedgerError::unusable(&home))?;
+    private::mend(&home);
     Ok(home)
 }
 
@@ -124,9 +121,7 @@ fn connect(file: &Path) -> rusqlite::Result<Connection> {
 /// SQLite gives its side files the mode of the main one, so that is made here, for its owner alone.
 fn touch(file: &Path) -> Result<(), LedgerError> {
     let mut options = OpenOptions::new();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    private::file(options.append(true).create(true));
     options.open(file).map(drop).map_err(LedgerError::unusable(file))
 }
 
