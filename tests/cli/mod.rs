@@ -5,6 +5,7 @@ mod asked;
 mod bad_input;
 mod check;
 mod deploy;
+mod doctor;
 mod killed;
 mod merge;
 mod models;

@@ -43,7 +43,13 @@ fn kind(answer: &Answer) -> &str {
 
 /// Whether a route was reached: what it says of an empty body, or of a thing that is not there.
 fn was_reached(answer: &Answer) -> bool {
-    matches!(answer.status, 200 | 400 | 404 | 409) && kind(answer) != "unauthorized"
+    // MCP's own refusals are the SDK's.
+    matches!(answer.status, 200 | 400 | 404 | 406 | 409) && kind(answer) != "unauthorized"
+}
+
+/// Whether it is MCP, whose messages are read by the SDK.
+fn is_mcp(route: &Route) -> bool {
+    route.path == "/mcp"
 }
 
 #[track_caller]
@@ -64,6 +70,7 @@ fn every_route_refuses_whoever_may_not_call_it() {
     let plugin = Plugin::pair(&daemon, "window-1");
     let human = std::fs::read_to_string(home.path().join("token")).unwrap();
     let human = human.split_whitespace().nth(1).unwrap().to_owned();
+    let agent = Daemon::agent_token(home.path());
     let garbage = format!("Bearer {GARBAGE}");
     for route in ROUTES {
         let foreign = format!("localhost:{}", daemon.port + 1);
@@ -97,6 +104,12 @@ fn every_route_refuses_whoever_may_not_call_it() {
             let own = format!("http://127.0.0.1:{}", daemon.port);
             assert!(was_reached(&with(&plugin, route, &[("Origin", &own)])), "{route:?}");
         }
+        let bearer = format!("Bearer {agent}");
+        let by_agent = || with(&plugin, route, &[("Authorization", &bearer)]);
+        match route.token {
+            Token::Client => assert!(was_reached(&by_agent()), "{route:?}"),
+            _ => refused(route, &by_agent(), 401, "unauthorized"),
+        }
         let bearer = format!("Bearer {human}");
         let by_human = |route| with(&plugin, route, &[("Authorization", &bearer)]);
         match route.token {
@@ -123,6 +136,9 @@ fn every_route_refuses_what_it_does_not_understand() {
                 let answer = daemon.raw(method, &path, &headers, b"");
                 refused(route, &answer, 405, "method_not_allowed");
             }
+        }
+        if is_mcp(route) {
+            continue;
         }
         if route.has_body() {
             for body in ["", "{", "[1]", "\"x\"", "{\"no_such_field\":1}", "null", "\u{0}"] {

@@ -56,7 +56,14 @@ impl Daemon {
         Self::run(command, home)
     }
 
-    fn run(mut command: Command, home: &Path) -> Self {
+    /// The token of the agents that this machine's user starts.
+    pub fn agent_token(home: &Path) -> String {
+        let text = std::fs::read_to_string(home.join("agent-token")).expect("it serves");
+        text.split_whitespace().nth(1).expect("it is behind the port").to_owned()
+    }
+
+    /// The same by a command of one's own, to which the ledger's folder is added.
+    pub fn run(mut command: Command, home: &Path) -> Self {
         let mut child = command
             .arg("--home")
             .arg(home)
@@ -130,6 +137,17 @@ impl Daemon {
         data.take(count).collect()
     }
 
+    /// Calls it with just these headers; the answer as it came.
+    pub fn text(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(String, String)],
+        body: &[u8],
+    ) -> String {
+        exchanged(self.port, (method, path), headers, body)
+    }
+
     /// Calls it with just these headers.
     pub fn raw(
         &self,
@@ -161,6 +179,19 @@ fn raw(
     headers: &[(String, String)],
     body: &[u8],
 ) -> Answer {
+    let text = exchanged(port, (method, path), headers, body);
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+    let status = status.unwrap_or_else(|| panic!("{method} {path}: no answer: {text}"));
+    Answer { status, body: serde_json::from_str(body).unwrap_or(Json::Null) }
+}
+
+fn exchanged(
+    port: u16,
+    (method, path): (&str, &str),
+    headers: &[(String, String)],
+    body: &[u8],
+) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_mins(1))).expect("a socket has a timeout");
     let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
@@ -172,11 +203,7 @@ fn raw(
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);
-    let text = String::from_utf8_lossy(&bytes);
-    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-    let status = status.unwrap_or_else(|| panic!("{method} {path}: no answer: {text}"));
-    Answer { status, body: serde_json::from_str(body).unwrap_or(Json::Null) }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 impl Drop for Daemon {

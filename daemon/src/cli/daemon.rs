@@ -59,6 +59,11 @@ impl Daemon {
         Ok(Self { port, token: token.to_owned() })
     }
 
+    /// Where it listens.
+    pub(super) fn port(&self) -> u16 {
+        self.port
+    }
+
     pub(super) fn call<T: DeserializeOwned>(
         &self,
         method: &str,

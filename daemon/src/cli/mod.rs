@@ -12,6 +12,7 @@ mod daemon;
 mod debug;
 mod deploy;
 mod diff;
+mod doctor;
 mod edit;
 mod editor;
 mod git;
@@ -25,11 +26,13 @@ mod merge;
 mod model;
 mod models;
 mod opened;
+mod pair;
 mod patch;
 mod plugin;
 mod reason;
 mod revert;
 mod serve;
+mod sessions;
 mod show;
 mod source;
 mod sourcemap;
@@ -109,6 +112,12 @@ enum Command {
     Serve(serve::Serve),
     /// Serve an agent of its own over MCP: its tool calls become proposals, and you decide
     Mcp(mcp::Mcp),
+    /// Show a code that pairs a Studio plugin with the daemon
+    Pair(pair::Pair),
+    /// List who has access to the daemon; make tokens for clients, and take access away
+    Sessions(sessions::Sessions),
+    /// Say what is in order, what is not, and what mends it
+    Doctor(doctor::Doctor),
     /// Build the Studio plugin, or put it where Studio finds it
     Plugin(plugin::Plugin),
     /// Keep a moment of the place that is open in Studio, or go back to one
@@ -212,6 +221,9 @@ pub fn main() -> ExitCode {
         Command::Revert(args) => home().and_then(|home| revert::run(&args, &home)),
         Command::Serve(args) => home().and_then(|home| serve::run(&args, &home)),
         Command::Mcp(args) => home().and_then(|home| mcp::run(&args, &home)),
+        Command::Pair(args) => home().and_then(|home| pair::run(&args, &home)),
+        Command::Sessions(args) => home().and_then(|home| sessions::run(&args, &home)),
+        Command::Doctor(args) => home().and_then(|home| doctor::run(&args, &home)),
         Command::Plugin(args) => plugin::run(&args),
         Command::Checkpoint(args) => home().and_then(|home| checkpoint::run(&args, &home)),
         Command::Log(args) => home().and_then(|home| log::run(&args, &home)),

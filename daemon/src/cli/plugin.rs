@@ -12,7 +12,7 @@ use super::terminal::print_line;
 use crate::plugin;
 
 /// How the file is called in Studio's folder.
-const FILE: &str = "Vector.rbxm";
+pub(super) const FILE: &str = "Vector.rbxm";
 
 #[derive(Debug, Args)]
 pub(super) struct Plugin {
@@ -84,7 +84,7 @@ fn write(file: &Path) -> anyhow::Result<()> {
 }
 
 /// Studio's folder of plugins on this machine.
-fn studio(said: Option<&Path>) -> anyhow::Result<PathBuf> {
+pub(super) fn studio(said: Option<&Path>) -> anyhow::Result<PathBuf> {
     if let Some(folder) = said {
         return Ok(folder.to_owned());
     }

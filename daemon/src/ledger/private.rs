@@ -101,7 +101,8 @@ fn close(path: &Path) {
 #[cfg(not(unix))]
 fn close(_path: &Path) {}
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 

@@ -81,20 +81,29 @@ pub(super) fn prepare(file: &Path) -> Result<Connection, LedgerError> {
     let failed = |source| LedgerError::sql(file, source);
     let mut conn = connect(file).map_err(failed)?;
     // The format is read before anything is changed: a newer file is left exactly as it is.
-    let found = format(&conn).map_err(failed)?;
-    if let Some((found, by)) = found.filter(|(found, _)| *found > FORMAT) {
-        return Err(LedgerError::Newer {
+    known_format(&conn, file)?;
+    conn.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    create(tx).map_err(failed)?;
+    Ok(conn)
+}
+
+/// The format of a file, where that has one.
+///
+/// # Errors
+/// It is one that this Vector does not know.
+pub(super) fn known_format(conn: &Connection, file: &Path) -> Result<Option<i64>, LedgerError> {
+    let found = format(conn).map_err(|source| LedgerError::sql(file, source))?;
+    match found {
+        Some((found, by)) if found > FORMAT => Err(LedgerError::Newer {
             file: file.to_owned(),
             by,
             found,
             us: this_vector(),
             known: FORMAT,
-        });
+        }),
+        found => Ok(found.map(|(format, _)| format)),
     }
-    conn.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
-    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-    create(tx).map_err(failed)?;
-    Ok(conn)
 }
 
 /// A connection that reads. It is not opened read-only, because a file in WAL mode may need its
