@@ -4,6 +4,7 @@
 //! approved proposals to the target. Whom it asks for a decision is not its business: it says that
 //! one is due.
 
+pub mod access;
 pub mod asked;
 pub mod check;
 mod chosen;

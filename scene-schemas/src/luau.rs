@@ -63,7 +63,7 @@ pub fn print() -> String {
     let mut generator = SchemaGenerator::default();
     generator.subschema_for::<Record>();
     generator.subschema_for::<Entry>();
-    for route in api::ROUTES.iter().filter(|route| !route.is_for_agents()) {
+    for route in api::ROUTES.iter().filter(|route| !route.is_for_others()) {
         route.describe(&mut generator);
     }
     let mut props = generator.subschema_for::<Props>();

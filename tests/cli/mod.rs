@@ -6,6 +6,7 @@ mod bad_input;
 mod check;
 mod completions;
 mod deploy;
+mod doctor;
 mod killed;
 mod merge;
 mod models;

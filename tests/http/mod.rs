@@ -1,6 +1,7 @@
 //! The daemon over real sockets: who may call which route, and what a session goes through, with a
 //! plugin that says what a test says.
 
+mod access;
 mod closed;
 mod flow;
 #[cfg(unix)]

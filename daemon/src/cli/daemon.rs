@@ -11,7 +11,7 @@ use scene_schemas::api::{Failure, SessionView};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::serve::TOKEN;
+use crate::engine::access::TOKEN;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -57,6 +57,11 @@ impl Daemon {
             bail!("{} is not what `vector serve` writes; start it anew", home.join(TOKEN).display())
         };
         Ok(Self { port, token: token.to_owned() })
+    }
+
+    /// Where it listens.
+    pub(super) fn port(&self) -> u16 {
+        self.port
     }
 
     pub(super) fn call<T: DeserializeOwned>(

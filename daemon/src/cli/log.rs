@@ -224,7 +224,7 @@ fn line(
 }
 
 /// Milliseconds since 1970 as a date and time in UTC.
-fn date(at: u64) -> String {
+pub(super) fn date(at: u64) -> String {
     let Moment { year, month, day, hour, minute, second } = Moment::of(at / 1000);
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }

@@ -14,6 +14,7 @@ mod daemon;
 mod debug;
 mod deploy;
 mod diff;
+mod doctor;
 mod edit;
 mod editor;
 mod git;
@@ -27,12 +28,14 @@ mod merge;
 mod model;
 mod models;
 mod opened;
+mod pair;
 mod patch;
 mod plugin;
 mod reason;
 mod revert;
 mod review;
 mod serve;
+mod sessions;
 mod setup;
 mod show;
 mod source;
@@ -126,6 +129,12 @@ enum Command {
     Setup(setup::Setup),
     /// Decide on whatever waits in the daemon, whoever asked for it
     Review(review::Review),
+    /// Show a code that pairs a Studio plugin with the daemon
+    Pair(pair::Pair),
+    /// List who has access to the daemon; make tokens for clients, and take access away
+    Sessions(sessions::Sessions),
+    /// Say what is in order, what is not, and what mends it
+    Doctor(doctor::Doctor),
     /// Build the Studio plugin, or put it where Studio finds it
     Plugin(plugin::Plugin),
     /// Keep a moment of the place that is open in Studio, or go back to one
@@ -237,6 +246,9 @@ pub fn main() -> ExitCode {
         Command::Mcp(args) => home().and_then(|home| mcp::run(&args, &home)),
         Command::Setup(args) => home().and_then(|it| setup::run(&args, &it, cli.home.is_some())),
         Command::Review(args) => home().and_then(|home| review::run(&args, &home)),
+        Command::Pair(args) => home().and_then(|home| pair::run(&args, &home)),
+        Command::Sessions(args) => home().and_then(|home| sessions::run(&args, &home)),
+        Command::Doctor(args) => home().and_then(|home| doctor::run(&args, &home)),
         Command::Plugin(args) => plugin::run(&args),
         Command::Checkpoint(args) => home().and_then(|home| checkpoint::run(&args, &home)),
         Command::Log(args) => home().and_then(|home| log::run(&args, &home)),

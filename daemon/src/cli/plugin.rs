@@ -12,7 +12,7 @@ use super::terminal::print_line;
 use crate::plugin;
 
 /// How the file is called in Studio's folder.
-const FILE: &str = "Vector.rbxm";
+pub(super) const FILE: &str = "Vector.rbxm";
 
 #[derive(Debug, Args)]
 pub(super) struct Plugin {
@@ -93,7 +93,7 @@ pub(super) fn where_studio_is() -> anyhow::Result<Option<PathBuf>> {
 }
 
 /// Studio's folder of plugins on this machine.
-fn studio(said: Option<&Path>) -> anyhow::Result<PathBuf> {
+pub(super) fn studio(said: Option<&Path>) -> anyhow::Result<PathBuf> {
     if let Some(folder) = said {
         return Ok(folder.to_owned());
     }

@@ -1,6 +1,6 @@
 //! `vector serve`: the daemon, until somebody stops it.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -15,17 +15,14 @@ use tokio::net::TcpListener;
 use super::Exit;
 use super::daemon::Daemon;
 use super::terminal::{print_line, say};
-use crate::engine::house::{House, random};
-use crate::ledger::Ledger;
+use crate::engine::access::Run;
+use crate::engine::house::House;
+use crate::ledger::{Ledger, private};
 use crate::providers::client::OfHome;
-use crate::server::{self, Ask, Board, Desk, Secret};
+use crate::server::{self, Ask, Board, Desk};
 
 /// Who serves a ledger holds a lock on this file, which says who it is.
 const LOCK: &str = "serve.lock";
-/// The token of a person at this machine's terminal, for as long as the daemon runs.
-pub(super) const TOKEN: &str = "token";
-/// The token of the agents that this machine's user starts, for as long.
-pub(super) const AGENT_TOKEN: &str = "agent-token";
 /// The sessions of MCP clients that speak HTTP.
 const MCP_SESSIONS: &str = "mcp-sessions.json";
 /// How often it is looked whether anybody still asks.
@@ -60,18 +57,16 @@ pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
         let port = listener.local_addr()?.port();
         lock.set_len(0)?;
         writeln!(lock, "process {}, port {port}", std::process::id())?;
-        let token = random(24).context("no chance for a token")?;
-        keep_token(&home.join(TOKEN), &token, port)?;
-        let agent = random(24).context("no chance for a token")?;
-        keep_token(&home.join(AGENT_TOKEN), &agent, port)?;
-        let board = Arc::new(Board::new(Secret::of(&token)));
-        board.admit(vec![Secret::of(&agent)]);
+        let mut run = Run::new(home, port, args.idle);
+        let person = run.begin().context("the tokens of this run cannot be written")?;
+        let board = Arc::new(Board::new(person));
         let (desk, asks) = Desk::new();
         print_line(&format!("Vector serves on http://127.0.0.1:{port}. Ctrl-C ends it."));
         let tell = Box::new(|text: &str| print_line(text));
         let mut house = House::new(home, ledger, Arc::clone(&board), tell)
             .with_context(|| format!("{} cannot be read", home.display()))?
-            .answered_by(Arc::new(OfHome::new(home)));
+            .answered_by(Arc::new(OfHome::new(home)))
+            .running(run);
         for place in &args.place {
             house.open_place(place)?;
         }
@@ -87,9 +82,7 @@ pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
     })?;
     // Sessions write nothing that they have not synced.
     runtime.shutdown_timeout(Duration::from_secs(1));
-    for token in [TOKEN, AGENT_TOKEN] {
-        let _ = fs::remove_file(home.join(token));
-    }
+    Run::end(home);
     say("Vector has stopped.");
     Ok(Exit::Done)
 }
@@ -106,10 +99,10 @@ pub(super) fn stop(_args: &Stop, home: &Path) -> anyhow::Result<Exit> {
 }
 
 /// Nobody else serves this ledger.
-fn lock(home: &Path) -> anyhow::Result<File> {
+pub(super) fn lock(home: &Path) -> anyhow::Result<File> {
     let path = home.join(LOCK);
-    let mut options = fs::OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
+    let mut options = OpenOptions::new();
+    private::file(options.read(true).write(true).create(true).truncate(false));
     let mut file =
         options.open(&path).with_context(|| format!("{} cannot be opened", path.display()))?;
     match file.try_lock() {
@@ -145,7 +138,7 @@ async fn listen(port: u16) -> anyhow::Result<TcpListener> {
 }
 
 /// Whether what listens there answers as Vector does.
-fn is_vector(address: SocketAddr) -> bool {
+pub(super) fn is_vector(address: SocketAddr) -> bool {
     let ask = || -> std::io::Result<String> {
         let patience = Duration::from_millis(500);
         let mut stream = TcpStream::connect_timeout(&address, patience)?;
@@ -156,18 +149,6 @@ fn is_vector(address: SocketAddr) -> bool {
         Ok(answer)
     };
     ask().is_ok_and(|answer| answer.ends_with("{\"ok\":true}"))
-}
-
-/// Keeps the token where this person's terminal finds it, and nobody else.
-fn keep_token(path: &Path, token: &str, port: u16) -> anyhow::Result<()> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file =
-        options.open(path).with_context(|| format!("{} cannot be written", path.display()))?;
-    writeln!(file, "{port} {token}")
-        .with_context(|| format!("{} cannot be written", path.display()))
 }
 
 /// Until somebody ends it, or nobody has asked anything for so many minutes and nothing waits for a person.

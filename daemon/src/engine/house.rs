@@ -6,6 +6,7 @@
 mod agents;
 mod chosen;
 mod opened;
+mod pairing;
 mod places;
 mod projects;
 mod views;
@@ -16,29 +17,31 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use scene_schemas::Fingerprint;
 use scene_schemas::api::{
     Checkpoint, Checkpoints, EventRecord, Failure, FailureKind, Hello, MakeCheckpoint, OpenPlace,
-    PROTOCOL, Pair, Paired, ProposalView, Proposals, SessionId, SessionView, Sessions, Settings,
-    Welcome, WorkflowView, Workflows,
+    PROTOCOL, ProposalView, Proposals, SessionId, SessionView, Sessions, Settings, Welcome,
+    WorkflowView, Workflows,
 };
 use scene_schemas::entry::{Entry, Finish, Place, Record, Seq, Stance, StudioPlace};
 use scene_schemas::proposal::Mode;
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use self::pairing::Pairing;
 use self::views::{
     away, broken, check_protocol, elsewhere, is_checkpoint, is_elsewhere, missing, proposal_view,
     session_of, state_of, view_of,
 };
-use super::kept::{credentials, keep_credentials, settings};
+use super::access::{Grants, Run};
+use super::kept::settings;
 use super::live::{AtOnce, Live, Word};
 use super::spent::Spent;
 use super::{Target, settled};
 use crate::core::scene::Scene;
 use crate::core::workflow::{Input, Status, Workflow, events};
-use crate::ledger::{Append, Ledger};
+use crate::ledger::{Append, Ledger, private};
 use crate::providers::client::{OnlyOffline, Who};
 use crate::server::{Ask, Board, Seat, Secret, Verb, failed};
 use crate::targets::rojo::Watch;
@@ -48,8 +51,6 @@ use crate::targets::studio::Studio;
 const MEMORIES: &str = "memory";
 /// The driver of a workflow that is only a moment to come back to.
 const CHECKPOINT: &str = "checkpoint";
-/// Wrong codes within a minute before nobody may try any more.
-const MAX_TRIES: usize = 10;
 /// A plugin that was not heard of for this long is away: it polls at least every 15 seconds.
 const AWAY: Duration = Duration::from_secs(30);
 /// A session whose plugin was not heard of for this long is closed.
@@ -60,6 +61,8 @@ const LISTED: usize = 100;
 const REPLAYED: u64 = 2_000;
 /// full_moon descends by recursion: 1,000 nested blocks fit.
 const STACK: usize = 512 << 20;
+
+pub use self::pairing::Clock;
 
 /// Tells a person something.
 pub type Say = Box<dyn FnMut(&str) + Send>;
@@ -73,9 +76,11 @@ pub struct House {
     settings: Settings,
     /// What the sessions have to know of the settings.
     dry_run: Arc<AtomicBool>,
-    code: String,
-    tries: Vec<Instant>,
-    credentials: Vec<Secret>,
+    pairing: Pairing,
+    grants: Grants,
+    /// By what the plugin of each session showed that it is paired.
+    greeted: HashMap<SessionId, Secret>,
+    run: Option<Run>,
     epoch: u64,
     /// After how long a silence a session is closed.
     closing: Duration,
@@ -115,12 +120,6 @@ pub fn random(bytes: usize) -> Result<String, std::io::Error> {
     Ok(Fingerprint::of(&chance).0.chars().take(2 * bytes).collect())
 }
 
-fn code() -> Result<String, std::io::Error> {
-    let mut chance = [0; 8];
-    getrandom::fill(&mut chance).map_err(|error| std::io::Error::other(error.to_string()))?;
-    Ok(format!("{:06}", u64::from_le_bytes(chance) % 1_000_000))
-}
-
 impl House {
     /// Takes a seat at the desk.
     ///
@@ -137,13 +136,14 @@ impl House {
         let mut house = Self {
             dry_run: Arc::new(AtomicBool::new(settings.dry_run)),
             settings,
-            credentials: credentials(home)?,
+            pairing: Pairing::new()?,
+            grants: Grants::read(home)?,
+            greeted: HashMap::new(),
+            run: None,
             home: home.to_owned(),
             ledger,
             board,
             sessions: HashMap::new(),
-            code: code()?,
-            tries: Vec::new(),
             epoch: 0,
             closing: CLOSED,
             say,
@@ -154,8 +154,10 @@ impl House {
             followers: Arc::default(),
         };
         house.replay();
-        let code = house.code.clone();
-        house.tell_code(&code);
+        // Plugins' files there are as others of the user's, behind a door that others do not pass.
+        private::folder(&house.home.join(MEMORIES))?;
+        house.admit();
+        house.print_code()?;
         Ok(house)
     }
 
@@ -171,11 +173,6 @@ impl House {
     pub fn closing_after(mut self, silence: Duration) -> Self {
         self.closing = silence;
         self
-    }
-
-    fn tell_code(&mut self, code: &str) {
-        let (front, back) = code.split_at(3);
-        (self.say)(&format!("To pair a plugin, type {front} {back} in its widget."));
     }
 
     /// Puts on the board what has happened lately.
@@ -213,6 +210,7 @@ impl House {
     fn answer(&mut self, ask: Ask) {
         match ask {
             Ask::Pair(pair, reply) => drop(reply.send(self.pair(&pair))),
+            Ask::Door(door) => self.door(door),
             Ask::Hello(hello, reply) => drop(reply.send(self.hello(*hello))),
             Ask::Scene(session, update, reply) => {
                 self.tell(&session, |_| Word::Scene(update, reply));
@@ -288,9 +286,15 @@ impl House {
         let is_left = |session: &SessionId, _: &mut Session| {
             self.board.seat(session).is_none_or(|seat| seat.silence() >= self.closing)
         };
-        let left: Vec<(SessionId, Session)> = self.sessions.extract_if(is_left).collect();
-        for (name, session) in left {
+        let left = self.sessions.extract_if(is_left).collect();
+        self.close(left);
+    }
+
+    /// Ends sessions.
+    fn close(&mut self, ended: Vec<(SessionId, Session)>) {
+        for (name, session) in ended {
             self.board.leave(&name);
+            self.greeted.remove(&name);
             let _ = session.words.send(Word::End);
             // It lets go of its workflow before anybody else can take it. One that panicked has.
             let _ = session.thread.join();
@@ -304,47 +308,14 @@ impl House {
         }
     }
 
-    fn pair(&mut self, pair: &Pair) -> Result<Paired, Failure> {
-        self.tries.retain(|at| at.elapsed() < Duration::from_mins(1));
-        if self.tries.len() >= MAX_TRIES {
-            return Err(failed(
-                FailureKind::TooMany,
-                "Too many codes were tried.",
-                "Wait a minute, and type the code that Vector printed.",
-            ));
-        }
-        let typed: String = pair.code.chars().filter(char::is_ascii_digit).collect();
-        if !Secret::of(&self.code).fits(&typed) {
-            self.tries.push(Instant::now());
-            return Err(failed(
-                FailureKind::Unpaired,
-                "That is not the code.",
-                "Type the six digits that `vector serve` printed last.",
-            ));
-        }
-        let internal = |error: std::io::Error| {
-            let message = format!("The pairing cannot be kept: {error}.");
-            failed(FailureKind::Internal, message, "Try again.")
-        };
-        let credential = random(24).map_err(internal)?;
-        self.credentials.push(Secret::of(&credential));
-        keep_credentials(&self.home, &self.credentials).map_err(internal)?;
-        // A code pairs once.
-        self.code = code().map_err(internal)?;
-        let code = self.code.clone();
-        (self.say)("A plugin was paired.");
-        self.tell_code(&code);
-        Ok(Paired { credential })
-    }
-
     fn hello(&mut self, hello: Hello) -> Result<Welcome, Failure> {
         check_protocol(&hello)?;
-        let given = hello.credential.as_deref().unwrap_or_default();
-        if !self.credentials.iter().fold(false, |known, it| known | it.fits(given)) {
+        let given = Secret::of(hello.credential.as_deref().unwrap_or_default());
+        if !self.grants.is_paired(&given) {
             return Err(failed(
                 FailureKind::Unpaired,
                 "This plugin is not paired with Vector.",
-                "Type the six digits that `vector serve` printed.",
+                "Type the six digits that `vector pair` shows.",
             ));
         }
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
@@ -367,6 +338,7 @@ impl House {
         let place = StudioPlace { session: session.clone(), place: hello.place };
         let seat = self.board.sit(&session, self.epoch, Secret::of(&token));
         let cursor = self.board.head();
+        self.greeted.insert(session.clone(), given);
         match self.sessions.get_mut(&session) {
             // One that panicked hears nothing any more, and another takes its place.
             Some(known) if known.words.send(Word::Hello(place.clone())).is_ok() => {

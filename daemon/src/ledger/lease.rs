@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use scene_schemas::entry::Seq;
 
-use super::LedgerError;
+use super::{LedgerError, private};
 
 /// The right to work on a workflow, held until it is dropped.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl Leases {
     /// Those in the folder of a ledger.
     pub(super) fn in_folder(home: &Path) -> Result<Self, LedgerError> {
         let folder = home.join("leases");
-        fs::create_dir_all(&folder).map_err(LedgerError::unusable(&folder))?;
+        private::folder(&folder).map_err(LedgerError::unusable(&folder))?;
         Ok(Self { folder, guard: home.join("ledger.lock"), held: Arc::default() })
     }
 
@@ -115,7 +115,7 @@ impl Leases {
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).open(path)
+    private::file(OpenOptions::new().append(true).create(true)).open(path)
 }
 
 #[cfg(test)]

@@ -14,11 +14,15 @@
 //! - `writer`: one writes at a time, many batches to a commit;
 //! - `blobs`: large texts and removed subtrees, by their hash;
 //! - `lease`: which process works on a workflow;
+//! - `private`: files and folders for their owner alone;
+//! - `health`: how a ledger is, for whoever looks after it;
 //! - `error`: what can go wrong, in the person's words.
 
 mod blobs;
 mod error;
+pub mod health;
 mod lease;
+pub mod private;
 mod schema;
 #[cfg(test)]
 mod tests;

@@ -6,13 +6,13 @@
 //!
 //! It must not know entries: a row's body is text.
 
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 
-use super::LedgerError;
+use super::{LedgerError, private};
 
 /// The format that this Vector writes. A change to the tables raises it.
 const FORMAT: i64 = 1;
@@ -65,14 +65,11 @@ const LATER: &str = "
 CREATE INDEX IF NOT EXISTS entries_replied ON entries (seq) WHERE kind = 'replied';
 ";
 
-/// Make the folder where it is missing, for its owner alone: prompts and code are kept in it.
+/// Make the folder where it is missing, for its owner alone, and take from others what they could read.
 pub(super) fn folder(home: &Path) -> Result<PathBuf, LedgerError> {
     let home = std::path::absolute(home).map_err(LedgerError::unusable(home))?;
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(&home).map_err(LedgerError::unusable(&home))?;
+    private::folder(&home).map_err(LedgerError::unusable(&home))?;
+    private::mend(&home);
     Ok(home)
 }
 
@@ -84,20 +81,29 @@ pub(super) fn prepare(file: &Path) -> Result<Connection, LedgerError> {
     let failed = |source| LedgerError::sql(file, source);
     let mut conn = connect(file).map_err(failed)?;
     // The format is read before anything is changed: a newer file is left exactly as it is.
-    let found = format(&conn).map_err(failed)?;
-    if let Some((found, by)) = found.filter(|(found, _)| *found > FORMAT) {
-        return Err(LedgerError::Newer {
+    known_format(&conn, file)?;
+    conn.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    create(tx).map_err(failed)?;
+    Ok(conn)
+}
+
+/// The format of a file, where that has one.
+///
+/// # Errors
+/// It is one that this Vector does not know.
+pub(super) fn known_format(conn: &Connection, file: &Path) -> Result<Option<i64>, LedgerError> {
+    let found = format(conn).map_err(|source| LedgerError::sql(file, source))?;
+    match found {
+        Some((found, by)) if found > FORMAT => Err(LedgerError::Newer {
             file: file.to_owned(),
             by,
             found,
             us: this_vector(),
             known: FORMAT,
-        });
+        }),
+        found => Ok(found.map(|(format, _)| format)),
     }
-    conn.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
-    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-    create(tx).map_err(failed)?;
-    Ok(conn)
 }
 
 /// A connection that reads. It is not opened read-only, because a file in WAL mode may need its
@@ -124,9 +130,7 @@ fn connect(file: &Path) -> rusqlite::Result<Connection> {
 /// SQLite gives its side files the mode of the main one, so that is made here, for its owner alone.
 fn touch(file: &Path) -> Result<(), LedgerError> {
     let mut options = OpenOptions::new();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    private::file(options.append(true).create(true));
     options.open(file).map(drop).map_err(LedgerError::unusable(file))
 }
 

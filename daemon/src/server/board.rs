@@ -25,8 +25,10 @@ const MOMENTS: u64 = 4_096;
 /// What waits and what has happened.
 #[derive(Debug)]
 pub struct Board {
-    human: Secret,
+    human: RwLock<Secret>,
     agents: RwLock<Vec<Secret>>,
+    /// Told when a token does not count any more.
+    ousted: watch::Sender<u64>,
     touched: Mutex<Instant>,
     stop: Notify,
     seats: RwLock<HashMap<SessionId, Arc<Seat>>>,
@@ -83,8 +85,9 @@ impl Board {
     /// A board for which one token is a person's.
     pub fn new(human: Secret) -> Self {
         Self {
-            human,
+            human: RwLock::new(human),
             agents: RwLock::default(),
+            ousted: watch::Sender::new(0),
             touched: Mutex::new(Instant::now()),
             stop: Notify::new(),
             seats: RwLock::default(),
@@ -115,6 +118,26 @@ impl Board {
     /// From now on these tokens, and no others, are of agents.
     pub fn admit(&self, agents: Vec<Secret>) {
         *self.agents.write().unwrap_or_else(PoisonError::into_inner) = agents;
+        self.oust();
+    }
+
+    /// From now on this token, and no other, is the person's.
+    pub fn know(&self, human: Secret) {
+        *self.human.write().unwrap_or_else(PoisonError::into_inner) = human;
+        self.oust();
+    }
+
+    fn oust(&self) {
+        self.ousted.send_modify(|n| *n = n.saturating_add(1));
+    }
+
+    /// Until a token does not count any more.
+    pub(super) async fn ousted(&self, token: &str) {
+        let mut news = self.ousted.subscribe();
+        while self.is_human(token) || self.is_agent(token) || self.session_of(token).is_some() {
+            // The board outlives whoever looks at it.
+            let _ = news.changed().await;
+        }
     }
 
     pub(super) fn is_agent(&self, token: &str) -> bool {
@@ -125,7 +148,7 @@ impl Board {
     }
 
     pub(super) fn is_human(&self, token: &str) -> bool {
-        self.human.fits(token)
+        self.human.read().unwrap_or_else(PoisonError::into_inner).fits(token)
     }
 
     /// The session of a token.
@@ -176,7 +199,12 @@ impl Board {
         if let Some(seat) = seats.remove(session) {
             // Who decides holds the session, and the session its seat.
             *lock(&seat.decides) = None;
+            // A poll that is held ends.
+            lock(&seat.state).epoch = 0;
+            seat.wake();
         }
+        drop(seats);
+        self.oust();
     }
 
     /// Says what has happened, and wakes those who wait for it.

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use scene_schemas::api::{
-    AgentCall, AgentLog, ApplyAck, ApplyTaken, CallView, Chat, Checkpoint, Checkpoints, Decide,
-    Decided, Failure, FailureKind, Hello, MakeCheckpoint, Open, Opened, Pair, Paired, ProposalView,
-    Proposals, SceneTaken, SceneUpdate, SessionId, Sessions, Settings, Started, Usage, Welcome,
-    WorkflowView, Workflows,
+    About, Access, AgentCall, AgentLog, ApplyAck, ApplyTaken, CallView, Chat, Checkpoint,
+    Checkpoints, Decide, Decided, Failure, FailureKind, Hello, MadeToken, MakeCheckpoint,
+    MakeToken, Open, Opened, Pair, Paired, PairingCode, ProposalView, Proposals, Revoke, Revoked,
+    SceneTaken, SceneUpdate, SessionId, Sessions, Settings, Started, Usage, Welcome, WorkflowView,
+    Workflows,
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::{mpsc, oneshot};
@@ -32,11 +33,28 @@ pub enum Verb {
     Clear,
 }
 
+/// What a person wants of who is let in.
+#[derive(Debug)]
+pub enum Door {
+    /// A code that pairs a plugin.
+    Code(Reply<PairingCode>),
+    /// To know which daemon this is.
+    About(Reply<About>),
+    /// To see who has access.
+    Access(Reply<Access>),
+    /// A token for a client.
+    Make(MakeToken, Reply<MadeToken>),
+    /// To take access away.
+    Revoke(Revoke, Reply<Revoked>),
+}
+
 /// What somebody wants.
 #[derive(Debug)]
 pub enum Ask {
     /// To pair.
     Pair(Pair, Reply<Paired>),
+    /// To have a say in who is let in.
+    Door(Door),
     /// To begin a session.
     Hello(Box<Hello>, Reply<Welcome>),
     /// To say something of a place.

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes, HttpBody, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::Response;
+use axum::http::{HeaderMap, Response};
+use futures_util::StreamExt;
 use scene_schemas::api::{
     AgentEnds, ApplyAck, Chat, Failure, FailureKind, Health, MAX_BODY, MAX_HOLD, Nothing, Poll,
     SceneUpdate, SessionId,
@@ -14,7 +15,7 @@ use serde::de::DeserializeOwned;
 use tokio::task::yield_now;
 
 use super::board::Board;
-use super::desk::{Ask, Desk, Verb};
+use super::desk::{Ask, Desk, Door, Verb};
 use super::failure::{answer, failed};
 use super::guard::{self, Caller};
 use super::hold;
@@ -111,7 +112,9 @@ async fn handled(house: &House, request: Request) -> Result<Response<Body>, Fail
     if request.uri().path() == MCP {
         let (route, _) = guard::route(request.method().as_str(), MCP)?;
         guard::check(route, request.headers(), house.port, &house.board)?;
-        return Ok(house.mcp.answer(request).await);
+        let token = token(request.headers())?;
+        let answered = async { Ok(house.mcp.answer(request).await) };
+        return Box::pin(while_known(&house.board, token, answered)).await;
     }
     let (parts, body) = request.into_parts();
     let (path, query) = (parts.uri.path().to_owned(), parts.uri.query().map(str::to_owned));
@@ -125,15 +128,51 @@ async fn handled(house: &House, request: Request) -> Result<Response<Body>, Fail
             "Send it in pieces.",
         )
     })?;
+    // What a plugin waits for ends with its session; for whoever else waits, their token is looked at.
+    let token = match caller {
+        Caller::Agent => token(&parts.headers)?,
+        _ if guard::reads(route.method) => token(&parts.headers)?,
+        _ => String::new(),
+    };
     // While an answer is held, nothing of the request is: its head stands in the connection's buffer.
     drop(parts);
     let query = query.as_deref().unwrap_or_default();
     let asked = Asked { path: route.path, id, query, caller, body };
     if guard::reads(route.method) {
-        Box::pin(read(house, &asked)).await
-    } else {
+        Box::pin(while_known(&house.board, token, read(house, &asked))).await
+    } else if token.is_empty() {
         Box::pin(act(house, route.method.as_str(), &asked)).await
+    } else {
+        let answered = act(house, route.method.as_str(), &asked);
+        Box::pin(while_known(&house.board, token, answered)).await
     }
+}
+
+fn token(headers: &HeaderMap) -> Result<String, Failure> {
+    Ok(guard::token(headers)?.unwrap_or_default().to_owned())
+}
+
+/// Answers for as long as whoever asks may ask: what is held then, and streams, ends when their token
+/// is taken back.
+async fn while_known(
+    board: &Arc<Board>,
+    token: String,
+    answered: impl Future<Output = Result<Response<Body>, Failure>>,
+) -> Result<Response<Body>, Failure> {
+    if token.is_empty() {
+        return answered.await;
+    }
+    let response = tokio::select! {
+        biased;
+        answered = answered => answered?,
+        () = board.ousted(&token) => return Err(guard::unknown()),
+    };
+    if response.body().size_hint().exact().is_some() {
+        return Ok(response);
+    }
+    let board = Arc::clone(board);
+    let until = Box::pin(async move { board.ousted(&token).await });
+    Ok(response.map(|body| Body::from_stream(body.into_data_stream().take_until(until))))
 }
 
 /// Asks the desk with these arguments.
@@ -178,6 +217,8 @@ async fn read(house: &House, asked: &Asked<'_>) -> Result<Response<Body>, Failur
             let hold = asked.number("hold")?.unwrap_or(0);
             answer(hold::called(board, desk, asked.seq()?, hold).await)
         }
+        "/api/about" => answer(desk.ask(|reply| Ask::Door(Door::About(reply))).await),
+        "/api/access" => answer(desk.ask(|reply| Ask::Door(Door::Access(reply))).await),
         path => Err(nobody(path))?,
     })
 }
@@ -245,7 +286,26 @@ async fn act(house: &House, method: &str, asked: &Asked<'_>) -> Result<Response<
             answer(Ok(Nothing {}))
         }
         ("PUT", "/api/settings") => ask!(desk, Ask::Choose, asked.body()?),
-        (_, path) => Err(nobody(path))?,
+        _ => door(desk, asked).await?,
+    })
+}
+
+/// Does what changes who is let in, and answers.
+async fn door(desk: &Desk, asked: &Asked<'_>) -> Result<Response<Body>, Failure> {
+    Ok(match asked.path {
+        "/api/pairing" => {
+            asked.body::<Nothing>()?;
+            answer(desk.ask(|reply| Ask::Door(Door::Code(reply))).await)
+        }
+        "/api/access/token" => {
+            let make = asked.body()?;
+            answer(desk.ask(|reply| Ask::Door(Door::Make(make, reply))).await)
+        }
+        "/api/access/revoke" => {
+            let what = asked.body()?;
+            answer(desk.ask(|reply| Ask::Door(Door::Revoke(what, reply))).await)
+        }
+        path => Err(nobody(path))?,
     })
 }
 

@@ -42,7 +42,7 @@ impl Secret {
     }
 
     /// Whether both are of one token.
-    pub(super) fn is(&self, other: &Self) -> bool {
+    pub fn is(&self, other: &Self) -> bool {
         self.hash().as_bytes().ct_eq(other.hash().as_bytes()).into()
     }
 }
@@ -213,11 +213,19 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.eq_ignore_ascii_case("application/json")
 }
 
+/// The token that is sent.
+///
+/// # Errors
+/// Several are.
+pub(super) fn token(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
+    let text = one(headers, &AUTHORIZATION)?;
+    Ok(text.map(|text| text.strip_prefix("Bearer ").map(str::trim).unwrap_or_default()))
+}
+
 fn caller(headers: &HeaderMap, board: &Board) -> Result<Caller, Failure> {
-    let Some(text) = one(headers, &AUTHORIZATION)? else {
+    let Some(token) = token(headers)? else {
         return Ok(Caller::Anyone);
     };
-    let token = text.strip_prefix("Bearer ").map(str::trim).unwrap_or_default();
     if board.is_human(token) {
         return Ok(Caller::Human);
     }
@@ -226,8 +234,13 @@ fn caller(headers: &HeaderMap, board: &Board) -> Result<Caller, Failure> {
     }
     match board.session_of(token) {
         Some(session) => Ok(Caller::Plugin(session)),
-        None => Err(unauthorized("The token is not known; Vector may have been started anew.")),
+        None => Err(unknown()),
     }
+}
+
+/// The token is nobody's, or nobody's any more.
+pub(super) fn unknown() -> Failure {
+    unauthorized("The token is not known: it was taken back, or Vector was started anew.")
 }
 
 /// Whether a method only reads.

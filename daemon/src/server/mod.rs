@@ -20,7 +20,7 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 
 pub use self::board::{Board, Decides, Seat};
-pub use self::desk::{Ask, Desk, Reply, Verb};
+pub use self::desk::{Ask, Desk, Door, Reply, Verb};
 pub use self::failure::failed;
 pub use self::guard::Secret;
 pub use self::mcp::{Agent, Gate, WAIT, listed, unique};

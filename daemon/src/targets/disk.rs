@@ -65,6 +65,17 @@ pub(super) fn marked<'a>(
     Ok(file)
 }
 
+/// Writes a new file beside another one, for its owner alone, down to the disk.
+pub(super) fn private(target: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(TEMPORARY).suffix(".tmp");
+    // As temporary files are everywhere.
+    let mut file = builder.tempfile_in(target.parent().unwrap_or(Path::new(".")))?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    Ok(file)
+}
+
 /// Puts a new file in the place of the old one.
 pub(super) fn put(temporary: NamedTempFile, target: &Path) -> io::Result<()> {
     temporary.persist(target).map_err(|error| error.error)?;

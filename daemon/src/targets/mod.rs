@@ -18,3 +18,12 @@ pub fn write_file(file: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
     let file = std::path::absolute(file)?;
     disk::put(disk::beside(&file, [bytes])?, &file)
 }
+
+/// The same of a file that is for its owner alone, whatever it was before.
+///
+/// # Errors
+/// What was there is as it was.
+pub fn write_private(file: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
+    let file = std::path::absolute(file)?;
+    disk::put(disk::private(&file, bytes)?, &file)
+}

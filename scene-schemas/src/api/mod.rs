@@ -4,6 +4,7 @@
 //! from here. Null is never sent where it would mean something: Luau drops it from tables. Texts of
 //! scripts cross whole, with their hash; positions never do, for every side counts them otherwise.
 
+mod access;
 mod agent;
 mod event;
 mod route;
@@ -15,6 +16,7 @@ mod work;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use access::{About, Access, Grant, MadeToken, MakeToken, PairingCode, Revoke, Revoked};
 pub use agent::{
     AgentCall, AgentEnds, AgentLog, AppliedChange, Became, CallView, LoggedCall, MAX_WAIT,
 };

@@ -4,10 +4,11 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    AgentCall, AgentEnds, AgentLog, ApplyAck, ApplyTaken, CallView, Chat, Checkpoints, Decide,
-    Decided, Failure, Health, Hello, MakeCheckpoint, Nothing, Open, Opened, PROTOCOL, Pair, Paired,
-    Poll, Polled, ProposalView, Proposals, SceneTaken, SceneUpdate, Sessions, Settings, Started,
-    StreamPage, Usage, Welcome, WorkflowView, Workflows,
+    About, Access, AgentCall, AgentEnds, AgentLog, ApplyAck, ApplyTaken, CallView, Chat,
+    Checkpoints, Decide, Decided, Failure, Health, Hello, MadeToken, MakeCheckpoint, MakeToken,
+    Nothing, Open, Opened, PROTOCOL, Pair, Paired, PairingCode, Poll, Polled, ProposalView,
+    Proposals, Revoke, Revoked, SceneTaken, SceneUpdate, Sessions, Settings, Started, StreamPage,
+    Usage, Welcome, WorkflowView, Workflows,
 };
 
 /// Who may call a route.
@@ -73,9 +74,11 @@ impl Route {
         self.body.is_some()
     }
 
-    /// Whether it is for agents: the plugin never calls it.
-    pub(crate) fn is_for_agents(&self) -> bool {
-        self.path == "/mcp" || self.path.starts_with("/api/agents/")
+    /// Whether it is for agents, or about who is let in: the plugin never calls it.
+    pub(crate) fn is_for_others(&self) -> bool {
+        let own = ["/mcp", "/api/about", "/api/access", "/api/pairing"];
+        own.contains(&self.path)
+            || ["/api/access/", "/api/agents/"].iter().any(|start| self.path.starts_with(start))
     }
 
     /// Makes the types that cross known to a generator.
@@ -190,6 +193,15 @@ pub const ROUTES: &[Route] = &[
     },
     get::<Usage>("/api/usage", Token::Human, "What models used."),
     post::<Nothing, Nothing>("/api/stop", Token::Human, "End the daemon."),
+    get::<About>("/api/about", Token::Human, "Which daemon this is."),
+    post::<Nothing, PairingCode>("/api/pairing", Token::Human, "Make a code that pairs a plugin."),
+    get::<Access>(
+        "/api/access",
+        Token::Human,
+        "Which plugins are paired, and which clients have a token.",
+    ),
+    post::<MakeToken, MadeToken>("/api/access/token", Token::Human, "Make a token for a client."),
+    post::<Revoke, Revoked>("/api/access/revoke", Token::Human, "Take access away, at once."),
     post::<AgentCall, CallView>(
         "/api/agents/calls",
         Token::Client,

@@ -21,7 +21,8 @@ use serde::de::DeserializeOwned;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
-use crate::cli::serve::{AGENT_TOKEN, TOKEN};
+use crate::engine::access::{AGENT_TOKEN, TOKEN};
+use crate::ledger::private;
 use crate::server::{Gate, failed};
 
 /// The daemon that is started ends when nobody has asked anything for so many minutes.
@@ -148,8 +149,10 @@ impl Remote {
 
     /// A daemon of its own, which outlives this process.
     fn start(&self) -> io::Result<()> {
-        fs::create_dir_all(&self.home)?;
-        let log = File::create(self.home.join(LOG))?;
+        private::folder(&self.home)?;
+        let mut log = File::options();
+        private::file(log.write(true).create(true).truncate(true));
+        let log = log.open(self.home.join(LOG))?;
         let mut serve = Command::new(std::env::current_exe()?);
         serve.arg("--home").arg(&self.home).args(["serve", "--idle", IDLE, "--port"]);
         serve.arg(self.port.to_string());

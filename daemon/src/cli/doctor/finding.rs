@@ -1,0 +1,84 @@
+//! What a check has found: one sentence, how bad it is, and what mends it.
+
+use std::path::Path;
+
+use serde_json::{Value as Json, json};
+
+/// How it stands with something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// It is in order.
+    Ok,
+    /// It is worth knowing.
+    Note,
+    /// It is not in order.
+    Problem,
+}
+
+impl State {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Note => "note",
+            Self::Problem => "problem",
+        }
+    }
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Finding {
+    pub(super) name: String,
+    pub(super) state: State,
+    pub(super) says: String,
+    /// What a person can do.
+    pub(super) mend: Option<String>,
+}
+
+impl Finding {
+    fn new(name: &str, state: State, says: impl Into<String>) -> Self {
+        Self { name: name.to_owned(), state, says: says.into(), mend: None }
+    }
+
+    /// Something is in order.
+    pub(super) fn ok(name: &str, says: impl Into<String>) -> Self {
+        Self::new(name, State::Ok, says)
+    }
+
+    /// Something is worth knowing.
+    pub(super) fn note(name: &str, says: impl Into<String>) -> Self {
+        Self::new(name, State::Note, says)
+    }
+
+    /// Something is not in order.
+    pub(super) fn problem(name: &str, says: impl Into<String>) -> Self {
+        Self::new(name, State::Problem, says)
+    }
+
+    /// This mends it.
+    pub(super) fn mended(mut self, by: impl Into<String>) -> Self {
+        self.mend = Some(by.into());
+        self
+    }
+
+    /// For a program; what mends it is null where nothing has to be.
+    pub(super) fn json(&self, group: &str) -> Json {
+        json!({
+            "group": group.to_lowercase(),
+            "name": self.name,
+            "state": self.state.name(),
+            "says": self.says,
+            "mend": self.mend,
+        })
+    }
+}
+
+/// A path as a shell takes it.
+pub(super) fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |c: char| c.is_alphanumeric() || "/\\._-:+".contains(c);
+    if text.chars().all(is_plain) {
+        return text;
+    }
+    if cfg!(windows) { format!("\"{text}\"") } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}

@@ -1,0 +1,44 @@
+//! The settings, and where the keys of providers are; never a key.
+
+use super::Site;
+use super::finding::Finding;
+use crate::providers::choose::{self, Choice};
+use crate::providers::config;
+use crate::providers::keys::{Keys, System};
+
+pub(super) fn check(site: &Site) -> Vec<Finding> {
+    let env = |name: &str| std::env::var(name).ok();
+    let (catalogue, config) = match config::load(&site.home, None, &env) {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            let finding = Finding::problem("settings", error);
+            return vec![finding.mended("change it there; `vector models` shows what holds then")];
+        }
+    };
+    let file = site.home.join(config::FILE);
+    let settings = if file.exists() { "read from" } else { "the usual ones; yours would be in" };
+    let mut found = vec![Finding::ok("settings", format!("{settings} {}", file.display()))];
+    let keys = Keys::new(&env, &System);
+    let mut without = Vec::new();
+    for service in catalogue.services.iter().filter(|service| !service.keys.is_empty()) {
+        match keys.of(service) {
+            Ok((_, at)) => found.push(Finding::ok(&service.name, format!("key in {at}"))),
+            Err(_) => without.push(service.name.as_str()),
+        }
+    }
+    if !without.is_empty() {
+        let says = format!("no key of {}", without.join(", "));
+        found.push(Finding::note("keys", says).mended("vector key set PROVIDER, where you use it"));
+    }
+    found.push(match choose::choose(None, None, &config, &catalogue, &keys) {
+        Ok(Choice::Offline(why)) => {
+            Finding::note("answers", format!("the offline planner, {}", why.text()))
+        }
+        Ok(Choice::Model(chosen)) => {
+            let (provider, model) = (&chosen.service.name, &chosen.model.id);
+            Finding::ok("answers", format!("{provider}/{model}, {}", chosen.reason.text()))
+        }
+        Err(error) => Finding::problem("answers", error.to_string()).mended("vector models"),
+    });
+    found
+}

@@ -1,0 +1,92 @@
+//! Other programs: what Vector works with where they are there. None is needed to begin.
+
+use std::env;
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use super::Site;
+use super::finding::Finding;
+use crate::engine::check::types::Checker;
+
+/// How long a program may take to say its version.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often it is looked whether it has.
+const LOOKED: Duration = Duration::from_millis(10);
+/// What Chromium is called, and where it stands on systems that have no path for it.
+const CHROMIUM: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "msedge"];
+const CHROMIUM_AT: [&str; 4] = [
+    "/Applications/Chromium.app",
+    "/Applications/Google Chrome.app",
+    r"C:\Program Files\Google\Chrome\Application\chrome.exe",
+    r"C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe",
+];
+
+pub(super) fn check(_: &Site) -> Vec<Finding> {
+    vec![
+        program("rojo", "Rojo, which syncs a project's files to Studio"),
+        program("git", "Git, which `vector git` and `vector deploy` work with"),
+        types(),
+        chromium(),
+    ]
+}
+
+fn program(name: &str, what: &str) -> Finding {
+    match version(name) {
+        Ok(version) => Finding::ok(name, version),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Finding::note(name, format!("not on PATH: {what}"))
+        }
+        Err(error) => Finding::note(name, format!("it does not say its version: {error}")),
+    }
+}
+
+fn types() -> Finding {
+    match Checker::installed() {
+        Ok(checker) => Finding::ok("types", format!("checked by {}", checker.program.display())),
+        Err(why) => Finding::note("types", why),
+    }
+}
+
+fn chromium() -> Finding {
+    let folders = env::var_os("PATH").unwrap_or_default();
+    let on_path = env::split_paths(&folders).flat_map(|folder| {
+        CHROMIUM.map(|name| folder.join(format!("{name}{}", env::consts::EXE_SUFFIX)))
+    });
+    match on_path.chain(CHROMIUM_AT.map(PathBuf::from)).find(|file| file.exists()) {
+        Some(file) => Finding::ok("chromium", file.display().to_string()),
+        None => Finding::note("chromium", "not found; only pictures in Vector's own tests want it"),
+    }
+}
+
+/// The first line of what a program says of its version.
+fn version(program: &str) -> io::Result<String> {
+    let mut child = Command::new(program)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let until = Instant::now() + PATIENCE;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if Instant::now() >= until {
+            let _ = child.kill();
+            child.wait()?;
+            return Err(io::Error::other("it does not end"));
+        }
+        sleep(LOOKED);
+    };
+    let mut text = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        stdout.take(4_096).read_to_string(&mut text)?;
+    }
+    match text.lines().next().map(str::trim) {
+        Some(line) if status.success() && !line.is_empty() => Ok(line.to_owned()),
+        _ => Err(io::Error::other(format!("it ended with {status}"))),
+    }
+}

@@ -1,0 +1,26 @@
+//! `vector pair`: a code for a plugin. The daemon makes it; this asks, and starts none.
+
+use std::path::Path;
+
+use anyhow::Context;
+use clap::Args;
+use scene_schemas::api::{Nothing, PairingCode};
+
+use super::Exit;
+use super::daemon::Daemon;
+use super::style::count;
+use super::terminal::print_line;
+
+#[derive(Debug, Args)]
+pub(super) struct Pair {}
+
+pub(super) fn run(_args: &Pair, home: &Path) -> anyhow::Result<Exit> {
+    let daemon = Daemon::find(home)?;
+    let made: PairingCode = daemon.call("POST", "/api/pairing", &Nothing {})?;
+    let (front, back) = made.code.split_at_checked(3).context("the daemon's code is none")?;
+    let holds = count((made.seconds / 60) as usize, "minute");
+    print_line(&format!(
+        "To pair a plugin, type {front} {back} in its widget; it holds for {holds}."
+    ));
+    Ok(Exit::Done)
+}

@@ -1,0 +1,233 @@
+//! `vector sessions`: who has access to the daemon, and how that is given and taken.
+//!
+//! Where a daemon serves the ledger it does this, so that it counts at once. Where none does, the files
+//! are changed under the lock that a daemon would hold.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, bail};
+use clap::{Args, Subcommand};
+use scene_schemas::api::{
+    About, Access, Failure, Grant, MadeToken, MakeToken, Nothing, PORT, Revoke, Revoked,
+    Sessions as Open,
+};
+use serde_json::json;
+
+use super::Exit;
+use super::daemon::Daemon;
+use super::log::date;
+use super::serve::lock;
+use super::style::{Paint, count, safe};
+use super::terminal::{print, print_line, stdout_style};
+use crate::engine::access::{Grants, Run};
+use crate::ledger::private;
+
+/// List who has access to the daemon; make tokens for clients, and take access away.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  vector sessions                        # open places, paired plugins, tokens of clients
+  vector sessions token claude           # a token for an MCP client that speaks HTTP
+  vector sessions revoke claude
+  vector sessions revoke --plugins       # every plugin has to be paired again
+  vector sessions rotate                 # other tokens for the terminal and for `vector mcp`")]
+pub(super) struct Sessions {
+    /// Print one JSON object: the sessions, the plugins and the clients
+    #[arg(long)]
+    json: bool,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Make a token for an MCP client that speaks HTTP, and print it this once
+    Token {
+        /// What the token is to be called
+        name: String,
+        /// Print one JSON object: the name, the token and the address
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take access away, at once
+    Revoke(Whom),
+    /// Make the tokens anew by which the terminal and `vector mcp` find the daemon that runs
+    Rotate,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct Whom {
+    /// Of a client or a plugin, as they are listed
+    name: Option<String>,
+    /// Of all plugins
+    #[arg(long)]
+    plugins: bool,
+    /// Of everybody, with the tokens of the daemon that runs
+    #[arg(long)]
+    all: bool,
+}
+
+pub(super) fn run(args: &Sessions, home: &Path) -> anyhow::Result<Exit> {
+    match &args.command {
+        None => list(home, args.json)?,
+        Some(Command::Token { name, json }) => token(home, name, *json)?,
+        Some(Command::Revoke(whom)) => revoke(home, whom)?,
+        Some(Command::Rotate) => {
+            let Keeper::Daemon(daemon) = Keeper::of(home)? else {
+                bail!("no daemon runs, and one that starts makes its tokens anew: `vector serve`")
+            };
+            daemon.call::<Revoked>("POST", "/api/access/revoke", &Revoke::Run {})?;
+            print_line(
+                "The terminal and `vector mcp` have other tokens; the old ones open nothing.",
+            );
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Who keeps what was granted.
+enum Keeper {
+    /// The daemon that serves the ledger.
+    Daemon(Daemon),
+    /// Nobody but us, for as long as we hold the lock.
+    Files { grants: Grants, _lock: File },
+}
+
+impl Keeper {
+    fn of(home: &Path) -> anyhow::Result<Self> {
+        if let Some((daemon, _)) = answering(home) {
+            return Ok(Self::Daemon(daemon));
+        }
+        private::folder(home).with_context(|| format!("{} cannot be made", home.display()))?;
+        let lock = lock(home).context("the daemon of this ledger does not answer")?;
+        Ok(Self::Files { grants: read(home)?, _lock: lock })
+    }
+}
+
+/// The daemon that serves a ledger, where it answers.
+pub(super) fn answering(home: &Path) -> Option<(Daemon, About)> {
+    let daemon = Daemon::find(home).ok()?;
+    let about = daemon.call("GET", "/api/about", &Nothing {}).ok()?;
+    Some((daemon, about))
+}
+
+/// What is kept of who has access.
+pub(super) fn read(home: &Path) -> anyhow::Result<Grants> {
+    let wrong = || format!("who has access cannot be read in {}", home.display());
+    Grants::read(home).with_context(wrong)
+}
+
+fn said(failure: Failure) -> anyhow::Error {
+    anyhow::anyhow!("{} {}", failure.message, failure.hint)
+}
+
+fn list(home: &Path, as_json: bool) -> anyhow::Result<()> {
+    let daemon = answering(home).map(|(daemon, _)| daemon);
+    let (open, access) = match &daemon {
+        Some(daemon) => {
+            let open: Open = daemon.call("GET", "/api/sessions", &Nothing {})?;
+            (open.sessions, daemon.call("GET", "/api/access", &Nothing {})?)
+        }
+        None => (Vec::new(), read(home)?.shown()),
+    };
+    let Access { plugins, clients } = access;
+    let port = daemon.as_ref().map(Daemon::port);
+    if as_json {
+        let all = json!({ "port": port, "sessions": open, "plugins": plugins, "clients": clients });
+        return print(&format!("{}\n", serde_json::to_string_pretty(&all)?));
+    }
+    let style = stdout_style();
+    let mut text = style.paint(Paint::Bold, "Open places\n");
+    for session in &open {
+        let away = if session.connected { "" } else { "  (away)" };
+        let _ = writeln!(text, "  {}  {}{away}", session.session, safe(&session.place.name));
+    }
+    match (port, open.is_empty()) {
+        (None, _) => text.push_str("  no daemon runs: `vector serve` starts one\n"),
+        (Some(_), true) => text.push_str("  none\n"),
+        (Some(_), false) => {}
+    }
+    for (title, grants) in [("Paired plugins", &plugins), ("Tokens of clients", &clients)] {
+        text.push_str(&style.paint(Paint::Bold, format!("{title}\n")));
+        text.push_str(&granted(grants));
+    }
+    print(&text)
+}
+
+fn granted(grants: &[Grant]) -> String {
+    let width = grants.iter().map(|grant| grant.name.len()).max().unwrap_or_default();
+    let line = |grant: &Grant| {
+        let made = grant.made.map_or_else(|| "some time ago".to_owned(), date);
+        format!("  {:<width$}  {made}\n", safe(&grant.name))
+    };
+    if grants.is_empty() { "  none\n".to_owned() } else { grants.iter().map(line).collect() }
+}
+
+fn token(home: &Path, name: &str, as_json: bool) -> anyhow::Result<()> {
+    let (made, port) = match Keeper::of(home)? {
+        Keeper::Daemon(daemon) => {
+            let make = MakeToken { name: name.to_owned() };
+            (daemon.call::<MadeToken>("POST", "/api/access/token", &make)?, daemon.port())
+        }
+        Keeper::Files { mut grants, _lock } => {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            (grants.make(name, now.as_millis() as u64).map_err(said)?, PORT)
+        }
+    };
+    let MadeToken { name, token } = made;
+    let url = format!("http://127.0.0.1:{port}/mcp");
+    if as_json {
+        return print(&format!("{}\n", json!({ "name": name, "token": token, "url": url })));
+    }
+    print(&format!(
+        "\
+The token of {name}, shown this once:
+
+    {token}
+
+For a client that speaks MCP over HTTP, in its configuration:
+
+    \"mcpServers\": {{
+      \"vector\": {{
+        \"type\": \"http\",
+        \"url\": \"{url}\",
+        \"headers\": {{ \"Authorization\": \"Bearer {token}\" }}
+      }}
+    }}
+
+It decides nothing: what is proposed with it waits for you. `vector sessions revoke {name}` takes it back.
+"
+    ))
+}
+
+fn revoke(home: &Path, whom: &Whom) -> anyhow::Result<()> {
+    let what = match &whom.name {
+        Some(name) => Revoke::Named { name: name.clone() },
+        None if whom.plugins => Revoke::Plugins {},
+        None => Revoke::All {},
+    };
+    let revoked: Revoked = match Keeper::of(home)? {
+        Keeper::Daemon(daemon) => daemon.call("POST", "/api/access/revoke", &what)?,
+        Keeper::Files { mut grants, _lock } => {
+            let names = grants.revoke(&what).map_err(said)?;
+            if whom.all {
+                // A daemon that was killed has left them.
+                Run::end(home);
+            }
+            Revoked { names, sessions: Vec::new() }
+        }
+    };
+    if revoked.names.is_empty() {
+        print_line("Nobody had access.");
+    } else {
+        print_line(&format!("No access any more: {}.", revoked.names.join(", ")));
+    }
+    if !revoked.sessions.is_empty() {
+        print_line(&format!("{} ended.", count(revoked.sessions.len(), "session")));
+    }
+    Ok(())
+}

@@ -1,0 +1,234 @@
+//! Who is let in: the code that pairs a plugin, and what was granted and is taken back.
+//!
+//! A code has six digits, so it must not be tried often: it holds for ten minutes from when a person was
+//! told one, and after five wrong tries it is another, and nobody may try for a minute. Guessing never
+//! adds up to more than fifty tries.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use scene_schemas::api::{
+    About, Failure, FailureKind, MadeToken, PROTOCOL, Pair, Paired, PairingCode, Revoke, Revoked,
+    SessionId,
+};
+
+use super::House;
+use crate::engine::access::Run;
+use crate::server::{Door, Secret, failed};
+
+/// How long a code holds.
+const HOLDS: Duration = Duration::from_mins(10);
+/// The same, for a person.
+const HOLDS_TEXT: &str = "ten minutes";
+/// Wrong tries before the code is another one.
+const MAX_TRIES: usize = 5;
+/// How long nobody may try then.
+const PAUSE: Duration = Duration::from_mins(1);
+
+/// Tells what time it is.
+pub type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
+
+/// The code that a person has been told last, and who tried it.
+pub(super) struct Pairing {
+    code: Secret,
+    ends: Instant,
+    tries: usize,
+    /// Until when nobody may try.
+    paused: Option<Instant>,
+    clock: Clock,
+}
+
+fn digits() -> std::io::Result<String> {
+    let mut chance = [0; 8];
+    getrandom::fill(&mut chance).map_err(|error| std::io::Error::other(error.to_string()))?;
+    Ok(format!("{:06}", u64::from_le_bytes(chance) % 1_000_000))
+}
+
+impl Pairing {
+    /// One whose code nobody was told.
+    pub(super) fn new() -> std::io::Result<Self> {
+        let clock: Clock = Arc::new(Instant::now);
+        let (code, ends) = (Secret::of(&digits()?), clock());
+        Ok(Self { code, ends, tries: 0, paused: None, clock })
+    }
+
+    /// Makes a code, which a person is told now.
+    fn make(&mut self) -> std::io::Result<String> {
+        let code = digits()?;
+        (self.code, self.tries, self.ends) = (Secret::of(&code), 0, (self.clock)() + HOLDS);
+        Ok(code)
+    }
+
+    /// Tries a code.
+    ///
+    /// # Errors
+    /// It is not the one that holds, or nobody may try now; the flag says whether it is another one from
+    /// now on.
+    fn take(&mut self, typed: &str) -> Result<(), (Failure, bool)> {
+        let now = (self.clock)();
+        if self.paused.is_some_and(|until| now < until) {
+            return Err((too_many(), false));
+        }
+        if now >= self.ends {
+            let failure = failed(
+                FailureKind::Unpaired,
+                "The code has expired.",
+                "`vector pair` shows a new one; type that.",
+            );
+            return Err((failure, false));
+        }
+        if self.code.fits(typed) {
+            return Ok(());
+        }
+        self.tries += 1;
+        if self.tries < MAX_TRIES {
+            let failure = failed(
+                FailureKind::Unpaired,
+                "That is not the code.",
+                "Type the six digits that Vector printed last; `vector pair` shows new ones.",
+            );
+            return Err((failure, false));
+        }
+        self.paused = Some(now + PAUSE);
+        Err((too_many(), true))
+    }
+}
+
+fn too_many() -> Failure {
+    failed(
+        FailureKind::TooMany,
+        format!("{MAX_TRIES} wrong codes were tried."),
+        "Wait a minute. The code is another one by then: `vector pair` shows a new one.",
+    )
+}
+
+fn internal(error: &std::io::Error) -> Failure {
+    let message = format!("It cannot be kept, or made: {error}.");
+    failed(FailureKind::Internal, message, "Try again.")
+}
+
+/// Milliseconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
+}
+
+impl House {
+    /// Takes the time of pairings from this clock.
+    #[must_use]
+    pub fn by_clock(mut self, clock: Clock) -> Self {
+        // A code that was told holds as long by the one as by the other.
+        let left = self.pairing.ends.saturating_duration_since((self.pairing.clock)());
+        self.pairing.ends = clock() + left;
+        self.pairing.clock = clock;
+        self
+    }
+
+    /// Is this run, whose tokens it makes anew when a person says so.
+    #[must_use]
+    pub fn running(mut self, run: Run) -> Self {
+        self.run = Some(run);
+        self.admit();
+        self
+    }
+
+    /// From now on these, and no others, are tokens of agents: the run's, and the clients' own.
+    pub(super) fn admit(&self) {
+        let run = self.run.as_ref().and_then(Run::agent);
+        self.board.admit(run.into_iter().chain(self.grants.clients()).collect());
+    }
+
+    /// Makes a code, and tells whoever looks at the terminal of the daemon.
+    pub(super) fn print_code(&mut self) -> std::io::Result<()> {
+        let code = self.pairing.make()?;
+        let (front, back) = code.split_at(3);
+        (self.say)(&format!(
+            "To pair a plugin, type {front} {back} in its widget within {HOLDS_TEXT}."
+        ));
+        Ok(())
+    }
+
+    pub(super) fn pair(&mut self, pair: &Pair) -> Result<Paired, Failure> {
+        let typed: String = pair.code.chars().filter(char::is_ascii_digit).collect();
+        if let Err((failure, is_over)) = self.pairing.take(&typed) {
+            if is_over {
+                self.change_code().map_err(|error| internal(&error))?;
+            }
+            return Err(failure);
+        }
+        let credential = self.grants.pair(now()).map_err(|error| internal(&error))?;
+        (self.say)("A plugin was paired.");
+        // A code pairs once.
+        self.print_code().map_err(|error| internal(&error))?;
+        Ok(Paired { credential })
+    }
+
+    /// Makes another code that holds no longer than the one that was guessed at.
+    fn change_code(&mut self) -> std::io::Result<()> {
+        let ends = self.pairing.ends;
+        (self.say)("Wrong codes were tried, and nobody may try for a minute.");
+        self.print_code()?;
+        self.pairing.ends = ends;
+        Ok(())
+    }
+
+    /// Answers what concerns who is let in.
+    pub(super) fn door(&mut self, door: Door) {
+        match door {
+            Door::Code(reply) => {
+                let code = self.pairing.make().map_err(|error| internal(&error));
+                let seconds = HOLDS.as_secs();
+                drop(reply.send(code.map(|code| PairingCode { code, seconds })));
+            }
+            Door::About(reply) => drop(reply.send(Ok(self.about()))),
+            Door::Access(reply) => drop(reply.send(Ok(self.grants.shown()))),
+            Door::Make(make, reply) => drop(reply.send(self.make_token(&make.name))),
+            Door::Revoke(what, reply) => drop(reply.send(self.revoke(&what))),
+        }
+    }
+
+    fn about(&self) -> About {
+        About {
+            daemon: env!("CARGO_PKG_VERSION").to_owned(),
+            protocol: PROTOCOL,
+            process: std::process::id(),
+            idle: self.run.as_ref().and_then(Run::idle),
+        }
+    }
+
+    fn make_token(&mut self, name: &str) -> Result<MadeToken, Failure> {
+        let made = self.grants.make(name, now())?;
+        self.admit();
+        Ok(made)
+    }
+
+    /// Takes access away, from the files first: what was said to be gone is not there after a crash.
+    fn revoke(&mut self, what: &Revoke) -> Result<Revoked, Failure> {
+        let names = self.grants.revoke(what)?;
+        if matches!(what, Revoke::Run {} | Revoke::All {}) {
+            self.change_run()?;
+        }
+        self.admit();
+        let greeted = &self.greeted;
+        let is_out = |session: &SessionId| {
+            greeted.get(session).is_some_and(|paired| !self.grants.is_paired(paired))
+        };
+        let ended: Vec<_> = self.sessions.extract_if(|session, _| is_out(session)).collect();
+        let mut sessions: Vec<SessionId> = ended.iter().map(|(name, _)| name.clone()).collect();
+        sessions.sort();
+        self.close(ended);
+        Ok(Revoked { names, sessions })
+    }
+
+    fn change_run(&mut self) -> Result<(), Failure> {
+        let Some(run) = &mut self.run else {
+            return Err(failed(
+                FailureKind::Settled,
+                "This Vector has no tokens of its own to make anew.",
+                "Start it with `vector serve`.",
+            ));
+        };
+        let person = run.begin().map_err(|error| internal(&error))?;
+        self.board.know(person);
+        Ok(())
+    }
+}

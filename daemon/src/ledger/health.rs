@@ -1,0 +1,136 @@
+//! How a ledger is, for whoever looks after it: nothing is changed, and nobody who writes is kept waiting.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+use rusqlite::{Connection, OpenFlags};
+use scene_schemas::entry::Seq;
+
+use super::{FILE, LedgerError, schema};
+
+/// What a path in an address has as it is.
+const PLAIN: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_').remove(b':');
+/// Faults that are told.
+const FAULTS: usize = 5;
+/// How long it is waited for somebody who recovers the file.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How a ledger is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Health {
+    /// Its format; none where it has no tables yet.
+    pub format: Option<i64>,
+    /// The last position.
+    pub head: Seq,
+    /// How many bytes it takes, with its side files.
+    pub size: u64,
+    /// What SQLite finds wrong with it.
+    pub faults: Vec<String>,
+}
+
+/// Looks at the ledger in a folder; none where there is none.
+///
+/// # Errors
+/// It cannot be read, or a newer Vector wrote it.
+pub fn look(home: &Path) -> Result<Option<Health>, LedgerError> {
+    let file = home.join(FILE);
+    if !file.exists() {
+        return Ok(None);
+    }
+    let log = home.join("ledger.sqlite-wal");
+    // Where nobody has it open and nobody left anything, it is read without a lock and without side files.
+    let looked = look_at(&file, log.exists());
+    let is_sound = looked.as_ref().is_ok_and(|health| health.faults.is_empty());
+    // Somebody may have begun to write meanwhile.
+    if is_sound || !log.exists() {
+        return looked.map(Some);
+    }
+    look_at(&file, true).map(Some)
+}
+
+fn look_at(file: &Path, is_shared: bool) -> Result<Health, LedgerError> {
+    let failed = |source| LedgerError::sql(file, source);
+    let conn = if is_shared {
+        Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)
+    } else {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        Connection::open_with_flags(address(file), flags)
+    };
+    let conn = conn.map_err(failed)?;
+    conn.busy_timeout(PATIENCE).map_err(failed)?;
+    let format = schema::known_format(&conn, file)?;
+    let head = || conn.query_row("SELECT coalesce(max(seq), 0) FROM entries", [], |row| row.get(0));
+    let head: i64 = if format.is_some() { head().map_err(failed)? } else { 0 };
+    let faults = faults(&conn).map_err(failed)?;
+    Ok(Health { format, head: Seq(head.unsigned_abs()), size: size(file), faults })
+}
+
+/// The file as SQLite is told that nobody changes it.
+fn address(file: &Path) -> String {
+    let path = percent_encode(file.as_os_str().as_encoded_bytes(), PLAIN).to_string();
+    // Windows' separators, and its paths that begin with a drive.
+    let path = if cfg!(windows) { path.replace("%5C", "/") } else { path };
+    format!("file:///{}?immutable=1", path.trim_start_matches('/'))
+}
+
+fn faults(conn: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut check = conn.prepare(&format!("PRAGMA quick_check({FAULTS})"))?;
+    let said: Vec<String> = check.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    Ok(said.into_iter().filter(|line| line != "ok").collect())
+}
+
+fn size(file: &Path) -> u64 {
+    let side = |end: &str| {
+        let mut name = file.as_os_str().to_owned();
+        name.push(end);
+        name
+    };
+    let files = ["", "-wal", "-shm"].map(|end| fs::metadata(side(end)).map_or(0, |it| it.len()));
+    files.iter().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Ledger;
+    use super::*;
+
+    #[test]
+    fn a_ledger_is_looked_at_whether_or_not_somebody_has_it_open() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().join("a b%20c?#ö");
+        assert_eq!(look(&home).unwrap(), None);
+        let ledger = Ledger::open(&home).unwrap();
+        let open = look(&home).unwrap().unwrap();
+        assert_eq!((open.format, open.head, open.faults), (Some(1), Seq(0), vec![]));
+        drop(ledger);
+        let names = || {
+            let entries = fs::read_dir(&home).unwrap();
+            let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+            names.sort();
+            names
+        };
+        let before = names();
+        assert_eq!(look(&home).unwrap().unwrap().format, Some(1));
+        assert_eq!(names(), before, "nothing is left behind");
+    }
+
+    #[test]
+    fn what_is_damaged_is_told() {
+        let home = tempfile::tempdir().unwrap();
+        drop(Ledger::open(home.path()).unwrap());
+        let file = home.path().join(FILE);
+        let mut bytes = fs::read(&file).unwrap();
+        let half = bytes.len() / 2;
+        bytes[half..].fill(0xa5);
+        fs::write(&file, &bytes).unwrap();
+        let looked = look(home.path());
+        assert!(looked.is_err() || looked.unwrap().is_some_and(|it| !it.faults.is_empty()));
+        fs::write(&file, "this is not a database").unwrap();
+        assert!(matches!(look(home.path()), Err(LedgerError::Corrupt { .. })));
+        fs::write(&file, "").unwrap();
+        assert_eq!(look(home.path()).unwrap().unwrap().format, None);
+    }
+}

@@ -1,0 +1,270 @@
+//! `vector doctor`, `vector pair` and `vector sessions` as a person meets them.
+
+use std::fs;
+use std::io::Read;
+use std::net::TcpListener;
+use std::path::PathBuf;
+
+use serde_json::Value as Json;
+use vector_tests::binary::{self, Home, Output};
+use vector_tests::daemon::{Daemon, Plugin, call};
+
+use super::ended;
+
+/// A port that nobody listens on, most likely; and the ledger's folder of a home.
+fn free() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+fn ledger(home: &Home) -> PathBuf {
+    home.path().join("vector")
+}
+
+fn doctor(home: &Home, port: u16) -> (Output, Json) {
+    let output = home.run(&["doctor", "--json", "--port", &port.to_string()], "");
+    let json = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    (output, json)
+}
+
+fn finding<'j>(all: &'j Json, group: &str, name: &str) -> &'j Json {
+    let mut found = all["findings"].as_array().unwrap().iter();
+    let is_it = |it: &&Json| it["group"] == group && it["name"] == name;
+    found.find(is_it).unwrap_or_else(|| panic!("no {group}/{name} in {all}"))
+}
+
+#[track_caller]
+fn state(all: &Json, group: &str, name: &str, expected: &str, says: &str) {
+    let found = finding(all, group, name);
+    assert_eq!(found["state"], expected, "{found}");
+    assert!(found["says"].as_str().unwrap().contains(says), "{found}");
+    assert!(expected != "problem" || found["mend"].is_string() || !says.is_empty(), "{found}");
+}
+
+#[test]
+fn nothing_is_wrong_and_nothing_is_made_where_nothing_is_there() {
+    let home = Home::new();
+    let (output, all) = doctor(&home, free());
+    ended(&output, 0);
+    assert_eq!(all["ok"], true);
+    state(&all, "vector", "version", "ok", env!("CARGO_PKG_VERSION"));
+    state(&all, "ledger", "folder", "note", "not there yet");
+    state(&all, "daemon", "daemon", "note", "none runs");
+    assert_eq!(finding(&all, "daemon", "daemon")["mend"], "vector serve");
+    state(&all, "studio", "pairing", "note", "no plugin");
+    state(&all, "models", "keys", "note", "anthropic");
+    assert!(!ledger(&home).exists());
+    for found in all["findings"].as_array().unwrap() {
+        let keys: Vec<&String> = found.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["group", "mend", "name", "says", "state"]);
+        let state = found["state"].as_str().unwrap();
+        assert!(["ok", "note", "problem"].contains(&state), "{found}");
+    }
+}
+
+#[test]
+fn what_is_printed_has_columns_and_no_escape_sequences() {
+    let home = Home::new();
+    let mut command = home.command(&["doctor", "--port", &free().to_string()]);
+    // Where colours are wanted, a pipe has none all the same.
+    command.env_remove("NO_COLOR");
+    let printed = command.output().unwrap();
+    let text = String::from_utf8(printed.stdout).unwrap();
+    assert!(!text.contains('\x1b'), "{text:?}");
+    assert!(text.contains("\n  note     daemon     none runs\n"), "{text}");
+    assert!(text.contains("                      mend: vector serve\n"), "{text}");
+}
+
+#[test]
+fn a_broken_ledger_and_broken_settings_are_named_and_the_rest_is_looked_at() {
+    let home = Home::new();
+    fs::create_dir(ledger(&home)).unwrap();
+    fs::write(ledger(&home).join("ledger.sqlite"), "this is not a database").unwrap();
+    fs::write(ledger(&home).join("vector.toml"), "modle = 1").unwrap();
+    fs::write(ledger(&home).join("paired"), [0xff, 0xfe]).unwrap();
+    let (output, all) = doctor(&home, free());
+    ended(&output, 1);
+    assert_eq!(all["ok"], false);
+    state(&all, "ledger", "ledger", "problem", "damaged");
+    state(&all, "models", "settings", "problem", "vector.toml");
+    state(&all, "studio", "pairing", "problem", "cannot be read");
+    state(&all, "ledger", "folder", "ok", "vector");
+    assert_eq!(fs::read(ledger(&home).join("ledger.sqlite")).unwrap(), b"this is not a database");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_others_could_read_is_told_and_mended_by_whoever_opens_the_ledger() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let set = |path: &std::path::Path, mode: u32| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    ended(&home.run(&["log"], ""), 0);
+    let folder = ledger(&home);
+    let file = folder.join("ledger.sqlite");
+    assert_eq!([mode(&folder), mode(&file)], [0o700, 0o600]);
+    assert_eq!(mode(&folder.join("ledger.lock")), 0o600);
+    state(&doctor(&home, free()).1, "ledger", "modes", "ok", "");
+    set(&folder, 0o755);
+    state(&doctor(&home, free()).1, "ledger", "modes", "note", "");
+    set(&file, 0o644);
+    let (output, all) = doctor(&home, free());
+    ended(&output, 1);
+    state(&all, "ledger", "modes", "problem", "ledger.sqlite");
+    let mend = finding(&all, "ledger", "modes")["mend"].as_str().unwrap().to_owned();
+    let mended = std::process::Command::new("sh").args(["-c", &mend]).status().unwrap();
+    assert!(mended.success(), "{mend}");
+    assert_eq!([mode(&folder), mode(&file)], [0o700, 0o600]);
+    set(&folder, 0o755);
+    set(&file, 0o644);
+    ended(&home.run(&["log"], ""), 0);
+    assert_eq!([mode(&folder), mode(&file)], [0o700, 0o600]);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_the_daemon_keeps_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    let folder = ledger(&home);
+    let daemon = Daemon::start(binary::vector(), &folder);
+    Plugin::pair(&daemon, "window-1");
+    ended(&home.run(&["sessions", "token", "ci"], ""), 0);
+    for entry in fs::read_dir(&folder).unwrap() {
+        let entry = entry.unwrap();
+        let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode & 0o077, 0, "{:?} {mode:o}", entry.file_name());
+    }
+}
+
+#[test]
+fn a_daemon_that_runs_is_found_and_its_ledger_is_left_alone() {
+    let home = Home::new();
+    let daemon = Daemon::start(binary::vector(), &ledger(&home));
+    let plugin = Plugin::pair(&daemon, "window-1");
+    plugin.chat("rename game.Workspace.Wall to Tower").ok();
+    let (output, all) = doctor(&home, daemon.port);
+    ended(&output, 0);
+    let says = format!("port {}", daemon.port);
+    state(&all, "daemon", "daemon", "ok", &says);
+    state(&all, "daemon", "daemon", "ok", "stays");
+    state(&all, "ports", &daemon.port.to_string(), "ok", "this ledger");
+    state(&all, "ledger", "ledger", "ok", "sound");
+    state(&all, "studio", "pairing", "ok", "1 plugin");
+    // Another ledger's daemon on the port is no problem, and no daemon of ours.
+    let other = Home::new();
+    let (output, all) = doctor(&other, daemon.port);
+    ended(&output, 0);
+    state(&all, "ports", &daemon.port.to_string(), "note", "another ledger");
+    // One that was killed has left its token.
+    daemon.kill();
+    let (output, all) = doctor(&home, free());
+    ended(&output, 0);
+    state(&all, "daemon", "daemon", "note", "did not end by itself");
+}
+
+#[test]
+fn a_foreign_program_on_the_port_is_a_problem_and_is_sent_no_token() {
+    let home = Home::new();
+    let foreign = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = foreign.local_addr().unwrap().port();
+    fs::create_dir(ledger(&home)).unwrap();
+    fs::write(ledger(&home).join("token"), format!("{port} secret\n")).unwrap();
+    let heard = std::thread::spawn(move || {
+        let mut heard = String::new();
+        // Whoever looks, connects, and goes.
+        for stream in foreign.incoming().flatten().take(3) {
+            let mut text = vec![0; 4_096];
+            let mut stream = stream;
+            let read = stream.read(&mut text).unwrap_or_default();
+            heard.push_str(&String::from_utf8_lossy(&text[..read]));
+        }
+        heard
+    });
+    let (output, all) = doctor(&home, port);
+    ended(&output, 1);
+    state(&all, "ports", &port.to_string(), "problem", "another program");
+    state(&all, "daemon", "daemon", "note", "none runs");
+    // Those that it did not open.
+    for _ in 0..3 {
+        let _ = std::net::TcpStream::connect(("127.0.0.1", port));
+    }
+    assert!(!heard.join().unwrap().contains("secret"));
+}
+
+#[test]
+fn a_code_is_shown_by_the_daemon_that_runs() {
+    let home = Home::new();
+    let nobody = home.run(&["pair"], "");
+    ended(&nobody, 1);
+    assert!(nobody.stderr.contains("`vector serve`"), "{}", nobody.stderr);
+    assert!(!ledger(&home).exists());
+    let daemon = Daemon::start(binary::vector(), &ledger(&home));
+    let shown = home.run(&["pair"], "");
+    ended(&shown, 0);
+    let words: Vec<&str> = shown.stdout.split_whitespace().collect();
+    let code = format!("{}{}", words[5], words[6]);
+    let line = format!(
+        "To pair a plugin, type {} {} in its widget; it holds for 10 minutes.\n",
+        words[5], words[6]
+    );
+    assert_eq!(shown.stdout, line);
+    let pair = |code: &str| {
+        let body = serde_json::json!({ "code": code });
+        call(daemon.port, ("POST", "/api/pair"), None, &body).status
+    };
+    assert_eq!([pair(&daemon.code()), pair(&code)], [401, 200]);
+}
+
+#[test]
+fn access_is_listed_given_and_taken_with_a_daemon_and_without_one() {
+    let home = Home::new();
+    let sessions = |args: &[&str]| home.run(&[&["sessions"], args].concat(), "");
+    let listed = || -> Json { serde_json::from_str(&sessions(&["--json"]).stdout).unwrap() };
+    assert_eq!(listed()["clients"], serde_json::json!([]));
+    let token = |name: &str| -> Json {
+        let made = sessions(&["token", name, "--json"]);
+        ended(&made, 0);
+        serde_json::from_str(&made.stdout).unwrap()
+    };
+    let before = token("before")["token"].as_str().unwrap().to_owned();
+    let rotated = sessions(&["rotate"]);
+    ended(&rotated, 1);
+    assert!(rotated.stderr.contains("no daemon runs"), "{}", rotated.stderr);
+
+    let daemon = Daemon::start(binary::vector(), &ledger(&home));
+    let plugin = Plugin::pair(&daemon, "window-1");
+    let is_in = |token: &str| {
+        let path = ("GET", "/api/agents/calls");
+        call(daemon.port, path, Some(token), &Json::Null).status == 200
+    };
+    let made = token("during");
+    assert_eq!(made["url"], format!("http://127.0.0.1:{}/mcp", daemon.port));
+    let during = made["token"].as_str().unwrap();
+    assert!(is_in(&before) && is_in(during));
+    let text = sessions(&[]).stdout;
+    for part in ["window-1  Test", "plugin-", "before", "during"] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert!(!text.contains(&before) && !text.contains(during), "{text}");
+    ended(&sessions(&["token", "during"]), 1);
+    ended(&sessions(&["rotate"]), 0);
+    ended(&sessions(&["revoke", "during"]), 0);
+    assert!(is_in(&before) && !is_in(during));
+    let gone = sessions(&["revoke", "--plugins"]);
+    assert!(gone.stdout.contains("1 session ended."), "{}", gone.stdout);
+    assert_eq!(plugin.call("GET", "/api/sessions", &Json::Null).status, 401);
+    ended(&sessions(&["revoke"]), 2);
+
+    daemon.kill();
+    assert_eq!(listed()["port"], Json::Null);
+    assert_eq!(listed()["clients"][0]["name"], "before");
+    ended(&sessions(&["revoke", "nobody"]), 1);
+    ended(&sessions(&["revoke", "--all"]), 0);
+    assert_eq!(listed()["clients"], serde_json::json!([]));
+    assert!(!ledger(&home).join("token").exists(), "what a daemon left that was killed");
+    let said = sessions(&["token", "after"]);
+    ended(&said, 0);
+    assert!(said.stdout.contains("\"Authorization\": \"Bearer "), "{}", said.stdout);
+}
