@@ -207,7 +207,7 @@ fn only_clients_that_are_there_are_set_up() {
     assert!(done.stdout.contains("Codex: added to"), "{}", done.stdout);
     let missing = "Not found: Claude Code, Claude Desktop, VS Code, Gemini CLI, Windsurf";
     assert!(done.stdout.contains(missing), "{}", done.stdout);
-    assert!(done.stdout.contains("vector serve"), "{}", done.stdout);
+    assert!(done.stdout.contains("vector review"), "{}", done.stdout);
     for client in ["claude-code", "claude-desktop", "vscode", "gemini", "windsurf"] {
         assert!(!person.file(client).exists(), "{client}");
     }
@@ -455,14 +455,21 @@ fn the_plugin_comes_and_goes_with_it() {
     let prefix = person.at("prefix");
     let roblox = prefix.join("drive_c/users/me/AppData/Local/Roblox");
     fs::create_dir_all(&roblox).unwrap();
-    let before = person.all();
+    // A daemon is started for the code, and keeps its ledger.
+    let all = || {
+        let mut all = person.all();
+        all.retain(|path, _| !path.starts_with(person.at("vector")));
+        all
+    };
+    let before = all();
     let variables = [("WINEPREFIX", &*prefix)];
     let plugin = roblox.join("Plugins/Vector.rbxm");
     let shown = person.run_with(&variables, &["--dry-run"]);
     assert!(shown.stdout.contains("the plugin would be at"), "{}", shown.stdout);
-    assert!(person.all() == before);
-    let done = person.run_with(&variables, &[]);
+    assert!(all() == before);
+    let done = person.run_with(&variables, &["--port", "0"]);
     ended(&done, 0);
+    assert!(done.stdout.contains("\nTo pair a plugin, type "), "{}{}", done.stdout, done.stderr);
     assert!(
         done.stdout.contains(&format!("the plugin is at {}", plugin.display())),
         "{}",
@@ -472,11 +479,12 @@ fn the_plugin_comes_and_goes_with_it() {
     ended(&person.run_with(&variables, &["--remove", "--client", "cursor"]), 0);
     assert!(plugin.exists());
     ended(&person.run_with(&variables, &["--remove"]), 0);
-    assert!(person.all() == before);
+    assert!(all() == before);
     // One that was there before setup came stays.
     fs::create_dir_all(plugin.parent().unwrap()).unwrap();
     fs::write(&plugin, "old").unwrap();
-    ended(&person.run_with(&variables, &[]), 0);
+    ended(&person.run_with(&variables, &["--port", "0"]), 0);
     ended(&person.run_with(&variables, &["--remove"]), 0);
     assert!(plugin.exists());
+    ended(&person.0.run(&["stop"], ""), 0);
 }

@@ -4,13 +4,15 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use scene_schemas::api::{Failure, SessionView};
+use scene_schemas::api::{About, Failure, Nothing, SessionView};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::background::{self, BEGINS, LOOKED, why_not};
 use crate::engine::access::TOKEN;
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -57,6 +59,26 @@ impl Daemon {
             bail!("{} is not what `vector serve` writes; start it anew", home.join(TOKEN).display())
         };
         Ok(Self { port, token: token.to_owned() })
+    }
+
+    /// The one that answers, or one that is started in the background.
+    pub(super) fn found_or_started(home: &Path, port: u16) -> anyhow::Result<Self> {
+        let answering = || {
+            let daemon = Self::find(home).ok()?;
+            daemon.call::<About>("GET", "/api/about", &Nothing {}).ok().map(|_| daemon)
+        };
+        if let Some(daemon) = answering() {
+            return Ok(daemon);
+        }
+        background::start(home, port).context("the daemon could not be started")?;
+        let began = Instant::now();
+        while began.elapsed() < BEGINS {
+            if let Some(daemon) = answering() {
+                return Ok(daemon);
+            }
+            thread::sleep(LOOKED);
+        }
+        Err(why_not(home))
     }
 
     /// Where it listens.

@@ -3,6 +3,7 @@
 //! Each check is a function of its own that looks and changes nothing. They run beside each other, and
 //! one that breaks leaves the others alone.
 
+mod clients;
 mod daemon;
 mod finding;
 mod ledger;
@@ -24,12 +25,13 @@ use super::style::{Paint, Style, count, safe, wrap};
 use super::terminal::{print, stdout_style};
 
 /// What is looked at, group by group.
-const CHECKS: [(&str, Check); 7] = [
+const CHECKS: [(&str, Check); 8] = [
     ("Vector", vector),
     ("Ledger", ledger::check),
     ("Daemon", daemon::check),
     ("Ports", daemon::ports),
     ("Studio", studio::check),
+    ("Clients", clients::check),
     ("Models", models::check),
     ("Programs", programs::check),
 ];

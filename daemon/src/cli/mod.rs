@@ -3,6 +3,7 @@
 //! Results go to stdout, everything else to stderr; with `--json` only JSON lines go to stdout.
 
 mod ask;
+mod background;
 mod card;
 mod cards;
 mod chat;
@@ -54,6 +55,7 @@ use std::process::ExitCode;
 use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use rmcp::model::ProtocolVersion;
 use scene_schemas::InstancePath;
 use scene_schemas::api::PROTOCOL;
 use scene_schemas::proposal::Mode;
@@ -75,8 +77,9 @@ pub enum Exit {
 }
 
 /// What `--version` says: with the protocols that both sides of a connection must agree on.
-static VERSION: LazyLock<String> =
-    LazyLock::new(|| format!("{} (protocol {PROTOCOL})", env!("CARGO_PKG_VERSION")));
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    format!("{} (protocol {PROTOCOL}, MCP {})", env!("CARGO_PKG_VERSION"), ProtocolVersion::LATEST)
+});
 
 /// A companion for Roblox Studio: any language model works on your place, and you decide.
 #[derive(Debug, Parser)]

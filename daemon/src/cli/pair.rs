@@ -15,12 +15,14 @@ use super::terminal::print_line;
 pub(super) struct Pair {}
 
 pub(super) fn run(_args: &Pair, home: &Path) -> anyhow::Result<Exit> {
-    let daemon = Daemon::find(home)?;
+    print_line(&code(&Daemon::find(home)?)?);
+    Ok(Exit::Done)
+}
+
+/// A new code, in a sentence.
+pub(super) fn code(daemon: &Daemon) -> anyhow::Result<String> {
     let made: PairingCode = daemon.call("POST", "/api/pairing", &Nothing {})?;
     let (front, back) = made.code.split_at_checked(3).context("the daemon's code is none")?;
     let holds = count((made.seconds / 60) as usize, "minute");
-    print_line(&format!(
-        "To pair a plugin, type {front} {back} in its widget; it holds for {holds}."
-    ));
-    Ok(Exit::Done)
+    Ok(format!("To pair a plugin, type {front} {back} in its widget; it holds for {holds}."))
 }

@@ -17,15 +17,17 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use serde_json::json;
+use scene_schemas::api::PORT;
+use serde_json::{Value as Json, json};
 
 use self::change::{Change, Target};
 use self::clients::{Client, Machine};
 use self::files::Stored;
 use self::remembered::{Plugin, Remembered};
 use self::told::Told;
-use super::terminal::print_line;
-use super::{Exit, plugin};
+use super::daemon::Daemon;
+use super::terminal::{print_line, say};
+use super::{Exit, pair, plugin};
 
 /// Tell MCP clients about Vector, and put the plugin into Studio.
 #[derive(Debug, Args)]
@@ -59,6 +61,9 @@ pub(super) struct Setup {
     /// A Rojo project that clients shall work on: its file, or its folder
     #[arg(long, value_name = "DIR", conflicts_with = "remove")]
     project: Option<PathBuf>,
+    /// The port of the daemon that shows the code for Studio, where one has to be started
+    #[arg(long, default_value_t = PORT, value_name = "N")]
+    port: u16,
     /// Print one JSON object for each client, and nothing else on stdout
     #[arg(long)]
     json: bool,
@@ -84,9 +89,36 @@ pub(super) fn run(args: &Setup, home: &Path, is_said: bool) -> anyhow::Result<Ex
         work.studio()?;
     }
     if !args.json {
-        print_line(&closing(args, work.has_failed));
+        let is_plugin_there = work.remembered.plugin.is_some();
+        print_line(&closing(args, work.has_failed, is_plugin_there));
+        if is_plugin_there && !args.dry_run && !args.remove {
+            show_code(&work.home, args.port);
+        }
     }
     Ok(if work.has_failed { Exit::Failed } else { Exit::Done })
+}
+
+/// What stands in the file of a client that is installed: the command of our entry, where there is one.
+pub(super) type Entry = (&'static str, PathBuf, Result<Option<String>, String>);
+
+/// The entries of all clients that are installed.
+pub(super) fn entries() -> anyhow::Result<Vec<Entry>> {
+    let env = |name: &str| std::env::var_os(name);
+    let machine = Machine::here(&env)?;
+    let here = Client::all().iter().filter(|client| client.is_here(&machine));
+    let entry = |client: &Client| {
+        let file = client.file(&machine);
+        let read = || -> Result<Option<String>, String> {
+            let stored = Stored::read(&file)?;
+            let Some(text) = stored.text()? else { return Ok(None) };
+            let entry = client.form().find(text)?.entry;
+            let command = |entry: Json| entry["command"].as_str().unwrap_or_default().to_owned();
+            Ok(entry.map(command))
+        };
+        let found = read();
+        (client.name(), file, found)
+    };
+    Ok(here.map(entry).collect())
 }
 
 /// What a client calls Vector with.
@@ -119,18 +151,32 @@ fn utf8(path: &Path) -> anyhow::Result<String> {
 }
 
 /// The last words: what to do next.
-fn closing(args: &Setup, has_failed: bool) -> String {
+fn closing(args: &Setup, has_failed: bool, is_plugin_there: bool) -> String {
     let next = if args.dry_run {
         "Nothing was written. Without --dry-run it is."
     } else if has_failed {
         "Where it says error, nothing was changed. Mend that, and run it again."
     } else if args.remove {
         "Start clients anew that are running, and Studio."
+    } else if is_plugin_there {
+        "Start clients anew that are running, and Studio. What they propose waits for you in Vector's widget \
+         in Studio, and in `vector review`."
     } else {
-        "Start clients anew that are running, and Studio. Then run `vector serve`, and type the code \
-         that it prints into Vector's widget in Studio."
+        "Start clients anew that are running. What they propose waits for you in `vector review`."
     };
     format!("\n{next}")
+}
+
+/// Shows the code that pairs the plugin, of a daemon that is started for it where none runs.
+fn show_code(home: &Path, port: u16) {
+    let code = Daemon::found_or_started(home, port).and_then(|daemon| pair::code(&daemon));
+    match code {
+        Ok(code) => print_line(&code),
+        Err(error) => say(&format!(
+            "note: no code to pair Studio with yet: {error:#}. `vector serve` prints one, and `vector pair` \
+             another."
+        )),
+    }
 }
 
 /// What is under way.

@@ -4,10 +4,8 @@
 //! The token that is sent decides nothing. The person's own is used for one thing alone: to open the
 //! place that the command line names.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
@@ -21,18 +19,10 @@ use serde::de::DeserializeOwned;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
+use crate::cli::background::{self, BEGINS, LOOKED, why_not};
 use crate::engine::access::{AGENT_TOKEN, TOKEN};
-use crate::ledger::private;
 use crate::server::{Gate, failed};
 
-/// The daemon that is started ends when nobody has asked anything for so many minutes.
-const IDLE: &str = "15";
-/// What it prints goes here.
-const LOG: &str = "serve.log";
-/// How long a daemon may take to begin.
-const BEGINS: Duration = Duration::from_secs(20);
-/// How often it is looked whether it has.
-const LOOKED: Duration = Duration::from_millis(20);
 /// More than the longest that a request is held.
 const PATIENCE: Duration = Duration::from_secs(90);
 
@@ -120,7 +110,7 @@ impl Remote {
         {
             return Ok(address);
         }
-        self.start().context("the daemon could not be started")?;
+        background::start(&self.home, self.port).context("the daemon could not be started")?;
         let began = Instant::now();
         while began.elapsed() < BEGINS {
             if let Some(address) = Address::read(&file)
@@ -130,42 +120,13 @@ impl Remote {
             }
             sleep(LOOKED).await;
         }
-        let log = fs::read_to_string(self.home.join(LOG)).unwrap_or_default();
-        match log.lines().rev().find(|line| line.starts_with("error")) {
-            Some(error) => bail!("the daemon could not be started; it says: {error}"),
-            None => bail!(
-                "the daemon did not answer within {} seconds; start it with `vector serve` and look what \
-                 it says",
-                BEGINS.as_secs()
-            ),
-        }
+        Err(why_not(&self.home))
     }
 
     async fn answers(&self, address: &Address) -> bool {
         let nothing: Option<&Nothing> = None;
         let asked = self.send::<Sessions>(address, Method::GET, "/api/sessions", nothing).await;
         asked.is_ok()
-    }
-
-    /// A daemon of its own, which outlives this process.
-    fn start(&self) -> io::Result<()> {
-        private::folder(&self.home)?;
-        let mut log = File::options();
-        private::file(log.write(true).create(true).truncate(true));
-        let log = log.open(self.home.join(LOG))?;
-        let mut serve = Command::new(std::env::current_exe()?);
-        serve.arg("--home").arg(&self.home).args(["serve", "--idle", IDLE, "--port"]);
-        serve.arg(self.port.to_string());
-        serve.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut serve, 0);
-        #[cfg(windows)]
-        {
-            /// Without a window, and without this one's console.
-            const DETACHED: u32 = 0x0000_0008 | 0x0800_0000;
-            std::os::windows::process::CommandExt::creation_flags(&mut serve, DETACHED);
-        }
-        serve.spawn().map(drop)
     }
 
     /// Has the place opened that was named: its session.

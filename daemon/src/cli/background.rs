@@ -1,0 +1,51 @@
+//! A daemon that nobody started by hand: it serves in the background, and ends when nobody needs it.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::ledger::private;
+
+/// It ends when nobody has asked anything for so many minutes.
+const IDLE: &str = "15";
+/// What it prints goes here.
+const LOG: &str = "serve.log";
+/// How long it may take to begin.
+pub(super) const BEGINS: Duration = Duration::from_secs(20);
+/// How often it is looked whether it has.
+pub(super) const LOOKED: Duration = Duration::from_millis(20);
+
+/// Starts one for the ledger in `home`. It outlives this process.
+pub(super) fn start(home: &Path, port: u16) -> io::Result<()> {
+    private::folder(home)?;
+    let mut log = File::options();
+    private::file(log.write(true).create(true).truncate(true));
+    let log = log.open(home.join(LOG))?;
+    let mut serve = Command::new(std::env::current_exe()?);
+    serve.arg("--home").arg(home).args(["serve", "--idle", IDLE, "--port"]).arg(port.to_string());
+    serve.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut serve, 0);
+    #[cfg(windows)]
+    {
+        /// Without a window, and without this one's console.
+        const DETACHED: u32 = 0x0000_0008 | 0x0800_0000;
+        std::os::windows::process::CommandExt::creation_flags(&mut serve, DETACHED);
+    }
+    serve.spawn().map(drop)
+}
+
+/// Why one that was started does not answer, as far as it says.
+pub(super) fn why_not(home: &Path) -> anyhow::Error {
+    let log = fs::read_to_string(home.join(LOG)).unwrap_or_default();
+    match log.lines().rev().find(|line| line.starts_with("error")) {
+        Some(error) => anyhow::anyhow!("the daemon could not be started; it says: {error}"),
+        None => anyhow::anyhow!(
+            "the daemon did not answer within {} seconds; start it with `vector serve` and look what it \
+             says",
+            BEGINS.as_secs()
+        ),
+    }
+}
