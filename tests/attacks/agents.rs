@@ -1,0 +1,2 @@
+//! x
+pub(super) const ATTACKS: &[super::Attack] = &[];
