@@ -29,7 +29,8 @@ pub(super) fn hold(attack: &Attack) {
             panic!("try {at}: expected {}, but {why}: {seen:?}", attack.outcome);
         }
     }
-    ground.is_as_it_was(matches!(attack.outcome, Outcome::Tool(_) | Outcome::Instead(_)));
+    let is_unheard = matches!(attack.outcome, Outcome::Http(..) | Outcome::Line);
+    ground.is_as_it_was(!is_unheard);
 }
 
 /// What was seen of one try.
@@ -223,17 +224,16 @@ impl Ground {
         let new: Vec<Record> =
             self.records().into_iter().filter(|it| it.seq > self.head).collect();
         for record in &new {
-            let is_harmless = matches!(
+            let is_done = matches!(
                 record.entry,
-                Entry::Started { .. }
-                    | Entry::Called { .. }
-                    | Entry::Refused { .. }
-                    | Entry::Answered { .. }
-                    | Entry::Proposed { .. }
-                    | Entry::Withdrawn { .. }
-                    | Entry::Finished { .. }
+                Entry::Approved { .. }
+                    | Entry::Applying { .. }
+                    | Entry::Applied { .. }
+                    | Entry::Failed { .. }
+                    | Entry::Undone { .. }
+                    | Entry::Redone { .. }
             );
-            assert!(is_harmless && may_record, "the ledger has {:?}", record.entry);
+            assert!(may_record && !is_done, "the ledger has {:?}", record.entry);
         }
         let (before, after) = (self.stand.as_ref().unwrap(), self.stand());
         assert_eq!(after.settings, before.settings, "the settings");

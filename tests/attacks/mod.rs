@@ -21,7 +21,7 @@ use self::ground::{Ground, Seen};
 
 /// Who attacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Who {
+enum Who {
     WebPage,
     Process,
     Agent,
@@ -47,7 +47,7 @@ impl fmt::Display for Who {
 
 /// What comes of it. Whatever it is, nothing has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+enum Outcome {
     /// An answer with this status, and a failure of this kind.
     Http(u16, &'static str),
     /// It is no request, and nobody hears of it: the connection ends, with this status or another of its
@@ -66,6 +66,7 @@ impl fmt::Display for Outcome {
         match self {
             Self::Http(status, kind) => write!(f, "{status} `{kind}`"),
             Self::Line => f.write_str("no request: 4xx, and the connection ends"),
+            Self::Tool("") => f.write_str("the call is refused"),
             Self::Tool(said) => write!(f, "the call is refused: “… {said} …”"),
             Self::Exit(code, said) => write!(f, "exit code {code}: “… {said} …”"),
             Self::Instead(what) => f.write_str(what),
@@ -75,16 +76,16 @@ impl fmt::Display for Outcome {
 
 /// A row.
 #[derive(Clone, Copy)]
-pub(crate) struct Attack {
+struct Attack {
     /// Its test, below `attacks`.
-    pub(crate) test: &'static str,
-    pub(crate) who: Who,
+    test: &'static str,
+    who: Who,
     /// What is tried.
-    pub(crate) tried: &'static str,
-    pub(crate) outcome: Outcome,
+    tried: &'static str,
+    outcome: Outcome,
     /// Whether a daemon has to be there.
-    pub(crate) served: bool,
-    pub(crate) run: fn(&mut Ground) -> Vec<Seen>,
+    served: bool,
+    run: fn(&mut Ground) -> Vec<Seen>,
 }
 
 /// Rows of one subject: `NAME: WHO, WHAT => OUTCOME, |ground| WHAT WAS SEEN;` each, and their tests.
@@ -108,7 +109,7 @@ macro_rules! attacks {
         )+
     };
 }
-pub(crate) use attacks;
+use attacks;
 
 /// All rows, in the order of the table.
 fn all() -> impl Iterator<Item = (&'static str, &'static Attack)> {

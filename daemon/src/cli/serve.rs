@@ -136,16 +136,18 @@ fn is_vector(address: SocketAddr) -> bool {
     ask().is_ok_and(|answer| answer.ends_with("{\"ok\":true}"))
 }
 
-/// Keeps the token where this person's terminal finds it, and nobody else.
+/// Keeps the token where this person's terminal finds it, and nobody else: in a new file, whatever stood
+/// in its place, for a link would lead it elsewhere, and an old file may be open to others.
 fn keep_token(path: &Path, token: &str, port: u16) -> anyhow::Result<()> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file =
-        options.open(path).with_context(|| format!("{} cannot be written", path.display()))?;
-    writeln!(file, "{port} {token}")
-        .with_context(|| format!("{} cannot be written", path.display()))
+    let keep = || -> std::io::Result<()> {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        // Nobody but its owner can read a temporary file.
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        writeln!(file, "{port} {token}")?;
+        file.persist(path)?;
+        Ok(())
+    };
+    keep().with_context(|| format!("{} cannot be written", path.display()))
 }
 
 /// Until somebody ends it, or nobody has asked anything for so many seconds.
