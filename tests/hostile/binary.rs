@@ -14,7 +14,7 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    pub(crate) fn new(name: [u8; 4], content: Vec<u8>) -> Self {
+    pub(super) fn new(name: [u8; 4], content: Vec<u8>) -> Self {
         Self { name, content, raw: None }
     }
 
