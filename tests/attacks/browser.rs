@@ -8,6 +8,7 @@
 
 use std::env;
 use std::io::{Read, Write};
+use std::iter::repeat;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -39,7 +40,10 @@ fn browser() -> Option<PathBuf> {
     let folders: Vec<PathBuf> = env::split_paths(&env::var_os("PATH")?).collect();
     let all = BROWSERS.iter().flat_map(|name| folders.iter().map(move |it| it.join(name)));
     let found = all.into_iter().find(|it| it.is_file());
-    assert!(found.is_some() || env::var_os("CI").is_none(), "CI needs a browser: CHROMIUM names it");
+    assert!(
+        found.is_some() || env::var_os("CI").is_none(),
+        "CI needs a browser: CHROMIUM names it"
+    );
     found
 }
 
@@ -62,15 +66,13 @@ fn recorder(daemon: u16, page: Option<String>) -> (u16, Passed) {
                 }
                 let daemon = TcpStream::connect(("127.0.0.1", daemon)).unwrap();
                 let (said, answered) = both_ways(&browser, &daemon);
-                let requests = first_lines(&said, |line| line.ends_with(" HTTP/1.1"));
-                let mut answers = first_lines(&answered, |line| line.starts_with("HTTP/1.1 "));
-                let allowed = answered.to_ascii_lowercase().contains("access-control-allow");
-                if allowed {
+                let (requests, mut answers) = (requests(&said), answers(&answered));
+                if answered.to_ascii_lowercase().contains("access-control-allow") {
                     answers.push("another page may read it".to_owned());
                 }
                 answers.resize(answers.len().max(requests.len()), String::new());
                 let mut kept = kept.lock().unwrap();
-                kept.extend(requests.into_iter().chain(std::iter::repeat(String::new())).zip(answers));
+                kept.extend(requests.into_iter().chain(repeat(String::new())).zip(answers));
             });
         }
     });
@@ -107,8 +109,21 @@ fn both_ways(browser: &TcpStream, daemon: &TcpStream) -> (String, String) {
     (said.join().unwrap(), answered)
 }
 
-fn first_lines(text: &str, is_first: impl Fn(&str) -> bool) -> Vec<String> {
-    text.split("\r\n").filter(|line| is_first(line)).map(str::to_owned).collect()
+/// The first lines of requests that came one after the other; a body may stand right before each.
+fn requests(said: &str) -> Vec<String> {
+    let ends: Vec<&str> = said.split(" HTTP/1.1\r\n").collect();
+    let methods = ["GET ", "POST ", "PUT ", "DELETE ", "OPTIONS "];
+    let line = |text: &&str| {
+        let at = methods.iter().filter_map(|method| text.rfind(method)).max().unwrap_or(0);
+        text[at..].to_owned()
+    };
+    ends[..ends.len() - 1].iter().map(line).collect()
+}
+
+/// The first lines of answers, without the protocol.
+fn answers(said: &str) -> Vec<String> {
+    let line = |text: &str| text.split("\r\n").next().unwrap_or_default().to_owned();
+    said.split("HTTP/1.1 ").skip(1).map(line).collect()
 }
 
 /// Serves the page and what belongs to it, and takes its report.
@@ -151,8 +166,11 @@ fn serve(mut stream: TcpStream, page: &str, reports: &Sender<Json>) {
         }
         _ => ("text/html", page),
     };
-    let body =
-        if kind == "text/html" { format!("<!doctype html><body><script>{body}</script>") } else { body.to_owned() };
+    let body = if kind == "text/html" {
+        format!("<!doctype html><body><script>{body}</script>")
+    } else {
+        body.to_owned()
+    };
     let _ = write!(
         stream,
         "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
@@ -184,8 +202,11 @@ fn visit(ground: &Ground, name: &str, token: &str) -> Option<Visit> {
     let is_rebound = name == REBOUND;
     let (recorder, passed) = recorder(port, is_rebound.then(|| page.clone()));
     let report = attacker(listener, page);
-    let address =
-        if is_rebound { format!("http://{REBOUND}:{port}/") } else { format!("http://evil.test:{own}/") };
+    let address = if is_rebound {
+        format!("http://{REBOUND}:{port}/")
+    } else {
+        format!("http://evil.test:{own}/")
+    };
     // The rebound name has our own port, as it would after the page's name leads to this machine.
     let rules = format!(
         "MAP 127.0.0.1:{port} 127.0.0.1:{recorder}, MAP localhost:{port} 127.0.0.1:{recorder}, \
@@ -193,8 +214,18 @@ fn visit(ground: &Ground, name: &str, token: &str) -> Option<Visit> {
     );
     let profile = tempfile::tempdir().unwrap();
     let mut child = Command::new(browser)
-        .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"])
-        .args(["--disable-background-networking", "--disable-component-update", "--disable-popup-blocking"])
+        .args([
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+        ])
+        .args([
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-popup-blocking",
+        ])
         .arg(format!("--user-data-dir={}", profile.path().display()))
         .arg(format!("--host-resolver-rules={rules}"))
         .arg(address)
@@ -217,12 +248,13 @@ fn is_held(visit: &Visit, is_rebound: bool, ways: &[&str]) {
     for way in ways {
         let said = tried.get(*way).unwrap_or_else(|| panic!("{way} was not tried: {tried:?}"));
         // Whom the browser takes for the same page is let read the refusal, and nothing else.
-        let is_refusal = said["text"].as_str().is_some_and(|it| it.starts_with("{\"kind\":\"forbidden\""));
+        let is_refusal =
+            said["text"].as_str().is_some_and(|it| it.starts_with("{\"kind\":\"forbidden\""));
         assert!(said["read"] == false || is_rebound && is_refusal, "{way} has read: {said}");
     }
     assert!(!visit.passed.is_empty(), "nothing reached the daemon, so that nothing was refused");
     for (request, answer) in &visit.passed {
-        let is_refusal = answer.starts_with("HTTP/1.1 4");
+        let is_refusal = answer.starts_with('4');
         assert!(is_refusal || answer.is_empty(), "{request}: {answer}");
     }
     let refused = visit.passed.iter().filter(|(_, answer)| !answer.is_empty()).count();
@@ -237,7 +269,8 @@ fn tried(ground: &Ground, token: &str, ways: &[&str]) -> Vec<Seen> {
     vec![Seen::Instead]
 }
 
-const HELD: super::Outcome = Instead("each request is refused with 4xx or not sent, and no answer can be read");
+const HELD: super::Outcome =
+    Instead("each request is refused with 4xx or not sent, and no answer can be read");
 
 attacks! { served: true;
     every_way_without_a_token: WebPage,

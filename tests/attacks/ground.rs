@@ -221,8 +221,7 @@ impl Ground {
     /// Nothing has changed but what a refusal puts on record, where it does.
     #[track_caller]
     fn is_as_it_was(&self, may_record: bool) {
-        let new: Vec<Record> =
-            self.records().into_iter().filter(|it| it.seq > self.head).collect();
+        let new: Vec<Record> = self.records().into_iter().filter(|it| it.seq > self.head).collect();
         for record in &new {
             let is_done = matches!(
                 record.entry,

@@ -142,7 +142,8 @@ fn print() -> String {
     for (at, (title, row)) in all().enumerate() {
         if title != subject {
             subject = title;
-            let head = "| | who | tries what | what comes of it | test |\n| --- | --- | --- | --- | --- |";
+            let head =
+                "| | who | tries what | what comes of it | test |\n| --- | --- | --- | --- | --- |";
             let _ = write!(text, "\n## {title}\n\n{head}\n");
         }
         let Attack { who, tried, outcome, .. } = row;
