@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use scene_schemas::api::{Method, ROUTES, Route, Token};
 use scene_schemas::entry::{Entry, Record, Seq};
@@ -105,6 +105,8 @@ struct Stand {
     waiting: Vec<Json>,
 }
 
+/// How long an answer may take, where it ends.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// The window that the plugin is of.
 pub(super) const WINDOW: &str = "window-1";
 
@@ -257,11 +259,6 @@ impl Ground {
         self.daemon().call(method, path, Some(&self.person), body)
     }
 
-    /// Calls it as the plugin does.
-    pub(super) fn plugin(&self, method: &str, path: &str, body: &Json) -> Answer {
-        self.daemon().call(method, path, Some(&self.plugin), body)
-    }
-
     /// Calls it as an agent does.
     pub(super) fn agent(&self, method: &str, path: &str, body: &Json) -> Answer {
         self.daemon().call(method, path, Some(&self.agent), body)
@@ -361,7 +358,7 @@ impl Ground {
 
     pub(super) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(("127.0.0.1", self.port())).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream
     }
 
@@ -395,8 +392,13 @@ impl Ground {
 }
 
 fn read(mut stream: TcpStream) -> Seen {
-    let mut answer = Vec::new();
-    let _ = stream.read_to_end(&mut answer);
+    let (mut answer, mut block, began) = (Vec::new(), [0; 4096], Instant::now());
+    // A stream of events that was let through has no end of its own.
+    while began.elapsed() < PATIENCE
+        && let Ok(count @ 1..) = stream.read(&mut block)
+    {
+        answer.extend_from_slice(&block[..count]);
+    }
     Seen::Reply(Reply::read(&String::from_utf8_lossy(&answer)))
 }
 
@@ -432,7 +434,8 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
         for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
             let path = entry.path();
             let name = entry.file_name().to_string_lossy().into_owned();
-            let is_passing = name.starts_with("ledger.") || name.ends_with(".lock");
+            let is_lock = path.extension().is_some_and(|it| it == "lock");
+            let is_passing = name.starts_with("ledger.") || is_lock;
             if path.is_dir() && !path.is_symlink() {
                 open.push(path);
             } else if !is_passing {

@@ -231,7 +231,9 @@ attacks! { served: true;
         => Instead("the others are answered meanwhile"),
         |ground| {
             let mut slow: Vec<_> = (0..100).map(|_| ground.connect()).collect();
-            slow.iter_mut().for_each(|it| it.write_all(b"GET /health HTTP/1.1\r\nHost: ").unwrap());
+            for it in &mut slow {
+                it.write_all(b"GET /health HTTP/1.1\r\nHost: ").unwrap();
+            }
             ground.person("GET", "/api/settings", &serde_json::Value::Null).ok();
             for mut it in slow {
                 it.set_nonblocking(true).unwrap();

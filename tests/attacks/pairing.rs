@@ -74,6 +74,22 @@ attacks! { served: true;
     a_project_s_name_for_a_window: Plugin, "calls its window as the project is called, to take its place"
         => Http(400, "bad_request"),
         |ground| vec![hello(ground, &json!({ "session": ground.project }))];
+    a_place_s_name_that_moves_the_terminal: Plugin, "says hello for a place that is called by escape sequences"
+        => Instead("lists of what is open show none of them"),
+        |ground| {
+            let name = "\u{1b}]0;x\u{7}\u{1b}[2J\r\n\u{9b}31m\u{202e}evil";
+            let Seen::Reply(reply) = hello(ground, &json!({ "place": { "name": name, "place_id": 0 } })) else {
+                unreachable!()
+            };
+            assert_eq!(reply.status, 200);
+            let lists: [&[&str]; 2] = [&["checkpoint", "--list"], &["chat", "--session", "none"]];
+            for args in lists {
+                let run = ground.home.run(args, "");
+                let said = format!("{}{}", run.stdout, run.stderr);
+                assert!(!said.contains(|c: char| c.is_control() && c != '\n' || c == '\u{202e}'), "{said:?}");
+            }
+            vec![Seen::Instead]
+        };
     another_protocol: Plugin, "speaks protocols that are older, newer, or none" => Http(426, "protocol"),
         |ground| [0, 2, u32::MAX].map(|protocol| hello(ground, &json!({ "protocol": protocol }))).into();
     another_window_s_place: Plugin, "tells and polls the place of another window" => Http(409, "stale"),
