@@ -6,9 +6,9 @@ const HEADER: usize = 32;
 
 /// A chunk, unpacked where it can be.
 #[derive(Clone)]
-pub(super) struct Chunk {
+pub(crate) struct Chunk {
     pub(super) name: [u8; 4],
-    pub(super) content: Vec<u8>,
+    pub(crate) content: Vec<u8>,
     /// As it stands in the file, where nothing was done to it.
     raw: Option<Vec<u8>>,
 }

@@ -8,10 +8,10 @@
 //! (`ulimit -v 4000000`) suit such runs. An input that fails is written to the folder for temporary
 //! files, and its name is told.
 
-mod binary;
+pub(crate) mod binary;
 mod cases;
 mod check;
-mod worst;
+pub(crate) mod worst;
 mod xml;
 
 use std::env;

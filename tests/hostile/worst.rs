@@ -89,7 +89,7 @@ fn edits(scene: &mut Scene, nodes: &[Node]) {
     }
 }
 
-pub(super) fn inst(id: u32, class: &str, numbers: &[i32]) -> Chunk {
+pub(crate) fn inst(id: u32, class: &str, numbers: &[i32]) -> Chunk {
     let mut content = id.to_le_bytes().to_vec();
     content.extend((class.len() as u32).to_le_bytes());
     content.extend(class.bytes());
@@ -107,7 +107,7 @@ pub(super) fn prop(id: u32, name: &str, values: &[u8]) -> Chunk {
     Chunk::new(*b"PROP", content)
 }
 
-pub(super) fn prnt(children: &[i32], parents: &[i32]) -> Chunk {
+pub(crate) fn prnt(children: &[i32], parents: &[i32]) -> Chunk {
     let mut content = vec![0];
     content.extend((children.len() as u32).to_le_bytes());
     content.extend(planes(children));
@@ -115,7 +115,7 @@ pub(super) fn prnt(children: &[i32], parents: &[i32]) -> Chunk {
     Chunk::new(*b"PRNT", content)
 }
 
-pub(super) fn file(chunks: &[Chunk]) -> Vec<u8> {
+pub(crate) fn file(chunks: &[Chunk]) -> Vec<u8> {
     let mut bytes = b"<roblox!\x89\xff\x0d\x0a\x1a\x0a\0\0".to_vec();
     bytes.extend([1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     for chunk in chunks {

@@ -5,6 +5,7 @@
 
 mod arrows;
 mod modules;
+mod named;
 mod paths;
 mod rules;
 mod source;

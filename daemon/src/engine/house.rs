@@ -318,15 +318,7 @@ impl House {
                 "Type the six digits that `vector pair` shows.",
             ));
         }
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
-        let session = &hello.session.0;
-        if session.is_empty() || session.len() > 64 || !session.chars().all(is_plain) {
-            return Err(failed(
-                FailureKind::BadRequest,
-                "A session is called by 1 to 64 letters, digits and dashes.",
-                "Update the plugin.",
-            ));
-        }
+        self.check_window(&hello.session)?;
         let internal = |error: &dyn std::fmt::Display| {
             let message = format!("The session cannot begin: {error}.");
             failed(FailureKind::Internal, message, "Try again.")
@@ -357,6 +349,27 @@ impl House {
             token,
             cursor,
         })
+    }
+
+    /// Whether a plugin's window can be called so. What is open without a plugin is nobody's window.
+    fn check_window(&self, session: &SessionId) -> Result<(), Failure> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        let name = &session.0;
+        if name.is_empty() || name.len() > 64 || !name.chars().all(is_plain) {
+            return Err(failed(
+                FailureKind::BadRequest,
+                "A session is called by 1 to 64 letters, digits and dashes.",
+                "Update the plugin.",
+            ));
+        }
+        if self.sessions.get(session).is_some_and(|known| known.place.open().is_none()) {
+            return Err(failed(
+                FailureKind::BadRequest,
+                format!("Session {session} is not of a window of Studio."),
+                "Close the place in Studio, and open it again.",
+            ));
+        }
+        Ok(())
     }
 
     /// Lets a session begin; the way to it.

@@ -109,6 +109,7 @@ pub(super) async fn handle(State(house): State<Arc<House>>, request: Request) ->
 }
 
 async fn handled(house: &House, request: Request) -> Result<Response<Body>, Failure> {
+    guard::check_target(request.uri(), house.port)?;
     if request.uri().path() == MCP {
         let (route, _) = guard::route(request.method().as_str(), MCP)?;
         guard::check(route, request.headers(), house.port, &house.board)?;

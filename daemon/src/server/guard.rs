@@ -5,13 +5,16 @@
 //! JSON, which no plain form can. Source: the rules that Rojo's server follows against rebinding.
 
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN};
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use scene_schemas::Fingerprint;
 use scene_schemas::api::{Failure, FailureKind, Method, ROUTES, Route, SessionId, Token};
 use subtle::ConstantTimeEq;
 
 use super::board::Board;
 use super::failure::failed;
+
+/// Where a browser says whether a page of ours asks.
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -103,6 +106,18 @@ fn fits<'p>(pattern: &str, path: &'p str) -> Option<&'p str> {
     }
 }
 
+/// Whether a request that names its server in the first line, as for a proxy, names this one: that
+/// counts before `Host`.
+///
+/// # Errors
+/// It names another.
+pub(super) fn check_target(target: &Uri, port: u16) -> Result<(), Failure> {
+    match target.authority() {
+        Some(named) if !is_ours(named.as_str(), port) => Err(elsewhere(port)),
+        _ => Ok(()),
+    }
+}
+
 /// Whether a request comes from this machine, of somebody who may call the route.
 ///
 /// # Errors
@@ -184,25 +199,32 @@ fn check_host(
         Some(host) if is_ours(host, port) => Ok(()),
         // A plugin may send none for an address.
         None if is_first || *caller != Caller::Anyone => Ok(()),
-        _ => Err(failed(
-            FailureKind::Forbidden,
-            "The request was not sent to this machine.",
-            format!("Call http://127.0.0.1:{port}."),
-        )),
+        _ => Err(elsewhere(port)),
     }
 }
 
+fn elsewhere(port: u16) -> Failure {
+    failed(
+        FailureKind::Forbidden,
+        "The request was not sent to this machine.",
+        format!("Call http://127.0.0.1:{port}."),
+    )
+}
+
+/// Pictures, scripts and links of a page are asked for without an origin; then the browser itself says
+/// whether the page is another one.
 fn check_origin(headers: &HeaderMap, port: u16) -> Result<(), Failure> {
     let is_own = |origin: &str| origin.strip_prefix("http://").is_some_and(|it| is_ours(it, port));
-    match one(headers, &ORIGIN)? {
-        None => Ok(()),
-        Some(origin) if is_own(origin) => Ok(()),
-        Some(_) => Err(failed(
-            FailureKind::Forbidden,
-            "The request comes from another page.",
-            "Only Vector's own page may call it.",
-        )),
+    let is_page = one(headers, &ORIGIN)?.is_none_or(is_own);
+    let is_site = one(headers, &FETCH_SITE)?.is_none_or(|it| matches!(it, "same-origin" | "none"));
+    if is_page && is_site {
+        return Ok(());
     }
+    Err(failed(
+        FailureKind::Forbidden,
+        "The request comes from another page.",
+        "Only Vector's own page may call it.",
+    ))
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

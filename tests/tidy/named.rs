@@ -1,0 +1,81 @@
+//! Tests that documents name: what a document says that a test holds, a test holds.
+
+use vector_tests::repository;
+
+/// What names tests.
+const DOCUMENTS: [&str; 2] = ["SECURITY.md", "docs/attacks.md"];
+/// Where the paths of tests begin.
+const ROOTS: [&str; 3] = ["tests", "daemon/src", "scene-schemas/src"];
+
+/// The names of tests in a text: in backquotes, with their modules.
+fn named(text: &str) -> Vec<&str> {
+    let is_name = |it: &&str| {
+        it.contains("::") && it.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == ':')
+    };
+    text.split('`').skip(1).step_by(2).filter(is_name).collect()
+}
+
+/// Whether there is a test of this name.
+fn exists(name: &str, read: impl Fn(&str) -> Option<String>) -> bool {
+    let Some((modules, test)) = name.rsplit_once("::") else { return false };
+    // Tests may stand in the file that they test.
+    let inner = modules.strip_suffix("::tests").unwrap_or(modules);
+    let files = [modules, inner].into_iter().flat_map(|modules| {
+        let path = modules.replace("::", "/");
+        ROOTS
+            .into_iter()
+            .flat_map(move |root| [format!("{root}/{path}.rs"), format!("{root}/{path}/mod.rs")])
+    });
+    let is_test = |text: String| {
+        let text = text.replace("async fn", "fn");
+        let written = [format!("test]\nfn {test}("), format!("test]\n    fn {test}(")];
+        // A row of the attacks is a test as well.
+        let row = modules.starts_with("attacks::") && text.contains(&format!("\n    {test}: "));
+        row || written.iter().any(|it| text.contains(it))
+    };
+    files.into_iter().filter_map(|file| read(&file)).any(is_test)
+}
+
+#[test]
+fn the_tests_that_documents_name_exist() {
+    let mut missing = Vec::new();
+    for document in DOCUMENTS {
+        let text = repository::read(document);
+        let names = named(&text);
+        assert!(names.len() > 20, "{document} names {} tests", names.len());
+        let lost = names.into_iter().filter(|name| !exists(name, super::read));
+        missing.extend(lost.map(|name| format!("{document}: there is no test {name}")));
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+#[test]
+fn each_line_of_the_threat_model_names_its_test() {
+    let text = repository::read("SECURITY.md");
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| ")).collect();
+    let bare = |row: &&&str| {
+        named(row).is_empty() && !row.contains("---") && !row.ends_with("| held by |")
+    };
+    let bare: Vec<_> = rows.iter().filter(bare).collect();
+    assert!(rows.len() > 20 && bare.is_empty(), "{bare:#?}");
+}
+
+#[test]
+fn a_name_that_nobody_has_is_missed() {
+    let read = |path: &str| {
+        let text = match path {
+            "tests/attacks/guard.rs" => "attacks! {\n    a_row: WebPage, \"x\" => Line;\n}",
+            "daemon/src/core/page.rs" => {
+                "mod tests {\n    #[test]\n    fn one() {}\n    fn two() {}\n}"
+            }
+            _ => return None,
+        };
+        Some(text.to_owned())
+    };
+    let known = ["attacks::guard::a_row", "core::page::tests::one"];
+    let unknown =
+        ["attacks::guard::row", "core::page::tests::two", "core::pages::tests::one", "one"];
+    assert!(known.iter().all(|name| exists(name, read)));
+    assert!(unknown.iter().all(|name| !exists(name, read)));
+    assert_eq!(named("a `b` c `d::e` `f::g()`"), ["d::e"]);
+}
