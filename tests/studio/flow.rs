@@ -102,3 +102,18 @@ fn a_plugin_that_is_loaded_again_shows_all_that_waits() {
     until(studio, "both cards again", |studio| cards(studio) == 2);
     until_there(studio, "Stop");
 }
+
+#[test]
+fn a_plugin_that_is_shut_out_asks_for_a_code_and_goes_on() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    desk.propose("set Transparency = 0.5 on game.Workspace.Wall");
+    desk.vector(&["sessions", "revoke", "--plugins"]);
+    until_there(studio, "Code");
+    let shown = desk.vector(&["pair"]);
+    let code: String = shown.chars().filter(char::is_ascii_digit).take(6).collect();
+    studio.type_into(&super::object(studio, "Code"), &code, true).unwrap();
+    until_there(studio, "Approve");
+    click(studio, "Approve");
+    until(studio, "applied", |studio| eval(studio, "return workspace.Wall.Transparency") == 0.5);
+}

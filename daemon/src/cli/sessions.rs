@@ -77,7 +77,7 @@ pub(super) fn run(args: &Sessions, home: &Path) -> anyhow::Result<Exit> {
         Some(Command::Token { name, json }) => token(home, name, *json)?,
         Some(Command::Revoke(whom)) => revoke(home, whom)?,
         Some(Command::Rotate) => {
-            let Keeper::Daemon(daemon) = Keeper::of(home)? else {
+            let Some((daemon, _)) = answering(home) else {
                 bail!("no daemon runs, and one that starts makes its tokens anew: `vector serve`")
             };
             daemon.call::<Revoked>("POST", "/api/access/revoke", &Revoke::Run {})?;
@@ -94,7 +94,7 @@ enum Keeper {
     /// The daemon that serves the ledger.
     Daemon(Daemon),
     /// Nobody but us, for as long as we hold the lock.
-    Files { grants: Grants, _lock: File },
+    Files { grants: Grants, _lock: Option<File> },
 }
 
 impl Keeper {
@@ -102,8 +102,9 @@ impl Keeper {
         if let Some((daemon, _)) = answering(home) {
             return Ok(Self::Daemon(daemon));
         }
-        private::folder(home).with_context(|| format!("{} cannot be made", home.display()))?;
-        let lock = lock(home).context("the daemon of this ledger does not answer")?;
+        // Where there is no folder, nobody has access, and nobody serves it.
+        let lock = home.exists().then(|| lock(home)).transpose();
+        let lock = lock.context("the daemon of this ledger does not answer")?;
         Ok(Self::Files { grants: read(home)?, _lock: lock })
     }
 }
@@ -168,6 +169,7 @@ fn granted(grants: &[Grant]) -> String {
 }
 
 fn token(home: &Path, name: &str, as_json: bool) -> anyhow::Result<()> {
+    private::folder(home).with_context(|| format!("{} cannot be made", home.display()))?;
     let (made, port) = match Keeper::of(home)? {
         Keeper::Daemon(daemon) => {
             let make = MakeToken { name: name.to_owned() };

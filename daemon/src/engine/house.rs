@@ -41,7 +41,7 @@ use super::spent::Spent;
 use super::{Target, settled};
 use crate::core::scene::Scene;
 use crate::core::workflow::{Input, Status, Workflow, events};
-use crate::ledger::{Append, Ledger, private};
+use crate::ledger::{Append, Ledger};
 use crate::providers::client::{OnlyOffline, Who};
 use crate::server::{Ask, Board, Seat, Secret, Verb, failed};
 use crate::targets::rojo::Watch;
@@ -154,8 +154,6 @@ impl House {
             followers: Arc::default(),
         };
         house.replay();
-        // Plugins' files there are as others of the user's, behind a door that others do not pass.
-        private::folder(&house.home.join(MEMORIES))?;
         house.admit();
         house.print_code()?;
         Ok(house)

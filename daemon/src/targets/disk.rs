@@ -65,6 +65,15 @@ pub(super) fn marked<'a>(
     Ok(file)
 }
 
+/// Makes a folder for its owner alone where it is missing.
+pub(super) fn private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
 /// Writes a new file beside another one, for its owner alone, down to the disk.
 pub(super) fn private(target: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();

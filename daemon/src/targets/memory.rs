@@ -16,6 +16,8 @@ pub(super) struct MemoryFile {
     path: PathBuf,
     /// The text that was read; none where there was no file.
     text: Option<String>,
+    /// Whether it is the daemon's own, for its owner alone.
+    is_own: bool,
 }
 
 /// A new text on the disk that does not have its name yet.
@@ -32,20 +34,24 @@ impl MemoryFile {
     /// It is there and cannot be read, or is no text.
     pub(super) fn beside(place: &Path) -> io::Result<Self> {
         let folder = place.parent().unwrap_or(Path::new("."));
-        Self::at(folder.join(".vector").join("memory.md"))
+        Self::read(folder.join(".vector").join("memory.md"), false)
     }
 
-    /// Reads the memory that stands in a file.
+    /// Reads the memory that stands in a file of the daemon's own.
     ///
     /// # Errors
     /// It is there and cannot be read, or is no text.
     pub(super) fn at(path: PathBuf) -> io::Result<Self> {
+        Self::read(path, true)
+    }
+
+    fn read(path: PathBuf, is_own: bool) -> io::Result<Self> {
         let text = match fs::read_to_string(&path) {
             Ok(text) => Some(text),
             Err(why) if why.kind() == io::ErrorKind::NotFound => None,
             Err(why) => return Err(why),
         };
-        Ok(Self { path, text })
+        Ok(Self { path, text, is_own })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -71,11 +77,19 @@ impl MemoryFile {
     /// Stores another text in a synced temporary file.
     pub(super) fn store(&self, text: &str) -> io::Result<Stored> {
         if let Some(folder) = self.path.parent() {
-            fs::create_dir_all(folder)?;
+            if self.is_own {
+                disk::private_folder(folder)?;
+            } else {
+                fs::create_dir_all(folder)?;
+            }
         }
         // A link stays a link.
         let real = disk::canonical(&self.path).unwrap_or_else(|_| self.path.clone());
-        let temporary = disk::beside(&real, [text.as_bytes()])?;
+        let temporary = if self.is_own {
+            disk::private(&real, text.as_bytes())?
+        } else {
+            disk::beside(&real, [text.as_bytes()])?
+        };
         Ok(Stored { temporary, text: text.to_owned() })
     }
 

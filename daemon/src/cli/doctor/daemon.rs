@@ -37,7 +37,7 @@ fn daemon(site: &Site) -> Finding {
         Ok(about) => running(&about, port),
         Err(error) => {
             let says = format!("what answers on port {port} is not this ledger's: {error}");
-            Finding::problem("daemon", says).mended("end it, and `vector serve`")
+            Finding::problem("daemon", says).mended("vector serve --port N with a free one")
         }
     }
 }
@@ -53,7 +53,7 @@ fn running(about: &About, port: u16) -> Finding {
         return Finding::ok("daemon", says);
     }
     let says = format!("{says}; this is version {}", env!("CARGO_PKG_VERSION"));
-    Finding::problem("daemon", says).mended("end it, and start this one: vector serve")
+    Finding::problem("daemon", says).mended("vector stop, then vector serve")
 }
 
 pub(super) fn ports(site: &Site) -> Vec<Finding> {

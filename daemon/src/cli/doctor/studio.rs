@@ -46,7 +46,7 @@ fn paired(home: &Path) -> Finding {
             };
             if plugins == 0 {
                 return Finding::note("pairing", format!("no plugin is paired{clients}"))
-                    .mended("vector pair, while `vector serve` runs");
+                    .mended("vector pair");
             }
             Finding::ok("pairing", format!("{}{clients}", count(plugins, "plugin")))
         }

@@ -18,8 +18,6 @@ use crate::server::{Door, Secret, failed};
 
 /// How long a code holds.
 const HOLDS: Duration = Duration::from_mins(10);
-/// The same, for a person.
-const HOLDS_TEXT: &str = "ten minutes";
 /// Wrong tries before the code is another one.
 const MAX_TRIES: usize = 5;
 /// How long nobody may try then.
@@ -140,11 +138,13 @@ impl House {
     /// Makes a code, and tells whoever looks at the terminal of the daemon.
     pub(super) fn print_code(&mut self) -> std::io::Result<()> {
         let code = self.pairing.make()?;
-        let (front, back) = code.split_at(3);
-        (self.say)(&format!(
-            "To pair a plugin, type {front} {back} in its widget within {HOLDS_TEXT}."
-        ));
+        self.tell_code(&code, "within ten minutes");
         Ok(())
+    }
+
+    fn tell_code(&mut self, code: &str, when: &str) {
+        let (front, back) = code.split_at(3);
+        (self.say)(&format!("To pair a plugin, type {front} {back} in its widget {when}."));
     }
 
     pub(super) fn pair(&mut self, pair: &Pair) -> Result<Paired, Failure> {
@@ -165,9 +165,10 @@ impl House {
     /// Makes another code that holds no longer than the one that was guessed at.
     fn change_code(&mut self) -> std::io::Result<()> {
         let ends = self.pairing.ends;
-        (self.say)("Wrong codes were tried, and nobody may try for a minute.");
-        self.print_code()?;
+        let code = self.pairing.make()?;
         self.pairing.ends = ends;
+        (self.say)("Wrong codes were tried, and nobody may try for a minute.");
+        self.tell_code(&code, "then, while the one before would have held");
         Ok(())
     }
 
@@ -203,10 +204,10 @@ impl House {
 
     /// Takes access away, from the files first: what was said to be gone is not there after a crash.
     fn revoke(&mut self, what: &Revoke) -> Result<Revoked, Failure> {
-        let names = self.grants.revoke(what)?;
-        if matches!(what, Revoke::Run {} | Revoke::All {}) {
-            self.change_run()?;
-        }
+        let names = self.grants.revoke(what);
+        let is_run = matches!(what, Revoke::Run {} | Revoke::All {});
+        let changed = if is_run { self.change_run() } else { Ok(()) };
+        // Where some of it failed, the rest holds.
         self.admit();
         let greeted = &self.greeted;
         let is_out = |session: &SessionId| {
@@ -216,7 +217,8 @@ impl House {
         let mut sessions: Vec<SessionId> = ended.iter().map(|(name, _)| name.clone()).collect();
         sessions.sort();
         self.close(ended);
-        Ok(Revoked { names, sessions })
+        changed?;
+        Ok(Revoked { names: names?, sessions })
     }
 
     fn change_run(&mut self) -> Result<(), Failure> {
