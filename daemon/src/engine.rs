@@ -38,6 +38,7 @@ use scene_schemas::proposal::{Mode, Proposal};
 use scene_schemas::{Command, Fingerprint};
 
 use crate::core::Refusal;
+use crate::core::policy;
 use crate::core::prompt::Call;
 use crate::core::proposal::{Blobs, Draft, Texts};
 use crate::core::refusal::refuse;
@@ -170,6 +171,9 @@ pub struct Engine {
     seen: HashMap<Seq, Texts>,
     /// How often somebody else changed the file.
     moves: usize,
+    /// No proposal goes without a person's yes that this mode does not let through, whatever mode its
+    /// workflow began with.
+    at_most: Mode,
     /// Of an open place: how far the questions of the call have got that is planned now.
     questions: open::Questions,
     /// The projects that the open place may be synced with.
@@ -282,7 +286,10 @@ impl Engine {
             match self.workflow().and_then(Workflow::wants) {
                 None => return Ok(Due::Nothing),
                 Some(Want::Ask(proposal)) => return Ok(Due::Decision(proposal)),
-                Some(Want::ApproveByMode(proposal)) if self.decided_before(proposal).is_some() => {
+                Some(Want::ApproveByMode(proposal))
+                    if self.decided_before(proposal).is_some()
+                        || !self.is_let_through(proposal) =>
+                {
                     return Ok(Due::Decision(proposal));
                 }
                 Some(Want::ApproveByMode(proposal)) => {
@@ -334,6 +341,16 @@ impl Engine {
 
     fn is_model(&self) -> bool {
         matches!(self.driver(), Some(Driver::Provider(Provider::Model(_))))
+    }
+
+    /// From now on nothing goes without a person's yes that this mode does not let through.
+    pub(crate) fn let_through_at_most(&mut self, mode: Mode) {
+        self.at_most = mode;
+    }
+
+    fn is_let_through(&self, proposal: Seq) -> bool {
+        let pending = self.proposal(proposal);
+        pending.is_some_and(|(_, it)| policy::lets_through(self.at_most, &it.proposal))
     }
 
     fn is_agent(&self) -> bool {

@@ -125,10 +125,19 @@ attacks! { served: true;
         |ground| numbers(ground).into_iter().map(|id| {
             ground.agent("GET", &format!("/api/agents/calls/{id}"), &Json::Null).into()
         }).collect();
-    cancelling_a_person_s_task: Agent, "takes back every number on record" => Http(404, "not_found"),
-        |ground| numbers(ground).into_iter().map(|id| {
-            ground.agent("POST", &format!("/api/agents/calls/{id}/cancel"), &json!({})).into()
-        }).collect();
+    cancelling_what_is_another_s: Agent, "takes back the calls of others, by every number and name"
+        => Instead("what they proposed still waits for the person"),
+        |ground| {
+            let (_, proposal) = waiting(ground);
+            for id in numbers(ground).iter().map(u64::to_string).chain(["1".to_owned()]) {
+                for connection in ["evil-2", "evil-1:", "", WINDOW] {
+                    let taken = json!({ "connection": connection, "id": id });
+                    ground.agent("POST", "/api/agents/cancel", &taken).ok();
+                }
+            }
+            assert_eq!(status(ground, proposal), "waiting");
+            vec![Seen::Instead]
+        };
     ending_another_s_connection: Agent, "ends the connections of others"
         => Instead("what they proposed still waits for the person"),
         |ground| {

@@ -105,7 +105,11 @@ attacks! { served: true;
     a_yes_to_what_was_taken_back: Process, "approves what its agent has taken back" => Http(409, "settled"),
         |ground| {
             let (call, proposal) = a_part(ground);
-            ground.agent("POST", &format!("/api/agents/calls/{call}/cancel"), &json!({})).ok();
+            let own = json!({ "connection": "evil-1", "id": "0" });
+            ground.agent("POST", "/api/agents/cancel", &own).ok();
+            let became = format!("/api/agents/calls/{call}?hold=60");
+            let became = ground.agent("GET", &became, &Json::Null).ok();
+            assert_eq!(became["became"]["status"], "withdrawn", "{became}");
             ground.note();
             vec![ground.decide(proposal, &yes()).into()]
         };

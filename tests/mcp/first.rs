@@ -31,7 +31,7 @@ fn two_commands_after_the_installation_change_a_place() {
     let stdio = json!({ "command": entry["command"], "args": args, "env": env });
     client.done("connect", json!({ "stdio": stdio }));
     let vector = home.path().join("vector");
-    let _person = Person { home: &vector };
+    let _person = Person { home: &vector, ends: true };
     let change = json!({ "selector": ".KillBrick", "props": { "Color": "#33bbff" } });
     let call = client.calling("set_properties", change);
     let waits = client.until(|said| said["event"] == "progress");

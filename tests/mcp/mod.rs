@@ -1,6 +1,7 @@
 //! MCP as clients speak it: the official SDK's client over stdio and HTTP, and the bare protocol.
 
 mod first;
+mod lost;
 mod raw;
 mod sdk;
 
@@ -26,14 +27,21 @@ fn command(home: &Home, args: &[&str]) -> Json {
     json!({ "command": binary::vector(), "args": all, "env": { "VECTOR_MODEL": "offline" } })
 }
 
-/// The person at the daemon that was started for a client; it ends with the value.
+/// The person at a daemon.
 struct Person<'h> {
     home: &'h Path,
+    /// Whether the daemon was started for a client, and ends with the value.
+    ends: bool,
 }
 
 impl<'h> Person<'h> {
     fn of(home: &'h Home) -> Self {
-        Self { home: home.path() }
+        Self { home: home.path(), ends: true }
+    }
+
+    /// At a daemon that a test has started itself.
+    fn beside(home: &'h Home) -> Self {
+        Self { home: home.path(), ends: false }
     }
 
     fn call(&self, method: &str, path: &str, body: &Json) -> Answer {
@@ -80,7 +88,7 @@ impl<'h> Person<'h> {
 
 impl Drop for Person<'_> {
     fn drop(&mut self) {
-        if self.home.join("token").exists() {
+        if self.ends && self.home.join("token").exists() {
             self.call("POST", "/api/stop", &json!({}));
         }
     }

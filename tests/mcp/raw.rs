@@ -55,9 +55,7 @@ fn the_newest_revision_needs_no_session() {
     assert!(text.contains("game.Workspace"), "{text}");
     call(json!({ "parentPath": "game.Workspace" }));
     // What one program sends is one workflow.
-    let person = Person::of(&home);
-    assert_eq!(person.workflows().len(), 1);
-    drop(person);
+    assert_eq!(Person::beside(&home).workflows().len(), 1);
 }
 
 #[test]

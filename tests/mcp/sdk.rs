@@ -122,6 +122,11 @@ fn a_call_that_is_not_decided_in_time_is_pending_and_told_later() {
         client.result(order).unwrap()["structuredContent"].clone()
     };
     assert_eq!(status(&mut client, 0)["status"], "pending");
+    // Whoever does not want to know any more takes nothing back.
+    let asks = client.calling("proposal_status", json!({ "id": id, "wait": 50 }));
+    client.done("cancel", json!({ "call": asks }));
+    assert!(client.result(asks).is_err());
+    assert_eq!(status(&mut client, 1)["status"], "pending");
     // The same thing is not proposed a second time, and why not is said.
     let (failed, text) = client.call("set_properties", brick("#112233"));
     assert!(!failed && text.contains("\"changed\":0"), "{text}");
@@ -240,7 +245,7 @@ fn clients_over_http_have_a_workflow_each() {
         "token": Daemon::agent_token(home.path()),
     });
     let (Some(mut one), Some(mut other)) = (Client::new(), Client::new()) else { return };
-    let person = Person::of(&home);
+    let person = Person::beside(&home);
     one.done("connect", json!({ "http": http }));
     other.done("connect", json!({ "http": http }));
     assert!(!one.call("list_children", json!({ "parentPath": "game" })).0);

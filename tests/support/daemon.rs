@@ -152,7 +152,7 @@ impl Daemon {
         headers: &[(String, String)],
         body: &[u8],
     ) -> String {
-        exchanged(self.port, (method, path), headers, body)
+        exchange(self.port, (method, path), headers, body)
     }
 
     /// Calls it with just these headers.
@@ -186,14 +186,15 @@ fn raw(
     headers: &[(String, String)],
     body: &[u8],
 ) -> Answer {
-    let text = exchanged(port, (method, path), headers, body);
+    let text = exchange(port, (method, path), headers, body);
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
     let status = status.unwrap_or_else(|| panic!("{method} {path}: no answer: {text}"));
     Answer { status, body: serde_json::from_str(body).unwrap_or(Json::Null) }
 }
 
-fn exchanged(
+/// Calls the daemon at a port with just these headers; the answer as it came.
+pub fn exchange(
     port: u16,
     (method, path): (&str, &str),
     headers: &[(String, String)],

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::ledger::private;
@@ -14,14 +14,17 @@ const IDLE: &str = "15";
 const LOG: &str = "serve.log";
 /// How long it may take to begin.
 pub(super) const BEGINS: Duration = Duration::from_secs(20);
+/// How long another that was started at the same time may take.
+pub(super) const OTHERS: Duration = Duration::from_secs(2);
 /// How often it is looked whether it has.
 pub(super) const LOOKED: Duration = Duration::from_millis(20);
 
 /// Starts one for the ledger in `home`. It outlives this process.
-pub(super) fn start(home: &Path, port: u16) -> io::Result<()> {
+pub(super) fn start(home: &Path, port: u16) -> io::Result<Child> {
     private::folder(home)?;
     let mut log = File::options();
-    private::file(log.write(true).create(true).truncate(true));
+    // Several may be started at once, and all but one end at once.
+    private::file(log.append(true).create(true));
     let log = log.open(home.join(LOG))?;
     let mut serve = Command::new(std::env::current_exe()?);
     serve.arg("--home").arg(home).args(["serve", "--idle", IDLE, "--port"]).arg(port.to_string());
@@ -34,7 +37,7 @@ pub(super) fn start(home: &Path, port: u16) -> io::Result<()> {
         const DETACHED: u32 = 0x0000_0008 | 0x0800_0000;
         std::os::windows::process::CommandExt::creation_flags(&mut serve, DETACHED);
     }
-    serve.spawn().map(drop)
+    serve.spawn()
 }
 
 /// Why one that was started does not answer, as far as it says.

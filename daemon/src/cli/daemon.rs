@@ -12,7 +12,7 @@ use scene_schemas::api::{About, Failure, Nothing, SessionView};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::background::{self, BEGINS, LOOKED, why_not};
+use super::background::{self, BEGINS, LOOKED, OTHERS, why_not};
 use crate::engine::access::TOKEN;
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -70,11 +70,17 @@ impl Daemon {
         if let Some(daemon) = answering() {
             return Ok(daemon);
         }
-        background::start(home, port).context("the daemon could not be started")?;
+        let mut started =
+            background::start(home, port).context("the daemon could not be started")?;
         let began = Instant::now();
         while began.elapsed() < BEGINS {
+            // It may have ended because another serves, which is as good.
+            let has_ended = started.try_wait().is_ok_and(|ended| ended.is_some());
             if let Some(daemon) = answering() {
                 return Ok(daemon);
+            }
+            if has_ended && began.elapsed() > OTHERS {
+                break;
             }
             thread::sleep(LOOKED);
         }

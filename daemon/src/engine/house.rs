@@ -13,7 +13,6 @@ mod views;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -35,8 +34,9 @@ use self::views::{
     session_of, state_of, view_of,
 };
 use super::access::{Grants, Run};
-use super::kept::settings;
+use super::kept::{Chosen, settings};
 use super::live::{AtOnce, Live, Word};
+use super::settled::Readings;
 use super::spent::Spent;
 use super::{Target, settled};
 use crate::core::scene::Scene;
@@ -75,7 +75,9 @@ pub struct House {
     sessions: HashMap<SessionId, Session>,
     settings: Settings,
     /// What the sessions have to know of the settings.
-    dry_run: Arc<AtomicBool>,
+    chosen: Arc<Chosen>,
+    /// Workflows of agents as they were read.
+    readings: Readings,
     pairing: Pairing,
     grants: Grants,
     /// By what the plugin of each session showed that it is paired.
@@ -134,7 +136,8 @@ impl House {
         let who: Arc<dyn Who> = Arc::new(OnlyOffline);
         let settings = settings(home);
         let mut house = Self {
-            dry_run: Arc::new(AtomicBool::new(settings.dry_run)),
+            chosen: Arc::new(Chosen::of(&settings)),
+            readings: Readings::default(),
             settings,
             pairing: Pairing::new()?,
             grants: Grants::read(home)?,
@@ -266,7 +269,7 @@ impl House {
             Ask::Choose(settings, reply) => drop(reply.send(self.choose(settings))),
             Ask::Call(call, noted, reply) => self.agent_calls(*call, noted, reply),
             Ask::Called(seq, reply) => self.agent_call(seq, reply),
-            Ask::CancelCall(seq, reply) => self.agent_cancels(seq, reply),
+            Ask::CancelCall(call) => self.agent_cancels(&call),
             Ask::AgentLog(reply) => drop(reply.send(self.agent_log())),
             Ask::AgentEnds(connection) => {
                 self.tell_all(|| Word::AgentEnds(connection.clone()));
@@ -384,7 +387,7 @@ impl House {
             Arc::clone(&self.board),
             (name.clone(), Arc::clone(seat)),
             opened,
-            Arc::clone(&self.dry_run),
+            Arc::clone(&self.chosen),
             (Arc::clone(&self.who), words.clone()),
         );
         let is_open = place.open().is_some();

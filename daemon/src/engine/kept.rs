@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use scene_schemas::api::Settings;
 use scene_schemas::proposal::Mode;
@@ -27,4 +28,37 @@ pub(super) fn settings(home: &Path) -> Settings {
 pub(super) fn keep_settings(home: &Path, settings: &Settings) -> std::io::Result<()> {
     let text = serde_json::to_string_pretty(settings).unwrap_or_default();
     write_private(&home.join(SETTINGS), text.as_bytes())
+}
+
+/// What a person has chosen, for those at work: it counts from that moment on.
+#[derive(Debug)]
+pub(super) struct Chosen {
+    dry_run: AtomicBool,
+    mode: AtomicU8,
+}
+
+impl Chosen {
+    pub(super) fn of(settings: &Settings) -> Self {
+        let chosen = Self { dry_run: AtomicBool::default(), mode: AtomicU8::default() };
+        chosen.set(settings);
+        chosen
+    }
+
+    pub(super) fn set(&self, settings: &Settings) {
+        self.dry_run.store(settings.dry_run, Ordering::Relaxed);
+        self.mode.store(settings.mode as u8, Ordering::Relaxed);
+    }
+
+    /// Whether proposals are shown and never applied.
+    pub(super) fn is_dry_run(&self) -> bool {
+        self.dry_run.load(Ordering::Relaxed)
+    }
+
+    /// Which proposals may go without a person's yes.
+    pub(super) fn mode(&self) -> Mode {
+        let mode = self.mode.load(Ordering::Relaxed);
+        let modes = [Mode::Auto, Mode::Dangerous];
+        let chosen = modes.into_iter().find(|it| *it as u8 == mode && !self.is_dry_run());
+        chosen.unwrap_or(Mode::Confirm)
+    }
 }

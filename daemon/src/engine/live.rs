@@ -13,9 +13,9 @@ mod moment;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use scene_schemas::api::{
     ApplyAck, ApplyTaken, CallView, Chat, Decide, Decided, EventRecord, Failure, FailureKind, Need,
@@ -26,7 +26,8 @@ use scene_schemas::proposal::Mode;
 use serde_json::{Value as Json, json};
 
 use super::asked::Ask;
-use super::{Asked, Driver, Due, Engine, EngineError, Listener, RESTORE, Target, settled};
+use super::kept::Chosen;
+use super::{Asked, Driver, Due, Engine, EngineError, Listener, RESTORE, Target, asked, settled};
 use crate::core::prompt::Call;
 use crate::core::scene::Scene;
 use crate::core::workflow::{AGENT, CALLS, Input, events};
@@ -41,7 +42,7 @@ use crate::targets::rojo::{Heard, Project};
 use crate::targets::studio::{Studio, recorded};
 
 use self::agent::Agent;
-pub(super) use self::agent::{Calling, may_call, view};
+pub(super) use self::agent::{Calling, name, view};
 use self::asking::Asking;
 pub(super) use self::decisions::AtOnce;
 
@@ -64,7 +65,7 @@ pub(super) enum Word {
     /// What became of a call is wanted.
     Called(Seq, Reply<CallView>),
     /// A call is taken back.
-    CancelCall(Seq, Reply<CallView>),
+    CancelCall(String),
     /// A connection of an agent has ended.
     AgentEnds(String),
     /// Connections of agents that were silent for long are over.
@@ -118,13 +119,15 @@ pub(super) struct Live {
     /// The place, and the workflows at work in it.
     engine: Engine,
     jobs: BTreeMap<Seq, Job>,
+    /// Calls of agents that were taken back before they came, by their names.
+    cancelled: VecDeque<String>,
     /// The last requests by the names that were given to them, and what they became.
     requests: VecDeque<(String, Seq)>,
     version: u64,
     /// How much was asked of Studio when that was last said.
     asked: usize,
-    /// Whether nothing is to be approved.
-    dry_run: Arc<AtomicBool>,
+    /// What the person has chosen, which may be another by now.
+    chosen: Arc<Chosen>,
     who: Arc<dyn Who>,
     /// The way to this session, for what a model answers.
     words: Sender<Word>,
@@ -139,7 +142,7 @@ impl Live {
         board: Arc<Board>,
         (session, seat): (SessionId, Arc<Seat>),
         opened: (Target, Scene),
-        dry_run: Arc<AtomicBool>,
+        chosen: Arc<Chosen>,
         (who, words): (Arc<dyn Who>, Sender<Word>),
     ) -> Self {
         let mut engine = Engine::idle(&ledger, opened, listener(&board, &session));
@@ -151,10 +154,11 @@ impl Live {
             board,
             session,
             jobs: BTreeMap::new(),
+            cancelled: VecDeque::new(),
             requests: VecDeque::new(),
             version: 0,
             asked: 0,
-            dry_run,
+            chosen,
             who,
             words,
             projects: Vec::new(),
@@ -181,6 +185,7 @@ impl Live {
                 return;
             };
             if matches!(word, Word::End) {
+                live.leave_agents();
                 return;
             }
             live.hear(word);
@@ -239,8 +244,11 @@ impl Live {
             if let Err(error) = self.engine.resume_open(lease, driver) {
                 self.went_wrong(record.seq, &error);
             }
+            let end = self.ledger.end(record.seq).ok().flatten();
+            let ago = asked::now().saturating_sub(end.map_or(0, |end| end.at));
             if let Some(job) = self.jobs.get_mut(&record.seq) {
-                job.agent = self.engine.workflow().and_then(Agent::left);
+                let left = |it| Agent::left(it, Duration::from_millis(ago));
+                job.agent = self.engine.workflow().and_then(left);
             }
         }
     }
@@ -298,7 +306,7 @@ impl Live {
             }
             Word::Looked(workflow, call, seen) => {
                 if let Some(job) = self.jobs.get_mut(&workflow) {
-                    job.asking = None;
+                    job.asking.take_if(|asking| asking.is_for(call));
                 }
                 self.engine.turn_to(workflow);
                 if let Err(error) = self.engine.has_looked(call, seen) {
@@ -310,10 +318,7 @@ impl Live {
                 let _ = reply.send(self.agent_called(seq));
                 return;
             }
-            Word::CancelCall(seq, reply) => {
-                let cancelled = self.agent_cancels(seq);
-                let _ = reply.send(cancelled);
-            }
+            Word::CancelCall(name) => self.agent_cancels(&name),
             Word::AgentEnds(connection) => self.agent_ends(&connection),
             Word::Tidy => self.agents_are_idle(),
             Word::Do(workflow, verb, model, reply) => {
@@ -457,6 +462,7 @@ impl Live {
             return None;
         }
         self.engine.turn_to(workflow);
+        self.engine.let_through_at_most(self.chosen.mode());
         let due = match self.engine.run() {
             Ok(Due::Call) => self.no_more_calls(workflow),
             due => due,

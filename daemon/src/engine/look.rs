@@ -157,6 +157,13 @@ impl Engine {
         looks.any(|(of, _)| *of == call)
     }
 
+    /// Nobody wants any more what is looked at for a call.
+    pub(super) fn end_look(&mut self, call: Seq) {
+        for task in self.tasks.values_mut() {
+            task.looking.take_if(|(of, _)| *of == call);
+        }
+    }
+
     pub(super) fn begin_look(&mut self, call: Seq, look: Arc<Look>) {
         if let Some(task) = self.tasks.get_mut(&self.workflow) {
             task.looking = Some((call, look));
@@ -181,9 +188,7 @@ impl Engine {
     /// # Errors
     /// The ledger cannot be used.
     pub fn has_looked(&mut self, call: Seq, seen: Result<Json, String>) -> Result<(), EngineError> {
-        for task in self.tasks.values_mut() {
-            task.looking.take_if(|(of, _)| *of == call);
-        }
+        self.end_look(call);
         let result = seen.map(Plan::Answer).map_err(Refusal);
         match self.input(Input::Planned { call, result, after: Vec::new() }) {
             Ok(_) | Err(EngineError::Refused(_)) => Ok(()),

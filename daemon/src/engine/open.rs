@@ -92,6 +92,11 @@ impl Engine {
         self.scene.mean(meant);
     }
 
+    /// Whether this call has asked something of the place, and is not settled.
+    pub(super) fn is_asking_for(&self, call: Seq) -> bool {
+        self.questions.call == Some(call)
+    }
+
     /// Whether a call has asked something of the place, and is not settled.
     pub(super) fn is_asking(&self) -> bool {
         self.questions.call.is_some()

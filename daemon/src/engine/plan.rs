@@ -15,7 +15,11 @@ impl Engine {
     /// first: call and answer become durable at once. None where it has to be planned as others are.
     pub(super) fn answer_at_once(&mut self, call: &Call) -> Result<Option<Seq>, EngineError> {
         let only_reads = tools::find(&call.tool).is_ok_and(Tool::reads);
-        let is_free = !matches!(self.workflow().and_then(Workflow::wants), Some(Want::Plan { .. }));
+        let is_free = match self.workflow().and_then(Workflow::wants) {
+            // What is looked at elsewhere keeps nobody waiting.
+            Some(Want::Plan { call, .. }) => self.is_looking(call),
+            _ => true,
+        };
         let is_here = self.is_at_hand().is_ok();
         if !only_reads
             || !is_free

@@ -1,11 +1,16 @@
 //! Entries for a workflow that nobody is at work on.
 
+use std::collections::HashMap;
+
 use scene_schemas::api::EventRecord;
 use scene_schemas::entry::{Record, Seq};
 
 use crate::core::workflow::{Input, State, decide, events};
 use crate::ledger::{Append, Ledger, LedgerError};
 use crate::server::Board;
+
+/// How many workflows are kept as they were read.
+const READ: usize = 128;
 
 /// Reads a workflow.
 pub(super) fn read(ledger: &Ledger, workflow: Seq) -> Result<State, LedgerError> {
@@ -14,6 +19,25 @@ pub(super) fn read(ledger: &Ledger, workflow: Seq) -> Result<State, LedgerError>
         state.apply(&record);
     }
     Ok(state)
+}
+
+/// Workflows as they were read last; what has happened since is read then.
+#[derive(Debug, Default)]
+pub(super) struct Readings(HashMap<Seq, (Seq, State)>);
+
+impl Readings {
+    /// A workflow as it stands now.
+    pub(super) fn of(&mut self, ledger: &Ledger, workflow: Seq) -> Result<&State, LedgerError> {
+        if self.0.len() > READ {
+            self.0.clear();
+        }
+        let (last, state) = self.0.entry(workflow).or_insert_with(|| (Seq(0), State::default()));
+        for record in ledger.workflow_after(workflow, *last)? {
+            state.apply(&record);
+            *last = record.seq;
+        }
+        Ok(state)
+    }
 }
 
 /// Decides what inputs mean in a workflow that is over or was left, and makes it durable. What does

@@ -49,6 +49,7 @@ impl Engine {
             blobs: Blobs::new(),
             seen: HashMap::new(),
             moves: 0,
+            at_most: Mode::Dangerous,
             questions: open::Questions::default(),
             joined: Joined::default(),
             system: None,

@@ -149,6 +149,25 @@ impl Ledger {
         self.records("WHERE e.workflow = ?1 ORDER BY e.seq", [sql(workflow)])
     }
 
+    /// The records of one workflow behind position `after`, in order.
+    pub fn workflow_after(&self, workflow: Seq, after: Seq) -> Result<Vec<Record>, LedgerError> {
+        let of = "WHERE e.workflow = ?1 AND e.seq > ?2 ORDER BY e.seq";
+        self.records(of, [sql(workflow), sql(after)])
+    }
+
+    /// The first records of one workflow, at most `limit` of them.
+    pub fn beginning(&self, workflow: Seq, limit: usize) -> Result<Vec<Record>, LedgerError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.records("WHERE e.workflow = ?1 ORDER BY e.seq LIMIT ?2", [sql(workflow), limit])
+    }
+
+    /// The last record of one workflow.
+    pub fn end(&self, workflow: Seq) -> Result<Option<Record>, LedgerError> {
+        Ok(self
+            .records("WHERE e.workflow = ?1 ORDER BY e.seq DESC LIMIT 1", [sql(workflow)])?
+            .pop())
+    }
+
     /// What stands at this position.
     pub fn record(&self, seq: Seq) -> Result<Option<Record>, LedgerError> {
         Ok(self.records("WHERE e.seq = ?1", [sql(seq)])?.pop())

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use scene_schemas::api::{
-    About, Access, AgentCall, AgentLog, ApplyAck, ApplyTaken, CallView, Chat, Checkpoint,
-    Checkpoints, Decide, Decided, Failure, FailureKind, Hello, MadeToken, MakeCheckpoint,
-    MakeToken, Open, Opened, Pair, Paired, PairingCode, ProposalView, Proposals, Revoke, Revoked,
-    SceneTaken, SceneUpdate, SessionId, Sessions, Settings, Started, Usage, Welcome, WorkflowView,
-    Workflows,
+    About, Access, AgentCall, AgentLog, ApplyAck, ApplyTaken, CallView, CancelCall, Chat,
+    Checkpoint, Checkpoints, Decide, Decided, Failure, FailureKind, Hello, MadeToken,
+    MakeCheckpoint, MakeToken, Open, Opened, Pair, Paired, PairingCode, ProposalView, Proposals,
+    Revoke, Revoked, SceneTaken, SceneUpdate, SessionId, Sessions, Settings, Started, Usage,
+    Welcome, WorkflowView, Workflows,
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::{mpsc, oneshot};
@@ -91,12 +91,12 @@ pub enum Ask {
     Choose(Settings, Reply<Settings>),
     /// To see what models used.
     Usage(Reply<Usage>),
-    /// To call a tool, as an agent; the number is told as soon as the call is durable.
-    Call(Box<AgentCall>, oneshot::Sender<Seq>, Reply<CallView>),
+    /// To call a tool, as an agent; what it is called is told as soon as the call is durable.
+    Call(Box<AgentCall>, oneshot::Sender<CallView>, Reply<CallView>),
     /// To see what became of a call, by its number or its proposal's.
     Called(Seq, Reply<CallView>),
     /// To take a call back.
-    CancelCall(Seq, Reply<CallView>),
+    CancelCall(CancelCall),
     /// To see what agents have called.
     AgentLog(Reply<AgentLog>),
     /// To end a connection of an agent.

@@ -30,7 +30,7 @@ pub(super) struct House {
     pub(super) port: u16,
     pub(super) board: Arc<Board>,
     pub(super) desk: Desk,
-    pub(super) mcp: Http,
+    pub(super) mcp: Arc<Http>,
 }
 
 /// A request that has passed every check.
@@ -277,9 +277,9 @@ async fn act(house: &House, method: &str, asked: &Asked<'_>) -> Result<Response<
             answer(Ok(Nothing {}))
         }
         ("POST", "/api/agents/calls") => answer(hold::call(desk, asked.body()?).await),
-        ("POST", "/api/agents/calls/{id}/cancel") => {
-            asked.body::<Nothing>()?;
-            ask!(desk, Ask::CancelCall, asked.seq()?)
+        ("POST", "/api/agents/cancel") => {
+            desk.tell(Ask::CancelCall(asked.body()?));
+            answer(Ok(Nothing {}))
         }
         ("POST", "/api/agents/end") => {
             let AgentEnds { connection } = asked.body()?;

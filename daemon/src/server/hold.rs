@@ -70,21 +70,18 @@ pub(super) async fn call(desk: &Desk, call: AgentCall) -> Result<CallView, Failu
     if !desk.tell(Ask::Call(Box::new(call), noted, reply)) {
         return Err(closed());
     }
-    match timeout_at(until, answer).await {
-        Ok(answer) => answer.map_err(|_| closed())?,
-        Err(_) => {
-            // From here on it is not written down any more.
-            number.close();
-            match number.try_recv() {
-                Ok(seq) => desk.ask(|reply| Ask::Called(seq, reply)).await,
-                Err(_) => Err(failed(
-                    FailureKind::Settled,
-                    "The place is busy with something else, and the call was not made.",
-                    "Call again in a moment.",
-                )),
-            }
-        }
+    if let Ok(answer) = timeout_at(until, answer).await {
+        return answer.map_err(|_| closed())?;
     }
+    // From here on it is not written down any more.
+    number.close();
+    number.try_recv().map_err(|_| {
+        failed(
+            FailureKind::Settled,
+            "The place is busy with something else, and the call was not made.",
+            "Call again in a moment.",
+        )
+    })
 }
 
 /// What became of a call, as soon as that is settled.
@@ -98,12 +95,18 @@ pub(super) async fn called(
     hold: u64,
 ) -> Result<CallView, Failure> {
     let until = Instant::now() + Duration::from_secs(hold.min(MAX_WAIT));
-    let mut news = board.listen();
+    let mut view = desk.ask(|reply| Ask::Called(seq, reply)).await?;
+    // What happens elsewhere changes nothing of it.
+    let Some(seat) = board.seat(&view.session) else {
+        return Ok(view);
+    };
+    let mut news = seat.listen();
     loop {
         news.mark_unchanged();
-        let view = desk.ask(|reply| Ask::Called(seq, reply)).await?;
+        // It may have been settled before anybody listened.
+        view = desk.ask(|reply| Ask::Called(seq, reply)).await?;
         if view.became.is_settled() || !wait(&mut news, until).await {
-            return Ok(view);
+            return if *news.borrow() == u64::MAX { Err(closed()) } else { Ok(view) };
         }
     }
 }

@@ -25,6 +25,8 @@ use super::dispatch::{self, House};
 pub(super) const HEAD: Duration = Duration::from_mins(1);
 /// The longest head, in bytes, and the most that is read of a body at once.
 const MAX_HEAD: usize = 32 << 10;
+/// How long those that are open are waited for in the end.
+const ENDS: Duration = Duration::from_secs(5);
 /// How long nobody is taken after no connection could be, when files ran out for example.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -58,9 +60,9 @@ pub(super) async fn serve(
         }
     }
     drop((listener, open));
-    // Nobody listens any more when all have ended.
+    // Nobody listens any more when all have ended. A client that holds a stream may not.
     let _ = closing.send(());
-    closing.closed().await;
+    let _ = tokio::time::timeout(ENDS, closing.closed()).await;
 }
 
 /// Whether a connection could not be taken because of itself; the next one may be.
@@ -115,7 +117,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let board = Arc::new(Board::new(Secret::of("token")));
         let (desk, _asked) = Desk::new();
-        let mcp = Http::new(&board, &desk, std::path::Path::new("no such file"));
+        let mcp = Arc::new(Http::new(&board, &desk, std::path::Path::new("no such file")));
         let house = House { port: address.port(), board: Arc::clone(&board), desk, mcp };
         let (end, ended) = oneshot::channel();
         let ends = async move {

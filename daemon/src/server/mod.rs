@@ -41,11 +41,13 @@ pub async fn run(
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
     let port = listener.local_addr()?.port();
-    let mcp = Http::new(&board, &desk, kept);
+    let mcp = Arc::new(Http::new(&board, &desk, kept));
+    let own = Arc::clone(&mcp);
     let house = Arc::new(House { port, board: Arc::clone(&board), desk, mcp });
     let ends = async move {
         shutdown.await;
         board.close();
+        own.end();
     };
     line::serve(listener, house, line::HEAD, ends).await;
     Ok(())

@@ -37,6 +37,19 @@ pub struct AgentCall {
     pub args: Json,
     /// How long to wait until it is planned, in seconds; at most 60.
     pub hold: u64,
+    /// Whether it was sent before, and the answer was lost: where it was made, it is not made again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
+}
+
+/// An agent takes a call back. What nobody has decided upon by then is not done any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CancelCall {
+    /// The connection that made it.
+    pub connection: String,
+    /// The call's own name.
+    pub id: String,
 }
 
 /// A call, and what became of it so far.
@@ -122,10 +135,12 @@ pub struct AgentEnds {
     pub connection: String,
 }
 
-/// What agents have called, newest last.
+/// What agents have called.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentLog {
+    /// All calls that are not settled, oldest first.
+    pub unsettled: Vec<LoggedCall>,
     /// The newest calls, oldest of them first.
     pub calls: Vec<LoggedCall>,
 }
@@ -134,13 +149,11 @@ pub struct AgentLog {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoggedCall {
-    /// When, in milliseconds since 1970-01-01 UTC.
-    pub at: u64,
     /// Who called.
     pub client: String,
     /// The place, for a person.
     pub place: String,
-    /// Its arguments in a line.
+    /// Its arguments in a line; empty of one that was made long ago.
     pub brief: String,
     /// The call; a long answer is left out.
     pub view: CallView,

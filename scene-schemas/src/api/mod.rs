@@ -18,7 +18,8 @@ use serde::{Deserialize, Serialize};
 
 pub use access::{About, Access, Grant, MadeToken, MakeToken, PairingCode, Revoke, Revoked};
 pub use agent::{
-    AgentCall, AgentEnds, AgentLog, AppliedChange, Became, CallView, LoggedCall, MAX_WAIT,
+    AgentCall, AgentEnds, AgentLog, AppliedChange, Became, CallView, CancelCall, LoggedCall,
+    MAX_WAIT,
 };
 pub use event::{Event, EventRecord, ProposalStatus, Setting, StreamPage, ThinkingPhase};
 pub use route::{Method, ROUTES, Route, Token, openapi};
@@ -94,6 +95,8 @@ pub enum FailureKind {
     Internal,
     /// The model could not be asked, or did not answer as it should: 502. What it says tells more.
     Provider,
+    /// The answer was lost, and whether something was done is not known: 503. Look what became of it.
+    Lost,
 }
 
 impl FailureKind {
@@ -113,6 +116,7 @@ impl FailureKind {
             Self::TooMany => 429,
             Self::Internal => 500,
             Self::Provider => 502,
+            Self::Lost => 503,
         }
     }
 }

@@ -4,11 +4,11 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    About, Access, AgentCall, AgentEnds, AgentLog, ApplyAck, ApplyTaken, CallView, Chat,
-    Checkpoints, Decide, Decided, Failure, Health, Hello, MadeToken, MakeCheckpoint, MakeToken,
-    Nothing, Open, Opened, PROTOCOL, Pair, Paired, PairingCode, Poll, Polled, ProposalView,
-    Proposals, Revoke, Revoked, SceneTaken, SceneUpdate, Sessions, Settings, Started, StreamPage,
-    Usage, Welcome, WorkflowView, Workflows,
+    About, Access, AgentCall, AgentEnds, AgentLog, ApplyAck, ApplyTaken, CallView, CancelCall,
+    Chat, Checkpoints, Decide, Decided, Failure, Health, Hello, MadeToken, MakeCheckpoint,
+    MakeToken, Nothing, Open, Opened, PROTOCOL, Pair, Paired, PairingCode, Poll, Polled,
+    ProposalView, Proposals, Revoke, Revoked, SceneTaken, SceneUpdate, Sessions, Settings, Started,
+    StreamPage, Usage, Welcome, WorkflowView, Workflows,
 };
 
 /// Who may call a route.
@@ -215,8 +215,8 @@ pub const ROUTES: &[Route] = &[
         ),
         &["hold"],
     ),
-    post::<Nothing, CallView>(
-        "/api/agents/calls/{id}/cancel",
+    post::<CancelCall, Nothing>(
+        "/api/agents/cancel",
         Token::Client,
         "Take a call back that is not decided upon.",
     ),

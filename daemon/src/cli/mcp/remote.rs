@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use reqwest::{Client, Method};
 use scene_schemas::api::{
-    AgentCall, AgentEnds, AgentLog, CallView, Failure, FailureKind, Nothing, Open, Opened, Sessions,
+    AgentCall, AgentEnds, AgentLog, CallView, CancelCall, Failure, FailureKind, Nothing, Open,
+    Opened, Sessions,
 };
 use scene_schemas::entry::Seq;
 use serde::Serialize;
@@ -19,7 +20,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
-use crate::cli::background::{self, BEGINS, LOOKED, why_not};
+use crate::cli::background::{self, BEGINS, LOOKED, OTHERS, why_not};
 use crate::engine::access::{AGENT_TOKEN, TOKEN};
 use crate::server::{Gate, failed};
 
@@ -56,6 +57,8 @@ impl Address {
 enum Unanswered {
     /// Nobody listens there, or somebody else does: another daemon may.
     Gone(String),
+    /// Whoever listens there has not answered in time.
+    Late(String),
     /// It was understood, and refused.
     Refused(Failure),
 }
@@ -110,13 +113,19 @@ impl Remote {
         {
             return Ok(address);
         }
-        background::start(&self.home, self.port).context("the daemon could not be started")?;
+        let mut started =
+            background::start(&self.home, self.port).context("the daemon could not be started")?;
         let began = Instant::now();
         while began.elapsed() < BEGINS {
+            // It may have ended because another serves, which is as good.
+            let has_ended = started.try_wait().is_ok_and(|ended| ended.is_some());
             if let Some(address) = Address::read(&file)
                 && self.answers(&address).await
             {
                 return Ok(address);
+            }
+            if has_ended && began.elapsed() > OTHERS {
+                break;
             }
             sleep(LOOKED).await;
         }
@@ -124,9 +133,10 @@ impl Remote {
     }
 
     async fn answers(&self, address: &Address) -> bool {
-        let nothing: Option<&Nothing> = None;
-        let asked = self.send::<Sessions>(address, Method::GET, "/api/sessions", nothing).await;
-        asked.is_ok()
+        let asked =
+            self.send::<CallView>(address, Method::GET, "/api/agents/calls/0", NOTHING).await;
+        // There is no such call, as a daemon of ours says.
+        matches!(asked, Ok(_) | Err(Unanswered::Refused(_)))
     }
 
     /// Has the place opened that was named: its session.
@@ -139,7 +149,9 @@ impl Remote {
         match self.send::<Opened>(&person, Method::POST, "/api/open", Some(open)).await {
             Ok(opened) => Ok(Some(opened.session.0)),
             Err(Unanswered::Refused(failure)) => bail!("{} {}", failure.message, failure.hint),
-            Err(Unanswered::Gone(why)) => bail!("the daemon does not answer: {why}"),
+            Err(Unanswered::Gone(why) | Unanswered::Late(why)) => {
+                bail!("the daemon does not answer: {why}")
+            }
         }
     }
 
@@ -167,9 +179,13 @@ impl Remote {
             let body = serde_json::to_vec(body).map_err(|error| gone(&error))?;
             request = request.header("Content-Type", "application/json").body(body);
         }
-        let answer = request.send().await.map_err(|error| gone(&error))?;
+        let unanswered = |error: reqwest::Error| match error.is_timeout() {
+            true => Unanswered::Late("it takes too long".to_owned()),
+            false => gone(&error),
+        };
+        let answer = request.send().await.map_err(unanswered)?;
         let is_fine = answer.status().is_success();
-        let body = answer.bytes().await.map_err(|error| gone(&error))?;
+        let body = answer.bytes().await.map_err(unanswered)?;
         if is_fine {
             return serde_json::from_slice(&body).map_err(|error| gone(&error));
         }
@@ -195,13 +211,18 @@ impl Remote {
             match self.send(address, method.clone(), path, body).await {
                 Ok(answer) => return Ok(answer),
                 Err(Unanswered::Refused(failure)) => return Err(failure),
+                Err(Unanswered::Late(why)) => return Err(lost(&why)),
                 Err(Unanswered::Gone(_)) => {}
             }
+        }
+        // One that a person has ended is not started again for a question.
+        if known.is_some() && !self.home.join(AGENT_TOKEN).exists() {
+            return Err(lost("it was ended"));
         }
         let address = self.anew(known.as_ref()).await?;
         self.send(&address, method, path, body).await.map_err(|unanswered| match unanswered {
             Unanswered::Refused(failure) => failure,
-            Unanswered::Gone(why) => away(&why),
+            Unanswered::Gone(why) | Unanswered::Late(why) => lost(&why),
         })
     }
 
@@ -218,17 +239,19 @@ impl Remote {
             self.open(address.port).await?;
             anyhow::Ok(address)
         };
-        let address = found.await.map_err(|error| away(&format!("{error:#}")))?;
+        let address = found.await.map_err(|error| lost(&format!("{error:#}")))?;
         *at = Some(address.clone());
         Ok(address)
     }
 }
 
-fn away(why: &str) -> Failure {
+/// Nobody knows whether what was asked has been done.
+fn lost(why: &str) -> Failure {
     failed(
-        FailureKind::Internal,
-        format!("Vector's daemon does not answer: {why}."),
-        "Start it with `vector serve`, and call proposal_status to see what became of the last calls.",
+        FailureKind::Lost,
+        format!("Vector's daemon does not answer ({why})."),
+        "Whether the call was made is not known: call proposal_status, without an id, before you make it \
+         again.",
     )
 }
 
@@ -239,8 +262,24 @@ impl Gate for Remote {
         self.ask(Method::GET, "/api/sessions", NOTHING).await
     }
 
-    async fn call(&self, call: AgentCall) -> Result<CallView, Failure> {
-        self.ask(Method::POST, "/api/agents/calls", Some(&call)).await
+    async fn call(&self, mut call: AgentCall) -> Result<CallView, Failure> {
+        let path = "/api/agents/calls";
+        let known = self.at.lock().await.clone();
+        if let Some(address) = &known {
+            match self.send(address, Method::POST, path, Some(&call)).await {
+                Ok(view) => return Ok(view),
+                Err(Unanswered::Refused(failure)) => return Err(failure),
+                Err(Unanswered::Late(why)) => return Err(lost(&why)),
+                // It may have come there all the same.
+                Err(Unanswered::Gone(_)) => call.again = true,
+            }
+        }
+        let address = self.anew(known.as_ref()).await?;
+        match self.send(&address, Method::POST, path, Some(&call)).await {
+            Ok(view) => Ok(view),
+            Err(Unanswered::Refused(failure)) => Err(failure),
+            Err(Unanswered::Gone(why) | Unanswered::Late(why)) => Err(lost(&why)),
+        }
     }
 
     async fn called(&self, seq: Seq, hold: u64) -> Result<CallView, Failure> {
@@ -248,9 +287,8 @@ impl Gate for Remote {
         self.ask(Method::GET, &path, NOTHING).await
     }
 
-    async fn cancel(&self, seq: Seq) -> Result<CallView, Failure> {
-        let path = format!("/api/agents/calls/{seq}/cancel");
-        self.ask(Method::POST, &path, Some(&Nothing {})).await
+    async fn cancel(&self, call: CancelCall) -> Result<(), Failure> {
+        self.ask(Method::POST, "/api/agents/cancel", Some(&call)).await.map(|Nothing {}| ())
     }
 
     async fn log(&self) -> Result<AgentLog, Failure> {

@@ -3,11 +3,13 @@
 //! Nobody asks an agent what comes next: it calls when it likes, also while earlier calls wait. What it
 //! was told it keeps itself, so that a workflow of many thousand calls stays small here.
 
+use std::collections::BTreeSet;
+
 use scene_schemas::api::{AppliedChange, Became};
 use scene_schemas::entry::Seq;
 use serde_json::Value as Json;
 
-use super::{AGENT, Call, CallStatus, Pending, Workflow};
+use super::{AGENT, CallStatus, Pending, Workflow};
 use crate::core::prompt::Outcome;
 use crate::core::proposal;
 
@@ -34,8 +36,25 @@ impl Workflow {
 
     /// The call that whoever made it calls so.
     pub fn call_named(&self, id: &str) -> Option<Seq> {
-        let is_it = |(_, call): &(&Seq, &Call)| call.id.as_deref() == Some(id);
-        self.calls.iter().rev().find(is_it).map(|(seq, _)| *seq)
+        self.names.get(id).copied()
+    }
+
+    /// What whoever made a call calls it.
+    pub fn name_of(&self, call: Seq) -> Option<&str> {
+        self.calls.get(&call)?.id.as_deref()
+    }
+
+    /// The last calls, newest first, with their arguments as far as they are kept.
+    pub fn last_calls(&self) -> impl Iterator<Item = (Seq, &Json)> {
+        self.calls.iter().rev().map(|(seq, call)| (*seq, &call.args))
+    }
+
+    /// The calls that are not settled, oldest first.
+    pub fn unsettled(&self) -> Vec<Seq> {
+        let pending = self.proposals.values().filter(|it| it.status.is_pending());
+        let mut calls: BTreeSet<Seq> = pending.map(|it| it.call).collect();
+        calls.extend(&self.open);
+        calls.into_iter().collect()
     }
 
     /// The name that was given to the last call.

@@ -17,7 +17,7 @@ mod talk;
 mod tests;
 mod together;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use scene_schemas::Command;
 use scene_schemas::entry::{
@@ -72,6 +72,10 @@ pub struct Workflow {
     /// The model's last word, where it said one when it ended.
     pub summary: Option<String>,
     calls: BTreeMap<Seq, Call>,
+    /// Those of the calls that are to be planned.
+    open: BTreeSet<Seq>,
+    /// The calls by what whoever made them calls them.
+    names: HashMap<String, Seq>,
     proposals: BTreeMap<Seq, Pending>,
     /// Who said what, and how it stands with the model.
     talk: Talk,
@@ -199,6 +203,8 @@ impl State {
                 is_cleared: false,
                 summary: None,
                 calls: BTreeMap::new(),
+                open: BTreeSet::new(),
+                names: HashMap::new(),
                 proposals: BTreeMap::new(),
                 talk: Talk::default(),
             };
@@ -357,7 +363,9 @@ impl Workflow {
                     replay: self.talk.take_replay(),
                     status: CallStatus::Open,
                 };
+                self.names.extend(id.clone().map(|id| (id, seq)));
                 self.calls.insert(seq, call);
+                self.open.insert(seq);
                 self.talk.read(seq, entry);
                 self.forget_what_was_told();
             }
@@ -428,13 +436,19 @@ impl Workflow {
     }
 
     fn has_open_call(&self) -> bool {
-        self.calls.values().any(|call| matches!(call.status, CallStatus::Open))
+        !self.open.is_empty()
     }
 
     fn settle(&mut self, call: Seq, status: CallStatus) {
-        if let Some(call) = self.calls.get_mut(&call) {
-            call.status = status;
+        let Some(known) = self.calls.get_mut(&call) else {
+            return;
+        };
+        if matches!(status, CallStatus::Open) {
+            self.open.insert(call);
+        } else {
+            self.open.remove(&call);
         }
+        known.status = status;
     }
 
     fn undone(&mut self, proposal: Seq, again: bool) {
@@ -456,10 +470,10 @@ impl Workflow {
     /// The work that is due, most urgent first. Whoever does the first of it asks again.
     pub fn wants(&self) -> Option<Want> {
         if self.finished.is_none() {
-            let open = self.calls.iter().find(|(_, call)| matches!(call.status, CallStatus::Open));
-            if let Some((seq, call)) = open {
-                let (tool, args) = (call.tool.clone(), call.args.clone());
-                return Some(Want::Plan { call: *seq, tool, args });
+            let open = self.open.first().and_then(|seq| Some((*seq, self.calls.get(seq)?)));
+            if let Some((call, Call { tool, args, .. })) = open {
+                let (tool, args) = (tool.clone(), args.clone());
+                return Some(Want::Plan { call, tool, args });
             }
             let waiting = self.proposals.iter().find(|(_, p)| p.status == Status::Waiting);
             // A file is written once for all that belongs together; Studio takes each change for itself, and

@@ -2,18 +2,22 @@
 //! record of them.
 
 use scene_schemas::api::{
-    AgentCall, AgentLog, Became, CallView, Failure, FailureKind, LoggedCall, SessionId,
+    AgentCall, AgentLog, Became, CallView, CancelCall, Failure, FailureKind, LoggedCall, SessionId,
 };
 use scene_schemas::entry::{Entry, Record, Seq};
 use serde_json::Value as Json;
 use tokio::sync::oneshot;
 
-use super::views::{broken, missing, state_of};
+use super::views::{broken, missing, session_of};
 use super::{House, LISTED, Mode, Word};
-use crate::core::workflow::{self, AGENT};
-use crate::engine::live::{Calling, may_call, view};
+use crate::core::tools;
+use crate::core::workflow::{self, AGENT, Workflow};
+use crate::engine::live::{Calling, name, view};
+use crate::ledger::LedgerError;
 use crate::server::{Reply, failed};
 
+/// How many records a workflow may have before its first call.
+const FIRST: usize = 4;
 /// How many calls the record shows.
 const LOGGED: usize = 100;
 /// Longer answers are left out of the record, in bytes.
@@ -24,12 +28,23 @@ const MAX_NAME: usize = 64;
 impl House {
     /// Passes a call on to the session that it is for.
     pub(super) fn agent_calls(
-        &self,
+        &mut self,
         mut call: AgentCall,
-        noted: oneshot::Sender<Seq>,
+        noted: oneshot::Sender<CallView>,
         reply: Reply<CallView>,
     ) {
-        let session = check(&call).and_then(|()| self.place_of(call.session.as_ref()));
+        let checked = check(&call);
+        if checked.is_ok() && call.again {
+            match self.made_before(&call) {
+                Ok(Some(view)) => {
+                    let _ = noted.send(view.clone());
+                    return drop(reply.send(Ok(view)));
+                }
+                Ok(None) => {}
+                Err(failure) => return drop(reply.send(Err(failure))),
+            }
+        }
+        let session = checked.and_then(|()| self.place_of(call.session.as_ref()));
         let session = match session {
             Ok(session) => session,
             Err(failure) => return drop(reply.send(Err(failure))),
@@ -41,7 +56,34 @@ impl House {
 
     /// Which proposals go without a person's yes, of what begins now.
     pub(super) fn mode(&self) -> Mode {
-        if self.settings.dry_run { Mode::Confirm } else { self.settings.mode }
+        self.chosen.mode()
+    }
+
+    /// A call that was sent before, where it was made: its place may be closed by now, and its workflow over.
+    fn made_before(&mut self, call: &AgentCall) -> Result<Option<CallView>, Failure> {
+        let name = name(&call.connection, &call.id);
+        let start = format!("{}:", call.connection);
+        for started in self.ledger.started(LISTED).map_err(|error| broken(&error))? {
+            if agent_of(&started).is_none() {
+                continue;
+            }
+            let first =
+                self.ledger.beginning(started.seq, FIRST).map_err(|error| broken(&error))?;
+            let is_its = first.iter().any(|record| match &record.entry {
+                Entry::Called { id: Some(id), .. } => id.starts_with(&start),
+                _ => false,
+            });
+            if !is_its {
+                continue;
+            }
+            let state = self.readings.of(&self.ledger, started.seq);
+            let workflow = state.map_err(|error| broken(&error))?.workflow(started.seq);
+            let made = workflow.and_then(|it| view(it, started.seq, it.call_named(&name)?));
+            if made.is_some() {
+                return Ok(made);
+            }
+        }
+        Ok(None)
     }
 
     /// The session that is named, or the only one.
@@ -77,28 +119,35 @@ impl House {
         Err(failed(FailureKind::NotFound, message, hint))
     }
 
-    /// What became of a call, by its number or its proposal's.
-    pub(super) fn agent_call(&self, seq: Seq, reply: Reply<CallView>) {
-        match self.session_of_entry(seq) {
-            Ok(session) => self.tell(&session, |_| Word::Called(seq, reply)),
-            Err(_) => drop(reply.send(self.recorded(seq))),
+    /// What became of a call, by its number or its proposal's. A place that is open knows.
+    pub(super) fn agent_call(&mut self, seq: Seq, reply: Reply<CallView>) {
+        let session = || -> Result<Option<SessionId>, Failure> {
+            let record = self.ledger.record(seq).map_err(|error| broken(&error))?;
+            let workflow = record.ok_or_else(|| missing(seq))?.workflow;
+            let started = self.ledger.record(workflow).map_err(|error| broken(&error))?;
+            let session = started.as_ref().and_then(session_of);
+            Ok(session.filter(|session| self.sessions.contains_key(session)))
+        };
+        match session() {
+            Ok(Some(session)) => self.tell(&session, |_| Word::Called(seq, reply)),
+            Ok(None) => drop(reply.send(self.recorded(seq))),
+            Err(failure) => drop(reply.send(Err(failure))),
         }
     }
 
     /// The same of a call whose place is closed.
-    fn recorded(&self, seq: Seq) -> Result<CallView, Failure> {
+    fn recorded(&mut self, seq: Seq) -> Result<CallView, Failure> {
         let record = self.ledger.record(seq).map_err(|error| broken(&error))?;
         let workflow = record.ok_or_else(|| missing(seq))?.workflow;
-        let state = state_of(&self.ledger, workflow)?;
+        let state = self.readings.of(&self.ledger, workflow).map_err(|error| broken(&error))?;
         let found = state.workflow(workflow).and_then(|it| view(it, workflow, seq));
         found.ok_or_else(|| missing(seq))
     }
 
-    pub(super) fn agent_cancels(&self, seq: Seq, reply: Reply<CallView>) {
-        match self.session_of_entry(seq) {
-            Ok(session) => self.tell(&session, |_| Word::CancelCall(seq, reply)),
-            Err(failure) => drop(reply.send(Err(failure))),
-        }
+    /// Whoever made a call takes it back; the session that has it does so.
+    pub(super) fn agent_cancels(&self, call: &CancelCall) {
+        let name = name(&call.connection, &call.id);
+        self.tell_all(|| Word::CancelCall(name.clone()));
     }
 
     /// Says something to all sessions.
@@ -108,49 +157,60 @@ impl House {
         }
     }
 
-    /// What agents have called lately.
-    pub(super) fn agent_log(&self) -> Result<AgentLog, Failure> {
-        let mut calls = Vec::new();
-        for started in self.ledger.started(LISTED).map_err(|error| broken(&error))? {
-            let Entry::Started { driver, place, .. } = &started.entry else {
+    /// What agents have called: all that is not settled, and the last calls.
+    pub(super) fn agent_log(&mut self) -> Result<AgentLog, Failure> {
+        let failed = |error: &LedgerError| broken(error);
+        let unfinished = self.ledger.unfinished().map_err(|error| failed(&error))?;
+        let mut started = self.ledger.started(LISTED).map_err(|error| failed(&error))?;
+        started.extend(unfinished);
+        started.sort_unstable_by_key(|record| record.seq);
+        started.dedup_by_key(|record| record.seq);
+        let (mut calls, mut unsettled) = (Vec::new(), Vec::new());
+        for record in started {
+            let Some(client) = agent_of(&record) else {
                 continue;
             };
-            let Some(client) = driver.strip_prefix(AGENT) else {
+            let state =
+                self.readings.of(&self.ledger, record.seq).map_err(|error| failed(&error))?;
+            let Some(workflow) = state.workflow(record.seq) else {
                 continue;
             };
-            let records = self.ledger.workflow(started.seq).map_err(|error| broken(&error))?;
-            calls.extend(logged(&records, client, &place.name()));
-            if calls.len() >= LOGGED {
-                break;
-            }
+            let line = |seq, args: Option<&Json>| logged(workflow, record.seq, seq, args, client);
+            let last = workflow.last_calls().take(LOGGED);
+            calls.extend(last.filter_map(|(seq, args)| line(seq, Some(args))));
+            unsettled.extend(workflow.unsettled().into_iter().filter_map(|seq| line(seq, None)));
         }
         calls.sort_by_key(|call| call.view.call);
         let first = calls.len().saturating_sub(LOGGED);
-        Ok(AgentLog { calls: calls.split_off(first) })
+        Ok(AgentLog { unsettled, calls: calls.split_off(first) })
     }
 }
 
-/// The calls of a workflow, as the record shows them.
-fn logged(records: &[Record], client: &str, place: &str) -> Vec<LoggedCall> {
-    let mut state = workflow::State::default();
-    for record in records {
-        state.apply(record);
+/// The agent of a workflow, by its beginning.
+fn agent_of(started: &Record) -> Option<&str> {
+    match &started.entry {
+        Entry::Started { driver, .. } => driver.strip_prefix(AGENT),
+        _ => None,
     }
-    let all = records.iter().filter_map(|record| {
-        let Entry::Called { args, .. } = &record.entry else {
-            return None;
-        };
-        let own = state.workflow(record.workflow)?;
-        let mut view = view(own, record.workflow, record.seq)?;
-        if let Became::Done { answer, .. } = &mut view.became
-            && answer.to_string().len() > LONG
-        {
-            *answer = Json::Null;
-        }
-        let (client, place) = (client.to_owned(), place.to_owned());
-        Some(LoggedCall { at: record.at, client, place, brief: workflow::brief(args), view })
-    });
-    all.collect()
+}
+
+/// A call, as the record shows it.
+fn logged(
+    workflow: &Workflow,
+    name: Seq,
+    seq: Seq,
+    args: Option<&Json>,
+    client: &str,
+) -> Option<LoggedCall> {
+    let mut view = view(workflow, name, seq)?;
+    if let Became::Done { answer, .. } = &mut view.became
+        && answer.to_string().len() > LONG
+    {
+        *answer = Json::Null;
+    }
+    let args = args.or_else(|| workflow.call(seq).map(|(_, args)| args));
+    let brief = args.map(workflow::brief).unwrap_or_default();
+    Some(LoggedCall { client: client.to_owned(), place: workflow.place.name(), brief, view })
 }
 
 fn check(call: &AgentCall) -> Result<(), Failure> {
@@ -165,14 +225,13 @@ fn check(call: &AgentCall) -> Result<(), Failure> {
             "Call them so.",
         ));
     }
-    if !may_call(&call.tool) {
-        return Err(failed(
-            FailureKind::NotFound,
-            format!("`{}` is no tool for an agent of its own.", call.tool),
-            "tools/list names those that are.",
-        ));
-    }
-    Ok(())
+    let tool = tools::find(&call.tool);
+    let why = match tool {
+        Ok(tool) if tool.is_for_agents() => return Ok(()),
+        Ok(_) => format!("`{}` is no tool for an agent of its own.", call.tool),
+        Err(refusal) => refusal.0,
+    };
+    Err(failed(FailureKind::NotFound, why, "tools/list names those that there are."))
 }
 
 /// A program's name, fit for a line.

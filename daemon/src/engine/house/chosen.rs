@@ -1,7 +1,5 @@
 //! What a person has chosen, whom they can choose, and what models have taken.
 
-use std::sync::atomic::Ordering;
-
 use scene_schemas::api::{Failure, FailureKind, Settings, Usage};
 
 use super::House;
@@ -33,7 +31,7 @@ impl House {
         let is_usual = self.who.names().first() == Some(&settings.model);
         let model = if is_usual { String::new() } else { settings.model.clone() };
         self.settings = Settings { model, models: Vec::new(), ..settings };
-        self.dry_run.store(self.settings.dry_run, Ordering::Relaxed);
+        self.chosen.set(&self.settings);
         keep_settings(&self.home, &self.settings).map_err(|error| {
             let message = format!("The settings cannot be kept: {error}.");
             failed(FailureKind::Internal, message, "They hold until Vector ends.")

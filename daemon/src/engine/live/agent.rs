@@ -13,7 +13,6 @@ use tokio::sync::oneshot;
 
 use super::{Job, Live, wrong};
 use crate::core::prompt::Call;
-use crate::core::tools;
 use crate::core::workflow::{Input, Workflow};
 use crate::engine::{Driver, Due, EngineError, settled};
 use crate::ledger::LedgerError;
@@ -21,13 +20,15 @@ use crate::server::{Reply, failed};
 
 /// A connection that has called nothing for this long is over.
 const IDLE: Duration = Duration::from_mins(30);
+/// How many calls are remembered that were taken back before they came.
+const CANCELLED: usize = 64;
 
 /// A call that an agent makes.
 pub(in crate::engine) struct Calling {
     pub(in crate::engine) call: AgentCall,
     pub(in crate::engine) mode: Mode,
-    /// Told the call's number as soon as that is durable.
-    pub(in crate::engine) noted: oneshot::Sender<Seq>,
+    /// Told what the call is called as soon as it is durable.
+    pub(in crate::engine) noted: oneshot::Sender<CallView>,
     /// Told when it is planned.
     pub(in crate::engine) reply: Reply<CallView>,
 }
@@ -47,43 +48,46 @@ impl Agent {
         Self { connection, called: Instant::now(), waiting: Vec::new() }
     }
 
-    /// The agent of a workflow that was left: its connection may come back.
-    pub(super) fn left(workflow: &Workflow) -> Option<Self> {
+    /// The agent of a workflow that was left so long ago: its connection may come back.
+    pub(super) fn left(workflow: &Workflow, ago: Duration) -> Option<Self> {
         workflow.agent()?;
-        let connection = workflow.last_name().and_then(|name| name.split_once(':'));
+        let name = workflow.last_name().filter(|_| ago < IDLE);
+        let connection = name.and_then(|name| name.split_once(':'));
         Some(Self::of(connection.map(|(connection, _)| connection.to_owned())))
     }
 }
 
 /// What a call is called in the ledger.
-fn name(call: &AgentCall) -> String {
-    format!("{}:{}", call.connection, call.id)
+pub(in crate::engine) fn name(connection: &str, id: &str) -> String {
+    format!("{connection}:{id}")
 }
 
 impl Live {
     /// Writes a call down, to be planned when its workflow has its turn.
     pub(super) fn agent_calls(&mut self, calling: Calling) {
         let Calling { call, mode, noted, reply } = calling;
-        // Whoever has gone by now was told that nothing was called.
-        if reply.is_closed() {
+        let name = name(&call.connection, &call.id);
+        // Whoever has gone by now was told that nothing was called, and what was taken back is not.
+        if reply.is_closed() || self.cancelled.contains(&name) {
             return;
         }
-        if let Some((workflow, known)) = self.called_before(&call) {
-            let _ = noted.send(known);
-            self.wait_for(workflow, known, reply);
+        let written = match self.called_before(&name) {
+            Some(known) => Ok(known),
+            None => self.write_down(&call, &name, mode),
+        };
+        let (workflow, seq) = match written {
+            Ok(written) => written,
+            Err(failure) => return drop(reply.send(Err(failure))),
+        };
+        let Some(view) = self.called(seq) else {
             return;
+        };
+        if noted.send(view).is_err() {
+            let _ = self.cancel_call(workflow, seq);
         }
-        match self.write_down(&call, mode) {
-            Ok((workflow, seq)) => {
-                if noted.send(seq).is_err() {
-                    let _ = self.cancel_call(workflow, seq);
-                }
-                self.wait_for(workflow, seq, reply);
-                // What only reads is answered by now.
-                self.answer_agents(workflow, None);
-            }
-            Err(failure) => drop(reply.send(Err(failure))),
-        }
+        self.wait_for(workflow, seq, reply);
+        // What only reads is answered by now.
+        self.answer_agents(workflow, None);
     }
 
     fn wait_for(&mut self, workflow: Seq, call: Seq, reply: Reply<CallView>) {
@@ -95,17 +99,21 @@ impl Live {
     }
 
     /// The same call, where its answer was lost.
-    fn called_before(&self, call: &AgentCall) -> Option<(Seq, Seq)> {
-        let name = name(call);
+    fn called_before(&self, name: &str) -> Option<(Seq, Seq)> {
         // What a model calls its calls is its own business.
         let mut of_agents = self.engine.at_work().filter(|(_, it)| it.agent().is_some());
-        of_agents.find_map(|(seq, workflow)| Some((seq, workflow.call_named(&name)?)))
+        of_agents.find_map(|(seq, workflow)| Some((seq, workflow.call_named(name)?)))
     }
 
-    fn write_down(&mut self, call: &AgentCall, mode: Mode) -> Result<(Seq, Seq), Failure> {
+    fn write_down(
+        &mut self,
+        call: &AgentCall,
+        name: &str,
+        mode: Mode,
+    ) -> Result<(Seq, Seq), Failure> {
         let workflow = self.workflow_of(call, mode)?;
         self.engine.turn_to(workflow);
-        let id = Some(name(call));
+        let id = Some(name.to_owned());
         let written = Call { id, ..Call::new(call.tool.clone(), call.args.clone()) };
         let read = self.engine.answer_at_once(&written).map_err(|error| wrong(&error))?;
         if let Some(seq) = read {
@@ -168,22 +176,32 @@ impl Live {
         recorded.map_err(|error| wrong(&error.into()))?.ok_or_else(|| no_call(seq))
     }
 
-    /// Takes a call back for whoever made it; what became of it.
-    pub(super) fn agent_cancels(&mut self, seq: Seq) -> Result<CallView, Failure> {
-        if let Some(view) = self.called(seq) {
-            self.cancel_call(view.workflow, view.call).map_err(|error| wrong(&error))?;
+    /// Takes a call back for whoever made it, also one that is still on its way here.
+    pub(super) fn agent_cancels(&mut self, name: &str) {
+        match self.called_before(name) {
+            Some((workflow, call)) => {
+                if let Err(error) = self.cancel_call(workflow, call) {
+                    self.went_wrong(workflow, &error);
+                }
+            }
+            None => {
+                self.cancelled.push_back(name.to_owned());
+                while self.cancelled.len() > CANCELLED {
+                    self.cancelled.pop_front();
+                }
+            }
         }
-        self.agent_called(seq)
     }
 
     /// Takes a call back, where nobody has decided upon it.
     fn cancel_call(&mut self, workflow: Seq, call: Seq) -> Result<(), EngineError> {
         self.engine.turn_to(workflow);
-        if self.engine.asks() == Some(workflow) {
+        if self.engine.is_asking_for(call) {
             self.engine.forget_questions();
         }
+        self.engine.end_look(call);
         if let Some(job) = self.jobs.get_mut(&workflow) {
-            job.asking = None;
+            job.asking.take_if(|asking| asking.is_for(call));
         }
         self.engine.input(Input::Cancelled { call }).map(drop)
     }
@@ -193,6 +211,26 @@ impl Live {
         for agent in self.jobs.values_mut().filter_map(|job| job.agent.as_mut()) {
             if agent.connection.as_deref() == Some(connection) {
                 agent.connection = None;
+            }
+        }
+    }
+
+    /// The session ends: who waits is told how far their calls are, and what rests is over.
+    pub(super) fn leave_agents(&mut self) {
+        let workflows: Vec<Seq> =
+            self.jobs.iter().filter(|(_, job)| job.agent.is_some()).map(|(seq, _)| *seq).collect();
+        for workflow in workflows {
+            let agent = self.jobs.get_mut(&workflow).and_then(|job| job.agent.as_mut());
+            let waiting = agent.map(|agent| std::mem::take(&mut agent.waiting)).unwrap_or_default();
+            for (call, reply) in waiting {
+                if let Some(view) = self.called(call) {
+                    let _ = reply.send(Ok(view));
+                }
+            }
+            self.engine.turn_to(workflow);
+            if self.engine.workflow().is_some_and(Workflow::is_idle) {
+                // What cannot be written down is idle when it is opened again.
+                let _ = self.engine.input(Input::Finish { outcome: Finish::Done });
             }
         }
     }
@@ -225,21 +263,21 @@ impl Live {
         let waiting = std::mem::take(&mut agent.waiting);
         let mut left = Vec::new();
         for (call, reply) in waiting {
-            match (self.called(call), trouble) {
-                (Some(view), None) if matches!(view.became, Became::Working {}) => {
-                    left.push((call, reply));
-                }
-                (Some(view), None) => {
+            let is_open = |view: &CallView| matches!(view.became, Became::Working {});
+            if trouble.is_some() && self.called(call).as_ref().is_some_and(is_open) {
+                // What is told to be an error must not be done later on.
+                let _ = self.cancel_call(workflow, call);
+            }
+            match self.called(call) {
+                Some(view) if is_open(&view) && trouble.is_none() => left.push((call, reply)),
+                Some(view) if !is_open(&view) => {
                     let on_top_of = self.engine.undecided();
-                    drop(reply.send(Ok(CallView { on_top_of, ..view })));
+                    let _ = reply.send(Ok(CallView { on_top_of, ..view }));
                 }
-                (Some(view), Some(_)) if !matches!(view.became, Became::Working {}) => {
-                    drop(reply.send(Ok(view)));
-                }
-                (_, trouble) => {
+                _ => {
                     let message = trouble.unwrap_or("The call is not at work any more.");
-                    let hint = "Call again; where it stays, start Vector anew.";
-                    let _ = reply.send(Err(failed(FailureKind::Internal, message, hint)));
+                    let hint = "proposal_status tells what became of it; where it stays, start Vector anew.";
+                    let _ = reply.send(Err(failed(FailureKind::Lost, message, hint)));
                 }
             }
         }
@@ -266,9 +304,4 @@ pub(in crate::engine) fn view(workflow: &Workflow, name: Seq, seq: Seq) -> Optio
 fn no_call(seq: Seq) -> Failure {
     let message = format!("There is no call of an agent with the number {seq}.");
     failed(FailureKind::NotFound, message, "proposal_status without an id lists the last ones.")
-}
-
-/// Whether agents may call a tool of this name; one that there is not is refused when it is planned.
-pub(in crate::engine) fn may_call(name: &str) -> bool {
-    tools::find(name).map_or(true, tools::Tool::is_for_agents)
 }

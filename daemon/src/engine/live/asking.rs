@@ -26,6 +26,8 @@ const GATHERED: Duration = Duration::from_millis(333);
 #[derive(Debug)]
 pub(super) struct Asking {
     cancel: Cancel,
+    /// The call that it is for; none of a model.
+    call: Option<Seq>,
 }
 
 impl Drop for Asking {
@@ -89,6 +91,11 @@ impl Watchers {
 }
 
 impl Asking {
+    /// Whether something is looked at for this call.
+    pub(super) fn is_for(&self, call: Seq) -> bool {
+        self.call == Some(call)
+    }
+
     /// Looks at something. What is seen is a word to the session.
     pub(super) fn look(
         looking: Looking,
@@ -105,7 +112,7 @@ impl Asking {
         };
         // Where no thread can be had, what was to be done in it is dropped, and says so.
         let _ = thread::Builder::new().stack_size(STACK).spawn(look);
-        Self { cancel }
+        Self { cancel, call: Some(call) }
     }
 
     /// Sends a request. What comes of it is a word to the session.
@@ -156,6 +163,6 @@ impl Asking {
             };
             tell.with(Word::Replied(workflow, Box::new(ask), Box::new(answer)));
         });
-        Self { cancel }
+        Self { cancel, call: None }
     }
 }

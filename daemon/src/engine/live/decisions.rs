@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
@@ -99,7 +98,7 @@ impl Live {
     }
 
     fn may_be_approved(&self, seq: Seq) -> Result<(), Failure> {
-        if self.dry_run.load(Ordering::Relaxed) {
+        if self.chosen.is_dry_run() {
             return Err(failed(
                 FailureKind::Settled,
                 "Dry run is on: proposals are shown and never applied.",

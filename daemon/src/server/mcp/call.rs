@@ -4,7 +4,6 @@
 //! does, and where it can show something to the person, they are told where to decide. A call that the
 //! client takes back is withdrawn, unless somebody has decided by then.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
@@ -14,7 +13,7 @@ use rmcp::model::{
 use rmcp::service::{ElicitationMode, Peer, PeerRequestOptions, RequestContext};
 use rmcp::{ErrorData, RoleServer};
 use scene_schemas::api::{
-    AgentCall, Became, CallView, Failure, FailureKind, ProposalStatus, SessionId,
+    AgentCall, Became, CallView, CancelCall, Failure, FailureKind, ProposalStatus, SessionId,
 };
 use scene_schemas::entry::Seq;
 use serde_json::Value as Json;
@@ -23,13 +22,14 @@ use tokio::time::{Instant, interval_at, timeout_at};
 
 use super::list::{PROPOSAL_STATUS, SESSIONS};
 use super::{Agent, Gate, told, unique};
+use crate::core::tools;
 use crate::server::failed;
 
 /// How often a client hears that its call still waits.
 const NEWS: Duration = Duration::from_secs(2);
 /// A person who decides at once is told nothing.
 const AT_ONCE: Duration = Duration::from_secs(2);
-/// How long a call is held at once, in seconds.
+/// How long a call is held at once, in seconds, and one more.
 const HOLD: u64 = 15;
 /// The longest that proposal_status waits, in seconds.
 const LONGEST: u64 = 55;
@@ -46,16 +46,19 @@ impl<G: Gate> Agent<G> {
         let answered = match request.name.as_ref() {
             SESSIONS => self.gate.sessions().await.map(|open| told::sessions(&open)),
             PROPOSAL_STATUS => self.status(&args, &context).await,
-            name => self.call(name, args, &context).await.map(|view| told::called(&view)),
+            name => {
+                self.call(name, args, self.wait, &context).await.map(|view| told::called(&view))
+            }
         };
         Ok(answered.unwrap_or_else(|failure| told::failure(&failure)))
     }
 
-    /// Calls a tool, and waits for what becomes of it.
+    /// Calls a tool, and waits so long for what becomes of it.
     pub(super) async fn call(
         &self,
         tool: &str,
         mut args: JsonObject,
+        wait: Duration,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallView, Failure> {
         let session = match args.remove("session") {
@@ -67,68 +70,79 @@ impl<G: Gate> Agent<G> {
             }
         };
         let client = context.client_info().map_or_else(|| "an agent".to_owned(), |it| it.name);
-        let until = Instant::now() + self.wait;
+        let until = Instant::now() + wait;
+        let (connection, id) = (self.connection(&client), unique()?);
+        let own = CancelCall { connection: connection.clone(), id: id.clone() };
         let call = AgentCall {
-            connection: self.connection(&client),
+            connection,
             client,
-            id: unique()?,
+            id,
             session: session.map(SessionId),
             tool: tool.to_owned(),
             args: Json::Object(args),
-            hold: self.wait.as_secs(),
+            hold: wait.as_secs(),
+            again: false,
         };
-        let gate = Arc::clone(&self.gate);
-        let mut planned = tokio::spawn(async move { gate.call(call).await });
         let view = tokio::select! {
-            view = &mut planned => view.unwrap_or_else(|_| Err(lost())),
-            () = context.ct.cancelled() => {
-                // Its number is not known yet; as soon as it is, the call is taken back.
-                let gate = Arc::clone(&self.gate);
-                tokio::spawn(async move {
-                    if let Ok(Ok(view)) = planned.await {
-                        let _ = gate.cancel(view.call).await;
-                    }
-                });
-                Err(taken_back())
-            }
-        }?;
-        if view.became.is_settled() { Ok(view) } else { self.settled(view, until, context).await }
+            view = self.gate.call(call) => view?,
+            () = context.ct.cancelled() => return Err(self.take_back(own).await),
+        };
+        if view.became.is_settled() {
+            return Ok(view);
+        }
+        let Some(settled) = self.settled(view.clone(), (until, wait), context).await else {
+            return Err(self.take_back(own).await);
+        };
+        if !settled.became.is_settled() && !is_change(&settled.tool) {
+            // What only reads is of no use any more to whoever has gone on.
+            let _ = self.gate.cancel(own).await;
+        }
+        Ok(settled)
     }
 
-    /// Waits until a call is settled or the time is up.
+    /// Takes a call of one's own back; what the client is told, where it still listens.
+    async fn take_back(&self, own: CancelCall) -> Failure {
+        let _ = self.gate.cancel(own).await;
+        failed(
+            FailureKind::Settled,
+            "The call was taken back.",
+            "Unless somebody decided before, nothing was changed.",
+        )
+    }
+
+    /// Waits until a call is settled or the time is up; none where the client does not want it any more.
     async fn settled(
         &self,
         mut view: CallView,
-        until: Instant,
+        (until, wait): (Instant, Duration),
         context: &RequestContext<RoleServer>,
-    ) -> Result<CallView, Failure> {
+    ) -> Option<CallView> {
         let _shown = Shown::to(&context.peer, &view);
         let news = context.meta.get_progress_token();
         let began = Instant::now();
         let mut tick = interval_at(began + NEWS, NEWS);
         while !view.became.is_settled() && Instant::now() < until {
-            let left = until.saturating_duration_since(Instant::now()).as_secs().min(HOLD);
-            let held = timeout_at(until, self.gate.called(view.call, left));
+            // It is cut off at the time that is left, and must not be asked for again and again before.
+            let hold = until.saturating_duration_since(Instant::now()).as_secs().min(HOLD) + 1;
+            let held = timeout_at(until, self.gate.called(view.call, hold));
             tokio::pin!(held);
             loop {
                 tokio::select! {
                     seen = &mut held => match seen {
-                        Ok(seen) => { view = seen?; break }
-                        Err(_) => return Ok(view),
+                        Ok(Ok(seen)) => { view = seen; break }
+                        // What is known of it is what was seen last.
+                        Ok(Err(_)) | Err(_) => return Some(view),
                     },
                     _ = tick.tick() => {
                         if let Some(token) = &news {
-                            say(&context.peer, token.clone(), &view, began.elapsed(), self.wait).await;
+                            say(&context.peer, token.clone(), &view, began.elapsed(), wait).await;
                         }
                     }
-                    () = context.ct.cancelled() => {
-                        self.gate.cancel(view.call).await?;
-                        return Err(taken_back());
-                    }
+                    () = context.ct.cancelled() => return None,
                 }
             }
         }
-        Ok(view)
+        Some(view)
     }
 
     /// What became of a call, or of the last ones.
@@ -139,40 +153,29 @@ impl<G: Gate> Agent<G> {
     ) -> Result<CallToolResult, Failure> {
         let number = |name: &str| match args.get(name) {
             None | Some(Json::Null) => Ok(None),
-            Some(value) => value.as_u64().map(Some).ok_or_else(|| {
-                let message = format!("`{name}` is no number.");
-                failed(FailureKind::BadRequest, message, "Give the id that the call answered.")
-            }),
+            Some(value) => {
+                let said = value.as_u64().or_else(|| value.as_str()?.trim().parse().ok());
+                said.map(Some).ok_or_else(|| {
+                    let message = format!("`{name}` is no number.");
+                    let hint = "Give the id that the call answered.";
+                    failed(FailureKind::BadRequest, message, hint)
+                })
+            }
         };
         let Some(id) = number("id")? else {
             return self.gate.log().await.map(|log| told::log(&log));
         };
-        let wait = number("wait")?.unwrap_or(0).min(LONGEST);
-        let until = Instant::now() + Duration::from_secs(wait);
+        let wait = Duration::from_secs(number("wait")?.unwrap_or(0).min(LONGEST));
         let view = self.gate.called(Seq(id), 0).await?;
-        let view = if view.became.is_settled() || wait == 0 {
-            view
-        } else {
-            self.settled(view, until, context).await?
-        };
-        Ok(told::status(&view))
+        // Whoever does not want to know any more takes nothing back.
+        let waited = self.settled(view.clone(), (Instant::now() + wait, wait), context).await;
+        Ok(told::status(&waited.unwrap_or(view)))
     }
 }
 
-fn lost() -> Failure {
-    failed(
-        FailureKind::Internal,
-        "The call was lost within Vector.",
-        "proposal_status without an id tells whether it was made.",
-    )
-}
-
-fn taken_back() -> Failure {
-    failed(
-        FailureKind::Settled,
-        "The call was taken back.",
-        "Unless somebody decided before, nothing was changed.",
-    )
+/// Whether a tool wants to change something; one that nobody knows does not.
+fn is_change(tool: &str) -> bool {
+    tools::find(tool).is_ok_and(tools::Tool::changes)
 }
 
 /// Tells a client that its call still waits.

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use scene_schemas::api::{AgentCall, AgentLog, CallView, Failure, Sessions};
+use scene_schemas::api::{AgentCall, AgentLog, CallView, CancelCall, Failure, Sessions};
 use scene_schemas::entry::Seq;
 
 use crate::server::hold;
@@ -19,8 +19,8 @@ pub trait Gate: Send + Sync + 'static {
     /// settled.
     fn called(&self, seq: Seq, hold: u64)
     -> impl Future<Output = Result<CallView, Failure>> + Send;
-    /// Takes a call back that nobody has decided upon.
-    fn cancel(&self, seq: Seq) -> impl Future<Output = Result<CallView, Failure>> + Send;
+    /// Takes a call of one's own back, whether it has come there yet or not.
+    fn cancel(&self, call: CancelCall) -> impl Future<Output = Result<(), Failure>> + Send;
     /// What agents have called lately.
     fn log(&self) -> impl Future<Output = Result<AgentLog, Failure>> + Send;
     /// A connection has ended, and nobody waits for an answer.
@@ -47,8 +47,9 @@ impl Gate for AtDesk {
         hold::called(&self.board, &self.desk, seq, hold).await
     }
 
-    async fn cancel(&self, seq: Seq) -> Result<CallView, Failure> {
-        self.desk.ask(|reply| Ask::CancelCall(seq, reply)).await
+    async fn cancel(&self, call: CancelCall) -> Result<(), Failure> {
+        self.desk.tell(Ask::CancelCall(call));
+        Ok(())
     }
 
     async fn log(&self) -> Result<AgentLog, Failure> {

@@ -11,6 +11,7 @@ use axum::http::Response;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use scene_schemas::api::MAX_BODY;
+use tokio_util::sync::CancellationToken;
 
 use super::gate::AtDesk;
 use super::kept::Kept;
@@ -21,7 +22,10 @@ use crate::server::{Board, Desk};
 const IDLE: Duration = Duration::from_mins(30);
 
 /// The server behind `/mcp`.
-pub(in crate::server) struct Http(StreamableHttpService<Agent<AtDesk>, LocalSessionManager>);
+pub(in crate::server) struct Http {
+    service: StreamableHttpService<Agent<AtDesk>, LocalSessionManager>,
+    ends: CancellationToken,
+}
 
 impl fmt::Debug for Http {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -36,13 +40,19 @@ impl Http {
         let mut config =
             StreamableHttpServerConfig::default().with_max_request_body_bytes(MAX_BODY);
         config.session_store = Some(Arc::new(Kept::read(kept)));
+        let ends = config.cancellation_token.clone();
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.keep_alive = Some(IDLE);
         let agent = move || Ok(Agent::new(Arc::clone(&gate), WAIT));
-        Self(StreamableHttpService::new(agent, Arc::new(sessions), config))
+        Self { service: StreamableHttpService::new(agent, Arc::new(sessions), config), ends }
+    }
+
+    /// Ends all sessions, and the streams that clients hold.
+    pub(in crate::server) fn end(&self) {
+        self.ends.cancel();
     }
 
     pub(in crate::server) async fn answer(&self, request: Request) -> Response<Body> {
-        self.0.handle(request).await.map(Body::new)
+        self.service.handle(request).await.map(Body::new)
     }
 }

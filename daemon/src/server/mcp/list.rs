@@ -45,7 +45,7 @@ fn proposal_status() -> Tool {
     } });
     let output = json!({ "type": "object", "properties": {
         "status": { "enum": ["working", "pending", "approved", "applied", "answered", "rejected",
-            "withdrawn", "failed", "undone", "refused"] },
+            "withdrawn", "failed", "undone", "refused", "unknown"] },
         "id": { "type": "integer" },
         "tool": { "type": "string" },
         "text": { "type": "string" },

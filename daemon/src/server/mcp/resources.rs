@@ -2,13 +2,15 @@
 //!
 //! What is read of a place is read by the same tools as in a call, and so it is on record as well.
 
+use std::time::Duration;
+
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use rmcp::model::{
     ListResourcesResult, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
-use scene_schemas::api::{AgentLog, Became, CallView, Sessions};
+use scene_schemas::api::{AgentLog, Became, CallView, LoggedCall, Sessions};
 use scene_schemas::entry::Seq;
 use serde_json::{Value as Json, json};
 
@@ -26,12 +28,18 @@ const ESCAPED: &AsciiSet = &CONTROLS
     .add(b'[')
     .add(b']');
 
+/// What is said of something that nobody would read whole.
+const TOO_LONG: &str = "It is too long for a resource. Call read_script for a range of its lines, or list_children \
+                        further down.";
+
 const LEDGER: &str = "vector://ledger";
 const PROPOSALS: &str = "vector://proposals";
 const PLACE: &str = "vector://place/";
 const TREE: &str = "tree";
 const SCRIPT: &str = "script";
 
+/// A resource is read at once, or not.
+const SOON: Duration = Duration::from_secs(10);
 /// How many scripts a page lists.
 const PAGE: u64 = 100;
 /// How many instances a tree shows.
@@ -133,7 +141,7 @@ impl<G: Gate> Agent<G> {
         context: &RequestContext<RoleServer>,
     ) -> Result<ReadResourceResult, ErrorData> {
         let text = match named(uri) {
-            Some(Named::Ledger) => self.log().await.map(|log| told::lines(&log)),
+            Some(Named::Ledger) => self.log().await.map(|log| told::cut(told::lines(&log))),
             Some(Named::Proposals) => self.log().await.map(|log| waiting(&log)),
             Some(Named::Proposal(id)) => self
                 .gate
@@ -144,13 +152,20 @@ impl<G: Gate> Agent<G> {
             Some(Named::Tree { session, path }) => {
                 let args = json!({ "session": session, "parentPath": path, "maxNodes": NODES, "depth": 3 });
                 let answer = self.ask("list_children", args, context).await;
-                answer.map(|answer| answer.to_string()).map_err(|why| not_found(uri, &why))
+                let whole = |answer: Json| {
+                    let text = answer.to_string();
+                    if told::is_short(&text) { Ok(text) } else { Err(TOO_LONG.to_owned()) }
+                };
+                answer.and_then(whole).map_err(|why| not_found(uri, &why))
             }
             Some(Named::Script { session, path }) => {
                 let args = json!({ "session": session, "path": path, "maxBytes": LONGEST });
                 let answer = self.ask("read_script", args, context).await;
-                let text = |answer: Json| answer["text"].as_str().unwrap_or_default().to_owned();
-                answer.map(text).map_err(|why| not_found(uri, &why))
+                let whole = |answer: Json| match (answer["text"].as_str(), &answer["truncated"]) {
+                    (Some(text), Json::Null) if told::is_short(text) => Ok(text.to_owned()),
+                    _ => Err(TOO_LONG.to_owned()),
+                };
+                answer.and_then(whole).map_err(|why| not_found(uri, &why))
             }
             None => Err(not_found(
                 uri,
@@ -158,7 +173,7 @@ impl<G: Gate> Agent<G> {
                                         those that there are.",
             )),
         }?;
-        let mut contents = ResourceContents::text(told::cut(text), uri);
+        let mut contents = ResourceContents::text(text, uri);
         if let ResourceContents::TextResourceContents { mime_type, .. } = &mut contents {
             *mime_type = Some(kind(uri).to_owned());
         }
@@ -177,7 +192,7 @@ impl<G: Gate> Agent<G> {
         context: &RequestContext<RoleServer>,
     ) -> Result<Json, String> {
         let args = args.as_object().cloned().unwrap_or_default();
-        match self.call(tool, args, context).await {
+        match self.call(tool, args, SOON, context).await {
             Ok(CallView { became: Became::Done { answer, .. }, .. }) => Ok(answer),
             Ok(CallView { became: Became::Refused { reason, .. }, .. }) => Err(reason),
             Ok(view) => Err(told::waits(&view)),
@@ -221,12 +236,9 @@ fn scripts(session: &str, found: &Json) -> Vec<Resource> {
 
 /// The calls that wait for a person.
 fn waiting(log: &AgentLog) -> String {
-    let is_waiting = |view: &CallView| matches!(view.became, Became::Pending { .. });
-    let calls = log.calls.iter().filter(|it| is_waiting(&it.view)).cloned().collect::<Vec<_>>();
-    if calls.is_empty() {
-        return "Nothing waits for a decision.".to_owned();
-    }
-    told::lines(&AgentLog { calls })
+    let is_waiting = |it: &&LoggedCall| matches!(it.view.became, Became::Pending { .. });
+    let lines: String = log.unsettled.iter().filter(is_waiting).map(told::line).collect();
+    if lines.is_empty() { "Nothing waits for a decision.".to_owned() } else { lines }
 }
 
 fn kind(uri: &str) -> &'static str {

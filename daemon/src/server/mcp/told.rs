@@ -2,7 +2,8 @@
 
 use rmcp::model::{CallToolResult, ContentBlock};
 use scene_schemas::api::{
-    AgentLog, AppliedChange, Became, CallView, Failure, ProposalStatus, Sessions,
+    AgentLog, AppliedChange, Became, CallView, Failure, FailureKind, LoggedCall, ProposalStatus,
+    Sessions,
 };
 use serde_json::{Value as Json, json};
 
@@ -29,9 +30,8 @@ pub(super) fn called(view: &CallView) -> CallToolResult {
         Became::Refused { reason, .. } => error(reason.clone()),
         Became::Pending { .. } | Became::Working {} => {
             let text = format!("{} {}", waits(view), later(view));
-            let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-            result.structured_content = Some(json!({ "status": "pending", "id": view.call }));
-            result
+            let said = json!({ "status": word(&view.became), "id": view.call });
+            structured(text, said)
         }
     }
 }
@@ -50,7 +50,11 @@ pub(super) fn status(view: &CallView) -> CallToolResult {
         Became::Refused { reason, .. } => reason.clone(),
     };
     said["text"] = cut(text).into();
-    let mut result = CallToolResult::success(vec![ContentBlock::text(said.to_string())]);
+    structured(said.to_string(), said)
+}
+
+fn structured(text: String, said: Json) -> CallToolResult {
+    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
     result.structured_content = Some(said);
     result
 }
@@ -80,9 +84,9 @@ pub(super) fn waits(view: &CallView) -> String {
             format!("pending: proposal {proposal} ({title}) waits for the person's decision.")
         }
         Became::Pending { proposal, title, .. } => {
-            format!("pending: proposal {proposal} ({title}) was approved and is being applied.")
+            format!("approved: proposal {proposal} ({title}) is being applied.")
         }
-        _ => format!("pending: {} is still at work.", view.tool),
+        _ => format!("working: {} is still at work.", view.tool),
     }
 }
 
@@ -98,9 +102,13 @@ fn as_it_would_be(view: &CallView) -> Option<String> {
 }
 
 fn later(view: &CallView) -> String {
+    let so_far = match &view.became {
+        Became::Pending { status: ProposalStatus::Waiting, .. } => "Nothing of it is done yet. ",
+        _ => "",
+    };
     format!(
-        "Nothing of it is done yet. Call proposal_status with {{\"id\": {}}} for what became of it; do not \
-         call {} again for the same thing.",
+        "{so_far}Call proposal_status with {{\"id\": {}}} for what became of it; do not call {} again for the \
+         same thing.",
         view.call, view.tool
     )
 }
@@ -121,8 +129,11 @@ pub(super) fn sessions(open: &Sessions) -> CallToolResult {
     let open = open.sessions.iter().map(|it| {
         let mut said = json!({
             "session": it.session, "name": it.place.name, "connected": it.connected,
-            "instances": it.instances,
         });
+        // Of files it is not counted.
+        if it.instances > 0 {
+            said["instances"] = it.instances.into();
+        }
         if let Some(project) = &it.project {
             said["rojoProject"] = project.as_str().into();
         }
@@ -135,38 +146,46 @@ pub(super) fn sessions(open: &Sessions) -> CallToolResult {
 /// The last calls.
 pub(super) fn log(log: &AgentLog) -> CallToolResult {
     let text = cut(lines(log));
-    let mut result = CallToolResult::success(vec![ContentBlock::text(text.clone())]);
-    result.structured_content = Some(json!({ "text": text }));
-    result
+    structured(text.clone(), json!({ "text": text }))
 }
 
-/// The last calls, one a line.
+/// What is not settled, and the last calls, one a line.
 pub(super) fn lines(log: &AgentLog) -> String {
     if log.calls.is_empty() {
         return "No agent has called anything yet.".to_owned();
     }
-    let line = |it: &scene_schemas::api::LoggedCall| {
-        let proposal = match &it.view.became {
-            Became::Pending { proposal, .. } => format!(", proposal {proposal}"),
-            Became::Done { applied: Some(change), .. } => format!(", proposal {}", change.proposal),
-            _ => String::new(),
-        };
-        format!(
-            "{} {}{proposal}: {} {} ({}, in {})\n",
-            it.view.call,
-            word(&it.view.became),
-            it.view.tool,
-            it.brief,
-            it.client,
-            it.place
-        )
-    };
-    log.calls.iter().map(line).collect()
+    let mut text = String::new();
+    if !log.unsettled.is_empty() {
+        text.push_str("Not settled:\n");
+        text.extend(log.unsettled.iter().map(line));
+        text.push_str("Last:\n");
+    }
+    text.extend(log.calls.iter().map(line));
+    text
 }
 
-/// Something went wrong before there was a call.
+/// A call in a line.
+pub(super) fn line(it: &LoggedCall) -> String {
+    let proposal = match &it.view.became {
+        Became::Pending { proposal, .. } => format!(", proposal {proposal}"),
+        Became::Done { applied: Some(change), .. } => format!(", proposal {}", change.proposal),
+        _ => String::new(),
+    };
+    let LoggedCall { client, place, brief, view } = it;
+    let word = word(&view.became);
+    format!("{} {word}{proposal}: {} {brief} ({client}, in {place})\n", view.call, view.tool)
+}
+
+/// Something went wrong before there was a call, or nobody knows whether there is one.
 pub(super) fn failure(failure: &Failure) -> CallToolResult {
-    error(format!("{} {}", failure.message, failure.hint))
+    let text = format!("{} {}", failure.message, failure.hint);
+    if failure.kind == FailureKind::Lost {
+        return structured(
+            format!("unknown: {text}"),
+            json!({ "status": "unknown", "text": text }),
+        );
+    }
+    error(text)
 }
 
 fn error(text: String) -> CallToolResult {
@@ -187,9 +206,14 @@ fn content(answer: &Json) -> Vec<ContentBlock> {
     vec![ContentBlock::text(cut(text))]
 }
 
+/// Whether a text can be read whole.
+pub(super) fn is_short(text: &str) -> bool {
+    text.len() <= LONGEST
+}
+
 /// A text that is cut where it is too long to be read, and says so.
 pub(super) fn cut(text: String) -> String {
-    if text.len() <= LONGEST {
+    if is_short(&text) {
         return text;
     }
     let shown = &text[..text.floor_char_boundary(LONGEST)];

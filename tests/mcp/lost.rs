@@ -1,0 +1,240 @@
+//! Calls whose answers are lost, that are taken back while they are at work, or that outlive what the person
+//! had chosen: what is told of them is what becomes of them.
+
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use scene_schemas::entry::{Entry, Seq};
+use serde_json::{Value as Json, json};
+use vector_daemon::ledger::Ledger;
+use vector_tests::binary::{self, Home};
+use vector_tests::daemon::{Answer, Daemon, exchange};
+
+use super::{Person, place};
+
+/// A spec that runs for some seconds.
+const SLOW: &str = "return function() it('waits', function() \
+                    local at = os.clock() while os.clock() - at < 3 do end end) end";
+
+/// A daemon with a place, and an agent that says what a test says.
+struct Bench {
+    home: Home,
+    place: std::path::PathBuf,
+    daemon: Option<Daemon>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let home = Home::new();
+        let place = place(&home);
+        let mut bench = Self { home, place, daemon: None };
+        bench.start();
+        bench
+    }
+
+    fn start(&mut self) {
+        let mut serve = Command::new(binary::vector());
+        serve.args(["serve", "--port", "0", "--place"]).arg(&self.place);
+        self.daemon = Some(Daemon::run(serve, self.home.path()));
+    }
+
+    fn daemon(&self) -> &Daemon {
+        self.daemon.as_ref().unwrap()
+    }
+
+    fn agent(&self, method: &str, path: &str, body: &Json) -> Answer {
+        let token = Daemon::agent_token(self.home.path());
+        self.daemon().call(method, path, Some(&token), body)
+    }
+
+    fn call(&self, id: &str, tool: &str, args: Json, changed: Json) -> Answer {
+        let mut call = json!({
+            "connection": "own", "client": "a test", "id": id, "tool": tool, "args": args, "hold": 30,
+        });
+        for (name, value) in changed.as_object().unwrap() {
+            call[name] = value.clone();
+        }
+        self.agent("POST", "/api/agents/calls", &call)
+    }
+
+    /// What becomes of a call, once it is settled.
+    fn became(&self, call: &Json) -> Json {
+        let path = format!("/api/agents/calls/{}?hold=60", call["call"]);
+        self.agent("GET", &path, &Json::Null).ok()["became"].clone()
+    }
+
+    fn cancel(&self, id: &str) {
+        self.agent("POST", "/api/agents/cancel", &json!({ "connection": "own", "id": id })).ok();
+    }
+
+    fn person(&self) -> Person<'_> {
+        Person::beside(&self.home)
+    }
+
+    fn choose(&self, mode: &str, dry_run: bool) {
+        let mut settings = self.person().call("GET", "/api/settings", &Json::Null).ok();
+        settings["mode"] = mode.into();
+        settings["dry_run"] = dry_run.into();
+        self.person().call("PUT", "/api/settings", &settings).ok();
+    }
+
+    /// How often a call of this name is on record.
+    fn made(&self, name: &str) -> usize {
+        let records = Ledger::open(self.home.path()).unwrap().read(Seq(0), 10_000).unwrap();
+        let is_it =
+            |entry: &Entry| matches!(entry, Entry::Called { id: Some(id), .. } if id == name);
+        records.iter().filter(|record| is_it(&record.entry)).count()
+    }
+}
+
+fn red(name: &str) -> Json {
+    json!({ "className": "Part", "parentPath": "game.Workspace", "props": { "Name": name } })
+}
+
+#[test]
+fn a_call_that_is_sent_again_is_made_once() {
+    let mut bench = Bench::new();
+    let first = bench.call("1", "create_instance", red("One"), json!({})).ok();
+    assert_eq!(first["became"]["state"], "pending", "{first}");
+    let again = bench.call("1", "create_instance", red("One"), json!({ "again": true })).ok();
+    assert_eq!(again["call"], first["call"]);
+    // Also when the daemon was killed in between, its place is not open, and several others are.
+    bench.daemon.take().unwrap().kill();
+    let other = bench.home.path().join("other.rbxlx");
+    fs::copy(&bench.place, &other).unwrap();
+    let mut serve = Command::new(binary::vector());
+    serve.args(["serve", "--port", "0", "--place"]).arg(&other);
+    bench.daemon = Some(Daemon::run(serve, bench.home.path()));
+    let again = bench.call("1", "create_instance", red("One"), json!({ "again": true })).ok();
+    assert_eq!((&again["call"], &again["became"]["state"]), (&first["call"], &json!("pending")));
+    assert_eq!(bench.made("own:1"), 1);
+    // What was never made is made now.
+    let new = bench.call("2", "create_instance", red("Two"), json!({ "again": true })).ok();
+    assert_ne!(new["call"], first["call"]);
+}
+
+#[test]
+fn a_call_that_was_done_is_not_done_again_behind_another_mode() {
+    let bench = Bench::new();
+    bench.choose("dangerous", false);
+    let first = bench.call("same", "create_instance", red("One"), json!({})).ok();
+    assert_eq!(bench.became(&first)["state"], "done");
+    bench.choose("confirm", false);
+    bench.call("other", "create_instance", red("Two"), json!({})).ok();
+    let again = bench.call("same", "create_instance", red("One"), json!({ "again": true })).ok();
+    assert_eq!(again["call"], first["call"], "{again}");
+    assert_eq!(bench.made("own:same"), 1);
+}
+
+#[test]
+fn what_is_queued_goes_by_what_the_person_chooses_meanwhile() {
+    for (mode, dry_run) in [("confirm", false), ("dangerous", true)] {
+        let bench = Bench::new();
+        bench.choose("dangerous", false);
+        let made = bench.call("spec", "create_instance", slow_spec(), json!({})).ok();
+        assert_eq!(bench.became(&made)["state"], "done", "{made}");
+        let before = fs::read(&bench.place).unwrap();
+        let tests = bench.call("tests", "run_tests", json!({}), json!({ "hold": 0 }));
+        let queued = bench.call("queued", "create_instance", red("Queued"), json!({ "hold": 0 }));
+        bench.choose(mode, dry_run);
+        assert_eq!(bench.became(&tests.ok())["state"], "done");
+        let person = bench.person();
+        let waiting = person.waiting();
+        assert_eq!(
+            waiting["proposal"]["title"].as_str().unwrap().contains("Queued"),
+            true,
+            "{waiting}"
+        );
+        assert_eq!(fs::read(&bench.place).unwrap(), before, "{mode} {dry_run}");
+        drop(queued);
+    }
+}
+
+fn slow_spec() -> Json {
+    json!({
+        "className": "ModuleScript", "parentPath": "game.ServerScriptService",
+        "props": { "Name": "Slow.spec", "Source": SLOW },
+    })
+}
+
+#[test]
+fn taking_back_one_call_leaves_the_others_alone() {
+    let bench = Bench::new();
+    bench.choose("dangerous", false);
+    let made = bench.call("spec", "create_instance", slow_spec(), json!({}));
+    assert_eq!(bench.became(&made.ok())["state"], "done");
+    bench.choose("confirm", false);
+    let waits = bench.call("waits", "create_instance", red("Waits"), json!({})).ok();
+    let tests = bench.call("tests", "run_tests", json!({}), json!({ "hold": 0 })).ok();
+    assert_eq!(tests["became"]["state"], "working", "{tests}");
+    bench.cancel("waits");
+    assert_eq!(bench.became(&waits)["status"], "withdrawn");
+    let told = bench.became(&tests);
+    assert_eq!(told["state"], "done", "{told}");
+    // One that is looked at ends at once.
+    let tests = bench.call("again", "run_tests", json!({}), json!({ "hold": 0 })).ok();
+    let began = Instant::now();
+    bench.cancel("again");
+    let told = bench.became(&tests);
+    assert_eq!(told["state"], "refused", "{told}");
+    assert!(began.elapsed() < Duration::from_secs(2), "it took {:?}", began.elapsed());
+    // One that is taken back before it comes is not made.
+    bench.cancel("early");
+    let token = Daemon::agent_token(bench.home.path());
+    let call = json!({
+        "connection": "own", "client": "a test", "id": "early", "tool": "create_instance",
+        "args": red("Early"), "hold": 1,
+    });
+    let answer = bench.daemon().call("POST", "/api/agents/calls", Some(&token), &call);
+    assert_ne!(answer.status, 200, "{}", answer.body);
+    assert_eq!(bench.made("own:early"), 0);
+}
+
+#[test]
+fn what_waits_is_listed_however_much_was_read_since() {
+    let bench = Bench::new();
+    let waits = bench.call("waits", "create_instance", red("Waits"), json!({})).ok();
+    for id in 0..120 {
+        bench
+            .call(&id.to_string(), "list_children", json!({ "parentPath": "game" }), json!({}))
+            .ok();
+    }
+    let log = bench.agent("GET", "/api/agents/calls", &Json::Null).ok();
+    assert_eq!(log["unsettled"][0]["view"]["call"], waits["call"], "{}", log["unsettled"]);
+    assert_eq!(log["calls"].as_array().unwrap().len(), 100);
+}
+
+#[test]
+fn a_client_that_holds_its_stream_does_not_keep_the_daemon() {
+    let bench = Bench::new();
+    let token = Daemon::agent_token(bench.home.path());
+    let port = bench.daemon().port;
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": { "name": "bare", "version": "1" } } });
+    let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let mut headers = vec![
+        header("Host", &format!("127.0.0.1:{port}")),
+        header("Authorization", &format!("Bearer {token}")),
+        header("Content-Type", "application/json"),
+        header("Accept", "application/json, text/event-stream"),
+    ];
+    let text = bench.daemon().text("POST", "/mcp", &headers, hello.to_string().as_bytes());
+    let session = text.lines().find_map(|line| {
+        let (name, value) = line.split_once(": ")?;
+        name.eq_ignore_ascii_case("mcp-session-id").then(|| value.trim().to_owned())
+    });
+    headers.push(header("Mcp-Session-Id", &session.unwrap()));
+    std::thread::scope(|scope| {
+        let held = scope.spawn(|| exchange(port, ("GET", "/mcp"), &headers, b""));
+        let person = bench.person();
+        let began = Instant::now();
+        person.call("POST", "/api/stop", &json!({})).ok();
+        held.join().unwrap();
+        while bench.home.path().join("token").exists() {
+            std::thread::yield_now();
+        }
+        assert!(began.elapsed() < Duration::from_secs(20), "it took {:?}", began.elapsed());
+    });
+}
