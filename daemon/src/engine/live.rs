@@ -293,26 +293,8 @@ impl Live {
                 let decided = self.decide(seq, &decide);
                 let _ = reply.send(decided);
             }
-            Word::Replied(workflow, ask, answer) => {
-                if let Some(job) = self.jobs.get_mut(&workflow) {
-                    job.asking = None;
-                    // That it is asked once more is said once more.
-                    job.moment = None;
-                }
-                self.engine.turn_to(workflow);
-                if let Err(error) = self.engine.replied(&ask, *answer) {
-                    self.went_wrong(workflow, &error);
-                }
-            }
-            Word::Looked(workflow, call, seen) => {
-                if let Some(job) = self.jobs.get_mut(&workflow) {
-                    job.asking.take_if(|asking| asking.is_for(call));
-                }
-                self.engine.turn_to(workflow);
-                if let Err(error) = self.engine.has_looked(call, seen) {
-                    self.went_wrong(workflow, &error);
-                }
-            }
+            Word::Replied(workflow, ask, answer) => self.replied(workflow, &ask, *answer),
+            Word::Looked(workflow, call, seen) => self.looked(workflow, call, seen),
             Word::Call(calling) => self.agent_calls(*calling),
             Word::Called(seq, reply) => {
                 let _ = reply.send(self.agent_called(seq));
@@ -336,6 +318,30 @@ impl Live {
             }
         }
         self.go_on();
+    }
+
+    /// A model has answered, or has not.
+    fn replied(&mut self, workflow: Seq, ask: &Ask, answer: Result<Answer, HttpError>) {
+        if let Some(job) = self.jobs.get_mut(&workflow) {
+            job.asking = None;
+            // That it is asked once more is said once more.
+            job.moment = None;
+        }
+        self.engine.turn_to(workflow);
+        if let Err(error) = self.engine.replied(ask, answer) {
+            self.went_wrong(workflow, &error);
+        }
+    }
+
+    /// Something was seen that a call wanted to look at, or was not.
+    fn looked(&mut self, workflow: Seq, call: Seq, seen: Result<Json, String>) {
+        if let Some(job) = self.jobs.get_mut(&workflow) {
+            job.asking.take_if(|asking| asking.is_for(call));
+        }
+        self.engine.turn_to(workflow);
+        if let Err(error) = self.engine.has_looked(call, seen) {
+            self.went_wrong(workflow, &error);
+        }
     }
 
     /// Looks at the file before anything is said of it: what somebody else has made of it comes first.

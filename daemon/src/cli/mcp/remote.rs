@@ -179,9 +179,12 @@ impl Remote {
             let body = serde_json::to_vec(body).map_err(|error| gone(&error))?;
             request = request.header("Content-Type", "application/json").body(body);
         }
-        let unanswered = |error: reqwest::Error| match error.is_timeout() {
-            true => Unanswered::Late("it takes too long".to_owned()),
-            false => gone(&error),
+        let unanswered = |error: reqwest::Error| {
+            if error.is_timeout() {
+                Unanswered::Late("it takes too long".to_owned())
+            } else {
+                gone(&error)
+            }
         };
         let answer = request.send().await.map_err(unanswered)?;
         let is_fine = answer.status().is_success();

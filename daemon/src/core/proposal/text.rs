@@ -95,7 +95,7 @@ mod tests {
             path: path("game.Workspace.Wall"),
             class: "Part".to_owned(),
         };
-        let old = lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+        let old: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
         let hunks = crate::core::edit::hunks(&old, &old.replace("b\n", "B\nB\n"), 1);
         let script = ScriptDiff {
             command: 0,

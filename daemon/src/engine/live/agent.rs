@@ -178,18 +178,15 @@ impl Live {
 
     /// Takes a call back for whoever made it, also one that is still on its way here.
     pub(super) fn agent_cancels(&mut self, name: &str) {
-        match self.called_before(name) {
-            Some((workflow, call)) => {
-                if let Err(error) = self.cancel_call(workflow, call) {
-                    self.went_wrong(workflow, &error);
-                }
+        if let Some((workflow, call)) = self.called_before(name) {
+            if let Err(error) = self.cancel_call(workflow, call) {
+                self.went_wrong(workflow, &error);
             }
-            None => {
-                self.cancelled.push_back(name.to_owned());
-                while self.cancelled.len() > CANCELLED {
-                    self.cancelled.pop_front();
-                }
-            }
+            return;
+        }
+        self.cancelled.push_back(name.to_owned());
+        while self.cancelled.len() > CANCELLED {
+            self.cancelled.pop_front();
         }
     }
 

@@ -99,7 +99,7 @@ impl<G: Gate> Drop for Agent<G> {
 /// # Errors
 /// The system has no chance to give.
 pub fn unique() -> Result<String, Failure> {
-    let mut chance = [0; 12];
+    let mut chance = [0; 16];
     getrandom::fill(&mut chance).map_err(|error| {
         super::failed(
             scene_schemas::api::FailureKind::Internal,
@@ -107,7 +107,7 @@ pub fn unique() -> Result<String, Failure> {
             "Try again.",
         )
     })?;
-    Ok(chance.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(format!("{:024x}", u128::from_be_bytes(chance) >> 32))
 }
 
 /// A failure as the protocol's own error: the request could not be served at all.
