@@ -10,8 +10,8 @@ use crate::ledger::{Append, Ledger, LedgerError};
 /// After how long a silence a conversation is over, in milliseconds.
 const EXPIRY: u64 = 30 * 24 * 60 * 60 * 1000;
 
-/// How many of the newest tasks are looked at.
-const LOOKED_AT: usize = 500;
+/// How many of the newest tasks are looked at; each connection of an agent is one.
+const LOOKED_AT: usize = 5_000;
 
 /// The last task of the conversation that goes on in a place; none where a new one begins. `now` is
 /// in milliseconds since 1970.
