@@ -79,6 +79,7 @@ impl<'h> Person<'h> {
     }
 
     /// The daemon's process.
+    #[cfg(unix)]
     fn process(&self) -> u32 {
         let text = fs::read_to_string(self.home.join("serve.lock")).unwrap();
         let number = text.split(|c: char| !c.is_ascii_digit()).find(|it| !it.is_empty());

@@ -197,6 +197,8 @@ fn a_call_that_is_taken_back_is_withdrawn() {
     assert!(!failed, "it goes on: {text}");
 }
 
+/// Elsewhere nobody is killed by a number.
+#[cfg(unix)]
 #[test]
 fn a_daemon_that_is_killed_in_between_is_not_missed() {
     let home = Home::new();
