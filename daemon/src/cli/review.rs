@@ -103,13 +103,13 @@ struct Desk<'a> {
 impl Desk<'_> {
     fn work(&mut self, once: bool) -> anyhow::Result<()> {
         let mut since = Instant::now();
-        let mut is_told = once;
+        let (mut is_told, mut is_last) = (once, false);
         loop {
             if let Some((view, place)) = self.next()? {
                 if !self.decide(&view, &place)? {
                     break;
                 }
-                since = Instant::now();
+                (since, is_last) = (Instant::now(), false);
             } else if !once {
                 if !std::mem::replace(&mut is_told, true) {
                     say("Nothing else waits. What comes is shown here; Ctrl-C ends it.");
@@ -119,9 +119,10 @@ impl Desk<'_> {
                 if self.hear(1)? {
                     since = Instant::now();
                 }
-            } else {
+            } else if std::mem::replace(&mut is_last, true) {
                 break;
             }
+            // What was at work may have proposed something since it was looked what waits.
         }
         // What came of the last answers.
         while self.hear(0)? {}
