@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use scene_schemas::api::{Nothing, PORT};
+use scene_schemas::api::{MAX_WAIT, Nothing, PORT};
 use tokio::net::TcpListener;
 
 use super::Exit;
@@ -42,6 +42,10 @@ pub(super) struct Serve {
     /// End when nobody has asked anything for so many minutes
     #[arg(long, value_name = "MINUTES")]
     idle: Option<u64>,
+    /// How long a call over MCP waits for your decision before it answers `pending`, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = server::WAIT.as_secs(),
+          value_parser = clap::value_parser!(u64).range(1..=MAX_WAIT))]
+    wait: u64,
 }
 
 pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
@@ -75,10 +79,9 @@ pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
         }
         std::thread::spawn(move || house.run(asks));
         tokio::spawn(desk.clone().tidy());
+        let (kept, wait) = (home.join(MCP_SESSIONS), Duration::from_secs(args.wait));
         let ends = ended(Arc::clone(&board), desk.clone(), args.idle);
-        server::run(listener, board, desk, &home.join(MCP_SESSIONS), ends)
-            .await
-            .context("the server broke")
+        server::run(listener, board, desk, (&kept, wait), ends).await.context("the server broke")
     })?;
     // Sessions write nothing that they have not synced.
     runtime.shutdown_timeout(Duration::from_secs(1));

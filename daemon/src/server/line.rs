@@ -117,8 +117,9 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let board = Arc::new(Board::new(Secret::of("token")));
         let (desk, _asked) = Desk::new();
-        let mcp = Arc::new(Http::new(&board, &desk, std::path::Path::new("no such file")));
-        let house = House { port: address.port(), board: Arc::clone(&board), desk, mcp };
+        let mcp = Http::new(&board, &desk, std::path::Path::new("no such file"), HEAD);
+        let (board_of, mcp) = (Arc::clone(&board), Arc::new(mcp));
+        let house = House { port: address.port(), board: board_of, desk, mcp };
         let (end, ended) = oneshot::channel();
         let ends = async move {
             let _ = ended.await;

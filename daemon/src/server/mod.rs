@@ -16,6 +16,7 @@ mod mcp;
 use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 
@@ -29,7 +30,7 @@ use self::dispatch::House;
 use self::mcp::Http;
 
 /// Serves until `shutdown` is there, and what is being answered has been. The sessions of MCP clients are
-/// kept in the file `kept`.
+/// kept in the file `kept`, and their calls wait so long for a person.
 ///
 /// # Errors
 /// The listener broke.
@@ -37,11 +38,11 @@ pub async fn run(
     listener: TcpListener,
     board: Arc<Board>,
     desk: Desk,
-    kept: &Path,
+    (kept, wait): (&Path, Duration),
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
     let port = listener.local_addr()?.port();
-    let mcp = Arc::new(Http::new(&board, &desk, kept));
+    let mcp = Arc::new(Http::new(&board, &desk, kept, wait));
     let own = Arc::clone(&mcp);
     let house = Arc::new(House { port, board: Arc::clone(&board), desk, mcp });
     let ends = async move {

@@ -13,9 +13,9 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use scene_schemas::api::MAX_BODY;
 use tokio_util::sync::CancellationToken;
 
+use super::Agent;
 use super::gate::AtDesk;
 use super::kept::Kept;
-use super::{Agent, WAIT};
 use crate::server::{Board, Desk};
 
 /// A session that says nothing for this long is let go; it is there again when it speaks.
@@ -34,8 +34,13 @@ impl fmt::Debug for Http {
 }
 
 impl Http {
-    /// With its sessions kept in this file.
-    pub(in crate::server) fn new(board: &Arc<Board>, desk: &Desk, kept: &Path) -> Self {
+    /// With its sessions kept in this file; calls wait so long for a person.
+    pub(in crate::server) fn new(
+        board: &Arc<Board>,
+        desk: &Desk,
+        kept: &Path,
+        wait: Duration,
+    ) -> Self {
         let gate = Arc::new(AtDesk { board: Arc::clone(board), desk: desk.clone() });
         let mut config =
             StreamableHttpServerConfig::default().with_max_request_body_bytes(MAX_BODY);
@@ -43,7 +48,7 @@ impl Http {
         let ends = config.cancellation_token.clone();
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.keep_alive = Some(IDLE);
-        let agent = move || Ok(Agent::new(Arc::clone(&gate), WAIT));
+        let agent = move || Ok(Agent::new(Arc::clone(&gate), wait));
         Self { service: StreamableHttpService::new(agent, Arc::new(sessions), config), ends }
     }
 
