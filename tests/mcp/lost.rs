@@ -222,6 +222,27 @@ fn what_waits_is_listed_however_much_was_read_since() {
 }
 
 #[test]
+fn what_waits_keeps_its_arguments_however_much_was_read_since() {
+    let bench = Bench::new();
+    let first = bench.call("first", "create_instance", red("First"), json!({})).ok();
+    let second = bench.call("second", "create_instance", red("Second"), json!({})).ok();
+    for id in 0..80 {
+        bench
+            .call(&id.to_string(), "list_children", json!({ "parentPath": "game" }), json!({}))
+            .ok();
+    }
+    // The second stood on the first, and is planned again without it.
+    let person = bench.person();
+    let no = person.waiting();
+    assert_eq!(no["seq"], first["became"]["proposal"]);
+    person.decide(&no, &json!({ "say": "reject" })).ok();
+    let yes = person.waiting();
+    assert_ne!(yes["seq"], second["became"]["proposal"]);
+    person.decide(&yes, &json!({ "say": "approve" })).ok();
+    assert_eq!(bench.became(&second)["state"], "done");
+}
+
+#[test]
 fn a_client_that_holds_its_stream_does_not_keep_the_daemon() {
     let bench = Bench::new();
     let token = Daemon::agent_token(bench.home.path());

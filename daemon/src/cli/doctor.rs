@@ -132,7 +132,7 @@ fn vector(_: &Site) -> Vec<Finding> {
 /// A group as a person reads it.
 fn block(group: &str, findings: &[Finding], style: Style) -> String {
     const STATE: usize = 9;
-    const NAME: usize = 11;
+    const NAME: usize = 15;
     let indent = 2 + STATE + NAME;
     let mut text = format!("{}\n", style.paint(Paint::Bold, group));
     for finding in findings {
@@ -177,9 +177,9 @@ mod tests {
         let text = block("Ports", &[finding, Finding::ok("rojo", "free")], Style::plain());
         let expected = "\
 Ports
-  problem  port       a␛[2J b
-                      mend: vector serve --port 0
-  ok       rojo       free
+  problem  port           a␛[2J b
+                          mend: vector serve --port 0
+  ok       rojo           free
 ";
         assert_eq!(text, expected);
     }

@@ -143,6 +143,7 @@ impl Terminal {
         if !self.asks {
             return Ok(None);
         }
+        forget_what_was_typed();
         let mut stderr = io::stderr();
         write!(stderr, "{text} ")?;
         stderr.flush()?;
@@ -155,6 +156,18 @@ impl Terminal {
         Ok(Some(String::from_utf8_lossy(&bytes).trim().to_owned()))
     }
 }
+
+/// Nobody answers a question that they have not seen: what was typed before it is asked is let go.
+#[cfg(unix)]
+fn forget_what_was_typed() {
+    if io::IsTerminal::is_terminal(&io::stdin()) {
+        let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
+    }
+}
+
+/// The console of Windows is left as it is: there is no safe way to its input.
+#[cfg(not(unix))]
+fn forget_what_was_typed() {}
 
 /// How text looks on stdout.
 pub(super) fn stdout_style() -> Style {

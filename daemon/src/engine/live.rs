@@ -42,7 +42,7 @@ use crate::targets::rojo::{Heard, Project};
 use crate::targets::studio::{Studio, recorded};
 
 use self::agent::Agent;
-pub(super) use self::agent::{Calling, name, view};
+pub(super) use self::agent::{Calling, name, no_call, view};
 use self::asking::Asking;
 pub(super) use self::decisions::AtOnce;
 

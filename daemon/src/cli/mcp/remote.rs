@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use reqwest::{Client, Method};
 use scene_schemas::api::{
-    AgentCall, AgentEnds, AgentLog, CallView, CancelCall, Failure, FailureKind, Nothing, Open,
-    Opened, Sessions,
+    AgentCall, AgentEnds, AgentLog, CallView, CancelCall, Failure, FailureKind, MAX_BODY, Nothing,
+    Open, Opened, Sessions,
 };
 use scene_schemas::entry::Seq;
 use serde::Serialize;
@@ -177,6 +177,14 @@ impl Remote {
         let mut request = self.http.request(method, url).bearer_auth(&address.token);
         if let Some(body) = body {
             let body = serde_json::to_vec(body).map_err(|error| gone(&error))?;
+            if body.len() > MAX_BODY {
+                return Err(Unanswered::Refused(failed(
+                    FailureKind::TooLarge,
+                    format!("The call has {} bytes, and at most {MAX_BODY} are taken.", body.len()),
+                    "Nothing was called. No script of Roblox has more than 200,000 characters; make a larger \
+                     change in several calls.",
+                )));
+            }
             request = request.header("Content-Type", "application/json").body(body);
         }
         let unanswered = |error: reqwest::Error| {
@@ -220,7 +228,12 @@ impl Remote {
         }
         // One that a person has ended is not started again for a question.
         if known.is_some() && !self.home.join(AGENT_TOKEN).exists() {
-            return Err(lost("it was ended"));
+            return Err(failed(
+                FailureKind::Internal,
+                "Vector's daemon was ended.",
+                "What waits, waits on. `vector serve` starts it again, and so does the next call of a tool \
+                 that works on a place.",
+            ));
         }
         let address = self.anew(known.as_ref()).await?;
         self.send(&address, method, path, body).await.map_err(|unanswered| match unanswered {

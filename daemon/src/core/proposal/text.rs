@@ -7,6 +7,9 @@ use scene_schemas::proposal::{Change, DiffLine, Hunk, Preview, Row, ScriptDiff};
 /// How long a text becomes, in characters; what is left out is counted.
 const LONGEST: usize = 8_000;
 
+/// What stands behind a last line that has no end.
+const UNENDED: &str = "\\ No newline at end of file";
+
 /// The text of a preview.
 pub fn text(preview: &Preview) -> String {
     let mut lines: Vec<String> = preview.rows.iter().map(row).collect();
@@ -71,11 +74,18 @@ fn hunk_lines(hunk: &Hunk, lines: &mut Vec<String>) {
         count(|line| matches!(line, DiffLine::Removed(_))),
     );
     lines.push(format!("@@ -{},{old} +{},{new} @@", hunk.old_start, hunk.new_start));
-    lines.extend(hunk.lines.iter().map(|line| match line {
-        DiffLine::Context(text) => format!(" {text}"),
-        DiffLine::Added(text) => format!("+{text}"),
-        DiffLine::Removed(text) => format!("-{text}"),
-    }));
+    for line in &hunk.lines {
+        let (sign, text) = match line {
+            DiffLine::Context(text) => (' ', text),
+            DiffLine::Added(text) => ('+', text),
+            DiffLine::Removed(text) => ('-', text),
+        };
+        // A card has it behind the line, a diff below.
+        match text.strip_suffix(UNENDED) {
+            Some(text) => lines.extend([format!("{sign}{}", text.trim_end()), UNENDED.to_owned()]),
+            None => lines.push(format!("{sign}{text}")),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -137,6 +147,15 @@ mod tests {
  c
 "
         );
+    }
+
+    #[test]
+    fn a_last_line_without_an_end_is_marked_on_a_line_of_its_own() {
+        let hunks = crate::core::edit::hunks("a\nb\n", "a\nb", 1);
+        let script =
+            ScriptDiff { command: 0, path: path("game.Main"), added: 1, removed: 1, hunks };
+        let said = text(&Preview { scripts: vec![script], ..Preview::default() });
+        assert!(said.ends_with(" a\n-b\n+b\n\\ No newline at end of file\n"), "{said}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::{AGENT, CallStatus, Pending, Workflow};
 use crate::core::prompt::Outcome;
 use crate::core::proposal;
 
-/// How many of the last calls are kept with their arguments and answers.
+/// How many of the last calls are kept with their answers.
 const KEPT: usize = 64;
 
 impl Workflow {
@@ -87,18 +87,22 @@ impl Workflow {
         })
     }
 
-    /// Lets go of what an agent was told long ago.
+    /// Lets go of what an agent was told long ago. What has proposed something may be planned again, and
+    /// keeps what it needs.
     pub(super) fn forget_what_was_told(&mut self) {
         if self.agent().is_none() {
             return;
         }
         let old = self.calls.values_mut().rev().nth(KEPT);
-        if let Some(call) = old {
-            if let CallStatus::Answered(answer) = &mut call.status {
-                *answer = Json::Null;
-            }
-            call.args = Json::Null;
+        let Some(call) = old else {
+            return;
+        };
+        match &mut call.status {
+            CallStatus::Answered(answer) => *answer = Json::Null,
+            CallStatus::Refused(_) => {}
+            CallStatus::Open | CallStatus::Proposed(..) | CallStatus::Questioned(_) => return,
         }
+        call.args = Json::Null;
     }
 }
 

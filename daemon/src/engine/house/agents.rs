@@ -8,11 +8,11 @@ use scene_schemas::entry::{Entry, Record, Seq};
 use serde_json::Value as Json;
 use tokio::sync::oneshot;
 
-use super::views::{broken, missing, session_of};
+use super::views::{broken, session_of};
 use super::{House, LISTED, Mode, Word};
 use crate::core::tools;
 use crate::core::workflow::{self, AGENT, Workflow};
-use crate::engine::live::{Calling, name, view};
+use crate::engine::live::{Calling, name, no_call, view};
 use crate::ledger::LedgerError;
 use crate::server::{Reply, failed};
 
@@ -123,7 +123,7 @@ impl House {
     pub(super) fn agent_call(&mut self, seq: Seq, reply: Reply<CallView>) {
         let session = || -> Result<Option<SessionId>, Failure> {
             let record = self.ledger.record(seq).map_err(|error| broken(&error))?;
-            let workflow = record.ok_or_else(|| missing(seq))?.workflow;
+            let workflow = record.ok_or_else(|| no_call(seq))?.workflow;
             let started = self.ledger.record(workflow).map_err(|error| broken(&error))?;
             let session = started.as_ref().and_then(session_of);
             Ok(session.filter(|session| self.sessions.contains_key(session)))
@@ -138,10 +138,10 @@ impl House {
     /// The same of a call whose place is closed.
     fn recorded(&mut self, seq: Seq) -> Result<CallView, Failure> {
         let record = self.ledger.record(seq).map_err(|error| broken(&error))?;
-        let workflow = record.ok_or_else(|| missing(seq))?.workflow;
+        let workflow = record.ok_or_else(|| no_call(seq))?.workflow;
         let state = self.readings.of(&self.ledger, workflow).map_err(|error| broken(&error))?;
         let found = state.workflow(workflow).and_then(|it| view(it, workflow, seq));
-        found.ok_or_else(|| missing(seq))
+        found.ok_or_else(|| no_call(seq))
     }
 
     /// Whoever made a call takes it back; the session that has it does so.

@@ -298,7 +298,7 @@ pub(in crate::engine) fn view(workflow: &Workflow, name: Seq, seq: Seq) -> Optio
     })
 }
 
-fn no_call(seq: Seq) -> Failure {
+pub(in crate::engine) fn no_call(seq: Seq) -> Failure {
     let message = format!("There is no call of an agent with the number {seq}.");
     failed(FailureKind::NotFound, message, "proposal_status without an id lists the last ones.")
 }

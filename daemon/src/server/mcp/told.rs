@@ -10,11 +10,17 @@ use serde_json::{Value as Json, json};
 use crate::core::prompt::fenced;
 
 /// How long a text becomes, in bytes: what a model reads without losing what it read before.
-const LONGEST: usize = 60_000;
+const LONGEST: usize = 100_000;
 
 /// A call that was waited for.
 pub(super) fn called(view: &CallView) -> CallToolResult {
     match &view.became {
+        Became::Done { answer, applied: None } if !is_whole(answer) => error(format!(
+            "{}: The answer has {} bytes, and at most {LONGEST} are passed on. Ask for less: a smaller page \
+             (maxNodes, limit), maxBytes, a range of lines, or a path further down.",
+            view.tool,
+            answer.to_string().len()
+        )),
         Became::Done { answer, applied: None } => {
             let mut content = content(answer);
             content.extend(as_it_would_be(view).map(ContentBlock::text));
@@ -81,7 +87,10 @@ fn word(became: &Became) -> &'static str {
 pub(super) fn waits(view: &CallView) -> String {
     match &view.became {
         Became::Pending { proposal, status: ProposalStatus::Waiting, title, .. } => {
-            format!("pending: proposal {proposal} ({title}) waits for the person's decision.")
+            format!(
+                "pending: proposal {proposal} ({title}) waits for the person's decision, in Studio's widget \
+                 or in `vector review`."
+            )
         }
         Became::Pending { proposal, title, .. } => {
             format!("approved: proposal {proposal} ({title}) is being applied.")
@@ -211,6 +220,11 @@ pub(super) fn is_short(text: &str) -> bool {
     text.len() <= LONGEST
 }
 
+/// Whether an answer can be passed on whole: JSON that is cut is none. A picture is no text.
+fn is_whole(answer: &Json) -> bool {
+    answer.get("png").is_some() || answer.is_string() || is_short(&answer.to_string())
+}
+
 /// A text that is cut where it is too long to be read, and says so.
 pub(super) fn cut(text: String) -> String {
     if is_short(&text) {
@@ -223,4 +237,40 @@ pub(super) fn cut(text: String) -> String {
         shown.len(),
         text.len()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::api::SessionId;
+    use scene_schemas::entry::Seq;
+
+    use super::*;
+
+    fn answered(answer: Json) -> (bool, String) {
+        let view = CallView {
+            call: Seq(2),
+            workflow: Seq(1),
+            session: SessionId("window".to_owned()),
+            tool: "list_children".to_owned(),
+            became: Became::Done { answer, applied: None },
+            on_top_of: Vec::new(),
+        };
+        let told = serde_json::to_value(called(&view)).unwrap();
+        (told["isError"] == true, told["content"][0]["text"].as_str().unwrap().to_owned())
+    }
+
+    #[test]
+    fn json_is_told_whole_or_not_at_all() {
+        let short = json!({ "children": ["a"] });
+        assert_eq!(answered(short.clone()), (false, short.to_string()));
+        let (failed, text) = answered(json!({ "children": ["a".repeat(LONGEST)] }));
+        assert!(failed && text.contains("Ask for less"), "{text}");
+    }
+
+    #[test]
+    fn a_text_stands_in_a_fence_and_is_cut_where_it_is_too_long() {
+        assert_eq!(answered("a ``` b".into()), (false, "````\na ``` b\n````\n".to_owned()));
+        let (failed, text) = answered("é".repeat(LONGEST).into());
+        assert!(!failed && text.len() < LONGEST + 200 && text.contains("[cut: "), "{}", text.len());
+    }
 }
