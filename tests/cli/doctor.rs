@@ -70,8 +70,8 @@ fn what_is_printed_has_columns_and_no_escape_sequences() {
     let printed = command.output().unwrap();
     let text = String::from_utf8(printed.stdout).unwrap();
     assert!(!text.contains('\x1b'), "{text:?}");
-    assert!(text.contains("\n  note     daemon     none runs\n"), "{text}");
-    assert!(text.contains("                      mend: vector serve\n"), "{text}");
+    assert!(text.contains("\n  note     daemon         none runs\n"), "{text}");
+    assert!(text.contains("                          mend: vector serve\n"), "{text}");
 }
 
 #[test]

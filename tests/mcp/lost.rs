@@ -2,6 +2,8 @@
 //! had chosen: what is told of them is what becomes of them.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,7 +12,7 @@ use scene_schemas::entry::{Entry, Seq};
 use serde_json::{Value as Json, json};
 use vector_daemon::ledger::Ledger;
 use vector_tests::binary::{self, Home};
-use vector_tests::daemon::{Answer, Daemon, call as call_daemon, exchange};
+use vector_tests::daemon::{Answer, Daemon, call as call_daemon};
 
 use super::{Person, place};
 
@@ -263,15 +265,20 @@ fn a_client_that_holds_its_stream_does_not_keep_the_daemon() {
         name.eq_ignore_ascii_case("mcp-session-id").then(|| value.trim().to_owned())
     });
     headers.push(header("Mcp-Session-Id", &session.unwrap()));
-    thread::scope(|scope| {
-        let held = scope.spawn(|| exchange(port, ("GET", "/mcp"), &headers, b""));
-        let person = bench.person();
-        let began = Instant::now();
-        person.call("POST", "/api/stop", &json!({})).ok();
-        held.join().unwrap();
-        while bench.home.path().join("token").exists() {
-            thread::yield_now();
-        }
-        assert!(began.elapsed() < Duration::from_secs(20), "it took {:?}", began.elapsed());
-    });
+    let head: String =
+        headers.iter().map(|(name, value)| [name, ": ", value, "\r\n"].concat()).collect();
+    let mut held = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    held.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
+    write!(held, "GET /mcp HTTP/1.1\r\n{head}\r\n").unwrap();
+    let mut status = [0; 12];
+    held.read_exact(&mut status).unwrap();
+    assert_eq!(&status, b"HTTP/1.1 200");
+    let began = Instant::now();
+    bench.person().call("POST", "/api/stop", &json!({})).ok();
+    // It ends with the daemon, in whatever way.
+    let _ = held.read_to_end(&mut Vec::new());
+    while bench.home.path().join("token").exists() {
+        thread::yield_now();
+    }
+    assert!(began.elapsed() < Duration::from_secs(20), "it took {:?}", began.elapsed());
 }

@@ -193,8 +193,7 @@ fn raw(
     Answer { status, body: serde_json::from_str(body).unwrap_or(Json::Null) }
 }
 
-/// Calls the daemon at a port with just these headers; the answer as it came.
-pub fn exchange(
+fn exchange(
     port: u16,
     (method, path): (&str, &str),
     headers: &[(String, String)],

@@ -1,7 +1,7 @@
 //! The way to the daemon that serves a ledger, for commands that ask it.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
 use std::thread;
@@ -51,8 +51,13 @@ pub(super) struct Daemon {
 
 impl Daemon {
     pub(super) fn find(home: &Path) -> anyhow::Result<Self> {
-        let text = fs::read_to_string(home.join(TOKEN))
-            .context("no daemon serves this ledger; start it with `vector serve`")?;
+        let text = match fs::read_to_string(home.join(TOKEN)) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                bail!("no daemon serves this ledger; start it with `vector serve`")
+            }
+            Err(error) => return Err(error).context("the daemon's token cannot be read"),
+        };
         let mut words = text.split_whitespace();
         let port = words.next().and_then(|port| port.parse().ok());
         let (Some(port), Some(token)) = (port, words.next()) else {

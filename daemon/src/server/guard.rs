@@ -159,7 +159,8 @@ fn unauthorized(message: &str) -> Failure {
     failed(
         FailureKind::Unauthorized,
         message,
-        "Say hello again, and send the token that it gives as `Authorization: Bearer …`.",
+        "Send a token as `Authorization: Bearer …`: a plugin has it from its hello, a client from `vector \
+         sessions token NAME`.",
     )
 }
 
