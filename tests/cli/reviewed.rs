@@ -193,6 +193,23 @@ mod on_a_terminal {
     }
 
     #[test]
+    fn what_was_typed_before_a_card_was_shown_decides_nothing() {
+        let mut bench = Bench::new();
+        let mut reviewer = person(&bench, &[]);
+        reviewer.sees("Nothing else waits.");
+        reviewer.types("y");
+        reviewer.types("y");
+        let card = bench.card(LOADSTRING);
+        reviewer.answers(APPLY, "n");
+        reviewer.answers("Why not?", "unseen");
+        while bench.status(card) == "waiting" {
+            std::thread::yield_now();
+        }
+        assert_eq!(bench.status(card), "rejected");
+        assert_eq!(bench.human.shown(card)["reason"], "unseen");
+    }
+
+    #[test]
     fn a_card_can_be_split() {
         let mut bench = Bench::new();
         let card = bench.card("set Transparency = 0.5 on #Wall");

@@ -31,6 +31,11 @@ impl Person {
         shown
     }
 
+    /// Types a line that nobody has asked for.
+    pub fn types(&mut self, line: &str) {
+        self.0.send_line(line).expect("the terminal takes what is typed");
+    }
+
     /// Waits for words, in ASCII; what was shown up to them, with them.
     ///
     /// # Panics
