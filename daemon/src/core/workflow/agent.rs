@@ -39,11 +39,6 @@ impl Workflow {
         self.names.get(id).copied()
     }
 
-    /// What whoever made a call calls it.
-    pub fn name_of(&self, call: Seq) -> Option<&str> {
-        self.calls.get(&call)?.id.as_deref()
-    }
-
     /// The last calls, newest first, with their arguments as far as they are kept.
     pub fn last_calls(&self) -> impl Iterator<Item = (Seq, &Json)> {
         self.calls.iter().rev().map(|(seq, call)| (*seq, &call.args))

@@ -232,7 +232,7 @@ impl Live {
         }
     }
 
-    /// The same for connections that have been silent for long.
+    /// Connections that have been silent for long are over as well.
     pub(super) fn agents_are_idle(&mut self) {
         for agent in self.jobs.values_mut().filter_map(|job| job.agent.as_mut()) {
             if agent.called.elapsed() > IDLE {
@@ -260,21 +260,20 @@ impl Live {
         let waiting = std::mem::take(&mut agent.waiting);
         let mut left = Vec::new();
         for (call, reply) in waiting {
-            let is_open = |view: &CallView| matches!(view.became, Became::Working {});
-            if trouble.is_some() && self.called(call).as_ref().is_some_and(is_open) {
-                // What is told to be an error must not be done later on.
-                let _ = self.cancel_call(workflow, call);
-            }
-            match self.called(call) {
-                Some(view) if is_open(&view) && trouble.is_none() => left.push((call, reply)),
-                Some(view) if !is_open(&view) => {
+            match (self.called(call), trouble) {
+                (Some(view), _) if !matches!(view.became, Became::Working {}) => {
                     let on_top_of = self.engine.undecided();
                     let _ = reply.send(Ok(CallView { on_top_of, ..view }));
                 }
-                _ => {
+                (Some(_), None) => left.push((call, reply)),
+                (_, trouble) => {
+                    // What is told to be an error must not be done later on.
+                    let is_off = self.cancel_call(workflow, call).is_ok();
+                    let kind = if is_off { FailureKind::Internal } else { FailureKind::Lost };
                     let message = trouble.unwrap_or("The call is not at work any more.");
-                    let hint = "proposal_status tells what became of it; where it stays, start Vector anew.";
-                    let _ = reply.send(Err(failed(FailureKind::Lost, message, hint)));
+                    let hint =
+                        "proposal_status lists what there is; where it stays, start Vector anew.";
+                    let _ = reply.send(Err(failed(kind, message, hint)));
                 }
             }
         }

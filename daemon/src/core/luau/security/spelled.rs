@@ -3,6 +3,10 @@
 //! What can be read is read and shown; only what says something counts, so that tables of numbers,
 //! keys and pictures are passed over.
 
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
+
 use super::{Found, Kind, Script};
 
 /// How many characters of base64 in a row make a blob.
@@ -226,30 +230,19 @@ fn hexadecimal(text: &str) -> Option<String> {
     if is_long { digits.chunks(2).map(letters).collect() } else { None }
 }
 
+/// As decoders in Luau read it, which look at no bits that are left over.
+const DECODER: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+);
+
 /// What a text of base64 says, where it says something in plain characters.
 fn base64(text: &str) -> Option<String> {
     let digits = text.trim_end_matches('=');
     if digits.len() < 2 * LETTERS || !text.len().is_multiple_of(4) || text.len() >= 4 * BLOB {
         return None;
     }
-    let mut plain = String::new();
-    let (mut bits, mut have) = (0_u32, 0);
-    for c in digits.bytes() {
-        let six = match c {
-            b'A'..=b'Z' => c - b'A',
-            b'a'..=b'z' => c - b'a' + 26,
-            b'0'..=b'9' => c - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        bits = (bits << 6 | u32::from(six)) & 0xffff;
-        have += 6;
-        if have >= 8 {
-            have -= 8;
-            plain.push(char::from((bits >> have) as u8));
-        }
-    }
+    let plain: String = DECODER.decode(text).ok()?.into_iter().map(char::from).collect();
     plain.chars().all(is_plain).then_some(plain)
 }
 
