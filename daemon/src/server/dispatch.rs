@@ -6,6 +6,7 @@ use axum::body::{Body, Bytes, HttpBody, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Response};
 use futures_util::StreamExt;
+use percent_encoding::percent_decode_str;
 use scene_schemas::api::{
     AgentEnds, ApplyAck, Chat, Failure, FailureKind, Health, MAX_BODY, MAX_HOLD, Nothing, Poll,
     SceneUpdate, SessionId,
@@ -81,9 +82,27 @@ impl Asked<'_> {
         }
     }
 
+    /// A parameter behind the path, as it was sent.
+    fn sent(&self, name: &str) -> Option<&str> {
+        let mut pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));
+        pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
+    }
+
+    /// A text behind the path; none where it is not there or empty.
+    fn text(&self, name: &str) -> Result<Option<String>, Failure> {
+        let sent = self.sent(name).unwrap_or_default().replace('+', " ");
+        let text = percent_decode_str(&sent).decode_utf8().map_err(|_| {
+            failed(
+                FailureKind::BadRequest,
+                format!("`{name}` is no UTF-8."),
+                "Encode it as a browser does.",
+            )
+        })?;
+        Ok(Some(text.into_owned()).filter(|text| !text.is_empty()))
+    }
+
     fn number(&self, name: &str) -> Result<Option<u64>, Failure> {
-        let pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));
-        let Some((_, value)) = pairs.into_iter().find(|(key, _)| *key == name) else {
+        let Some(value) = self.sent(name) else {
             return Ok(None);
         };
         value.parse().map(Some).map_err(|_| {

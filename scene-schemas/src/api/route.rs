@@ -49,6 +49,9 @@ impl Method {
     }
 }
 
+/// What most answers are.
+const JSON: &str = "application/json";
+
 type Schema = fn(&mut SchemaGenerator) -> Json;
 
 /// A route.
@@ -62,8 +65,12 @@ pub struct Route {
     pub token: Token,
     /// What it is for.
     pub summary: &'static str,
-    /// Parameters behind the path.
+    /// Numbers that may stand behind the path.
     pub query: &'static [&'static str],
+    /// Texts that may stand there.
+    pub texts: &'static [&'static str],
+    /// What an answer is, as `Content-Type` has it.
+    pub media: &'static str,
     body: Option<Schema>,
     answer: Schema,
 }
@@ -95,7 +102,8 @@ fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Json {
 
 const fn get<A: JsonSchema>(path: &'static str, token: Token, summary: &'static str) -> Route {
     let method = Method::Get;
-    Route { method, path, token, summary, query: &[], body: None, answer: schema::<A> }
+    let (media, answer) = (JSON, schema::<A> as Schema);
+    Route { method, path, token, summary, query: &[], texts: &[], media, body: None, answer }
 }
 
 const fn post<B: JsonSchema, A: JsonSchema>(
@@ -103,12 +111,25 @@ const fn post<B: JsonSchema, A: JsonSchema>(
     token: Token,
     summary: &'static str,
 ) -> Route {
-    let (method, body) = (Method::Post, Some(schema::<B> as Schema));
-    Route { method, path, token, summary, query: &[], body, answer: schema::<A> }
+    let body = Some(schema::<B> as Schema);
+    Route { method: Method::Post, body, ..get::<A>(path, token, summary) }
 }
 
 const fn with_query(route: Route, query: &'static [&'static str]) -> Route {
     Route { query, ..route }
+}
+
+const fn with_texts(route: Route, texts: &'static [&'static str]) -> Route {
+    Route { texts, ..route }
+}
+
+/// A route whose answer is no JSON.
+const fn answers(media: &'static str, route: Route) -> Route {
+    Route { media, answer: text, ..route }
+}
+
+fn text(_: &mut SchemaGenerator) -> Json {
+    json!({ "type": "string" })
 }
 
 /// All routes.
@@ -142,13 +163,16 @@ pub const ROUTES: &[Route] = &[
         ),
         &["cursor", "hold"],
     ),
-    with_query(
-        get::<StreamPage>(
-            "/api/stream/sse",
-            Token::Human,
-            "The same as server-sent events, one for each event.",
+    answers(
+        "text/event-stream",
+        with_query(
+            get::<Nothing>(
+                "/api/stream/sse",
+                Token::Human,
+                "The same as server-sent events, one for each event.",
+            ),
+            &["cursor"],
         ),
-        &["cursor"],
     ),
     get::<Sessions>("/api/sessions", Token::Client, "The open places."),
     get::<Proposals>("/api/proposals", Token::Human, "The proposals that wait for a decision."),
@@ -268,7 +292,7 @@ pub fn openapi() -> Json {
 }
 
 fn operation(route: &Route, failure: &Json, generator: &mut SchemaGenerator) -> Json {
-    let content = |schema: Json| json!({ "application/json": { "schema": schema } });
+    let content = |media: &str, schema: Json| json!({ media: { "schema": schema } });
     let answer = (route.answer)(generator);
     let mut parameters = Vec::new();
     if route.path.contains("{id}") {
@@ -276,21 +300,23 @@ fn operation(route: &Route, failure: &Json, generator: &mut SchemaGenerator) -> 
             "name": "id", "in": "path", "required": true, "schema": { "type": "string" },
         }));
     }
-    parameters.extend(route.query.iter().map(|name| {
-        json!({ "name": name, "in": "query", "required": false, "schema": { "type": "integer", "minimum": 0 } })
-    }));
+    let parameter = |name: &&str, schema: Json| json!({ "name": name, "in": "query", "required": false, "schema": schema });
+    let (number, text) = (json!({ "type": "integer", "minimum": 0 }), json!({ "type": "string" }));
+    parameters.extend(route.query.iter().map(|name| parameter(name, number.clone())));
+    parameters.extend(route.texts.iter().map(|name| parameter(name, text.clone())));
     let mut operation = json!({
         "summary": route.summary,
         "responses": {
-            "200": { "description": "Done.", "content": content(answer) },
-            "default": { "description": "Not done.", "content": content(failure.clone()) },
+            "200": { "description": "Done.", "content": content(route.media, answer) },
+            "default": { "description": "Not done.", "content": content(JSON, failure.clone()) },
         },
     });
     if !parameters.is_empty() {
         operation["parameters"] = Json::Array(parameters);
     }
     if let Some(body) = route.body {
-        operation["requestBody"] = json!({ "required": true, "content": content(body(generator)) });
+        operation["requestBody"] =
+            json!({ "required": true, "content": content(JSON, body(generator)) });
     }
     operation["security"] = match route.token {
         Token::None => json!([]),
