@@ -28,6 +28,7 @@ mod mentions;
 mod merge;
 mod model;
 mod models;
+mod open;
 mod opened;
 mod pair;
 mod patch;
@@ -132,6 +133,8 @@ enum Command {
     Setup(setup::Setup),
     /// Decide on whatever waits in the daemon, whoever asked for it
     Review(review::Review),
+    /// Open the review page in your browser: see, decide and look back
+    Open(open::Open),
     /// Show a code that pairs a Studio plugin with the daemon
     Pair(pair::Pair),
     /// List who has access to the daemon; make tokens for clients, and take access away
@@ -249,6 +252,7 @@ pub fn main() -> ExitCode {
         Command::Mcp(args) => home().and_then(|home| mcp::run(&args, &home)),
         Command::Setup(args) => home().and_then(|it| setup::run(&args, &it, cli.home.is_some())),
         Command::Review(args) => home().and_then(|home| review::run(&args, &home)),
+        Command::Open(args) => home().and_then(|home| open::run(&args, &home)),
         Command::Pair(args) => home().and_then(|home| pair::run(&args, &home)),
         Command::Sessions(args) => home().and_then(|home| sessions::run(&args, &home)),
         Command::Doctor(args) => home().and_then(|home| doctor::run(&args, &home)),

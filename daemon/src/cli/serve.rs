@@ -14,6 +14,7 @@ use tokio::net::TcpListener;
 
 use super::Exit;
 use super::daemon::Daemon;
+use super::open;
 use super::terminal::{print_line, say};
 use crate::engine::access::Run;
 use crate::engine::house::House;
@@ -71,6 +72,8 @@ pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
             .with_context(|| format!("{} cannot be read", home.display()))?
             .answered_by(Arc::new(OfHome::new(home)))
             .running(run);
+        let link = house.link().context("the way to the page cannot be made")?;
+        print_line(&format!("Review page: {}", open::address(port, &link)));
         for place in &args.place {
             house.open_place(place)?;
         }

@@ -29,13 +29,13 @@ use crate::ledger::private;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  vector sessions                        # open places, paired plugins, tokens of clients
+  vector sessions                        # open places, paired plugins, tokens of clients, pages
   vector sessions token claude           # a token for an MCP client that speaks HTTP
   vector sessions revoke claude
   vector sessions revoke --plugins       # every plugin has to be paired again
   vector sessions rotate                 # other tokens for the terminal and for `vector mcp`")]
 pub(super) struct Sessions {
-    /// Print one JSON object: the sessions, the plugins and the clients
+    /// Print one JSON object: the sessions, the plugins, the clients and the pages
     #[arg(long)]
     json: bool,
     #[command(subcommand)]
@@ -61,11 +61,14 @@ enum Command {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct Whom {
-    /// Of a client or a plugin, as they are listed
+    /// Of a client, a plugin or a page, as they are listed
     name: Option<String>,
     /// Of all plugins
     #[arg(long)]
     plugins: bool,
+    /// Of all pages in browsers
+    #[arg(long)]
+    pages: bool,
     /// Of everybody, with the tokens of the daemon that runs
     #[arg(long)]
     all: bool,
@@ -135,10 +138,11 @@ fn list(home: &Path, as_json: bool) -> anyhow::Result<()> {
         }
         None => (Vec::new(), read(home)?.shown()),
     };
-    let Access { plugins, clients } = access;
+    let Access { plugins, clients, pages } = access;
     let port = daemon.as_ref().map(Daemon::port);
     if as_json {
-        let all = json!({ "port": port, "sessions": open, "plugins": plugins, "clients": clients });
+        let all = json!({ "port": port, "sessions": open, "plugins": plugins, "clients": clients,
+                          "pages": pages });
         return print(&format!("{}\n", serde_json::to_string_pretty(&all)?));
     }
     let style = stdout_style();
@@ -152,7 +156,8 @@ fn list(home: &Path, as_json: bool) -> anyhow::Result<()> {
         (Some(_), true) => text.push_str("  none\n"),
         (Some(_), false) => {}
     }
-    for (title, grants) in [("Paired plugins", &plugins), ("Tokens of clients", &clients)] {
+    let all = [("Paired plugins", &plugins), ("Tokens of clients", &clients), ("Pages", &pages)];
+    for (title, grants) in all {
         text.push_str(&style.paint(Paint::Bold, format!("{title}\n")));
         text.push_str(&granted(grants));
     }
@@ -210,6 +215,7 @@ fn revoke(home: &Path, whom: &Whom) -> anyhow::Result<()> {
     let what = match &whom.name {
         Some(name) => Revoke::Named { name: name.clone() },
         None if whom.plugins => Revoke::Plugins {},
+        None if whom.pages => Revoke::Pages {},
         None => Revoke::All {},
     };
     let revoked: Revoked = match Keeper::of(home)? {

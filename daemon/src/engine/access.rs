@@ -1,5 +1,5 @@
-//! Who is let in beside the person: plugins that were paired, and clients that have a token of their own,
-//! as they are kept in the ledger's folder; and the tokens of a run of the daemon.
+//! Who is let in beside the person: plugins that were paired, clients that have a token of their own, and
+//! pages that the person has opened, as they are kept in the ledger's folder; and the tokens of a run of the daemon.
 //!
 //! Of what is granted for long only hashes are kept. The tokens of a run are in files that their owner
 //! alone reads, and go with it. Who may do what with which of them is the server's business.
@@ -22,10 +22,15 @@ pub const AGENT_TOKEN: &str = "agent-token";
 const PLUGINS: &str = "paired";
 /// The clients, one a line: a hash, when it was made, and a name.
 const CLIENTS: &str = "clients";
-/// How the names of plugins begin; nobody chose them.
+/// The pages in browsers, as the plugins.
+const PAGES: &str = "pages";
+/// How the names of plugins and pages begin; nobody chose them.
 const PLUGIN: &str = "plugin-";
-/// How many digits of its hash are in the name of a plugin.
+const PAGE: &str = "page-";
+/// How many digits of its hash are in the name of a plugin or a page.
 const DIGITS: usize = 8;
+/// How many pages are known; the oldest gives way.
+const MAX_PAGES: usize = 16;
 /// How many bytes of chance a token is made of.
 const CHANCE: usize = 24;
 /// How long the name of a client is at most.
@@ -40,19 +45,20 @@ struct Known {
 }
 
 impl Known {
-    fn plugin(secret: Secret, made: Option<u64>) -> Self {
-        let name = format!("{PLUGIN}{}", &secret.hash()[..DIGITS]);
+    /// One that nobody has named.
+    fn unnamed(kind: &str, secret: Secret, made: Option<u64>) -> Self {
+        let name = format!("{kind}{}", &secret.hash()[..DIGITS]);
         Self { name, made, secret }
     }
 
     /// As it stands in a file; none where that is damaged.
-    fn read(line: &str) -> Option<Self> {
+    fn read(line: &str, kind: &str) -> Option<Self> {
         let mut words = line.split_whitespace();
         let secret = Secret::kept(words.next()?)?;
         let made = words.next().and_then(|made| made.parse().ok());
         Some(match words.next() {
             Some(name) => Self { name: name.to_owned(), made, secret },
-            None => Self::plugin(secret, made),
+            None => Self::unnamed(kind, secret, made),
         })
     }
 
@@ -76,6 +82,7 @@ pub struct Grants {
     home: PathBuf,
     plugins: Vec<Known>,
     clients: Vec<Known>,
+    pages: Vec<Known>,
 }
 
 impl Grants {
@@ -84,8 +91,13 @@ impl Grants {
     /// # Errors
     /// They are there and cannot be read.
     pub fn read(home: &Path) -> io::Result<Self> {
-        let (plugins, clients) = (all(&home.join(PLUGINS))?, all(&home.join(CLIENTS))?);
-        Ok(Self { home: home.to_owned(), plugins, clients })
+        let kept = |file: &str, kind: &str| all(&home.join(file), kind);
+        Ok(Self {
+            home: home.to_owned(),
+            plugins: kept(PLUGINS, PLUGIN)?,
+            clients: kept(CLIENTS, PLUGIN)?,
+            pages: kept(PAGES, PAGE)?,
+        })
     }
 
     /// All of them, without what they are known by.
@@ -93,12 +105,18 @@ impl Grants {
         Access {
             plugins: self.plugins.iter().map(Known::shown).collect(),
             clients: self.clients.iter().map(Known::shown).collect(),
+            pages: self.pages.iter().map(Known::shown).collect(),
         }
     }
 
     /// What the tokens of clients are known by.
     pub(super) fn clients(&self) -> impl Iterator<Item = Secret> {
         self.clients.iter().map(|client| client.secret.clone())
+    }
+
+    /// What the tokens of pages are known by.
+    pub(super) fn pages(&self) -> impl Iterator<Item = Secret> {
+        self.pages.iter().map(|page| page.secret.clone())
     }
 
     /// Whether a plugin that shows this was paired, and still is.
@@ -114,9 +132,22 @@ impl Grants {
     pub(super) fn pair(&mut self, at: u64) -> io::Result<String> {
         let credential = random(CHANCE)?;
         let mut plugins = self.plugins.clone();
-        plugins.push(Known::plugin(Secret::of(&credential), Some(at)));
+        plugins.push(Known::unnamed(PLUGIN, Secret::of(&credential), Some(at)));
         self.keep_plugins(plugins)?;
         Ok(credential)
+    }
+
+    /// Lets a page in, from this moment on: its token.
+    ///
+    /// # Errors
+    /// That cannot be kept, and it is not let in.
+    pub(super) fn enter(&mut self, at: u64) -> io::Result<String> {
+        let token = random(CHANCE)?;
+        let known = self.pages.len().saturating_sub(MAX_PAGES - 1);
+        let mut pages = self.pages[known..].to_vec();
+        pages.push(Known::unnamed(PAGE, Secret::of(&token), Some(at)));
+        self.keep_pages(pages)?;
+        Ok(token)
     }
 
     /// Makes a token for a client, from this moment on.
@@ -145,24 +176,27 @@ impl Grants {
     /// # Errors
     /// Nobody has that name, or it cannot be kept.
     pub fn revoke(&mut self, what: &Revoke) -> Result<Vec<String>, Failure> {
-        let is_meant = |known: &Known, is_plugin: bool| match what {
-            Revoke::Named { name } => known.name == *name,
-            Revoke::Plugins {} => is_plugin,
-            Revoke::Run {} => false,
-            Revoke::All {} => true,
+        let part = |known: &[Known], is_kind: bool| -> (Vec<Known>, Vec<Known>) {
+            known.iter().cloned().partition(|known| match what {
+                Revoke::Named { name } => known.name == *name,
+                Revoke::Plugins {} | Revoke::Pages {} => is_kind,
+                Revoke::Run {} => false,
+                Revoke::All {} => true,
+            })
         };
-        let part = |known: &[Known], is_plugin| -> (Vec<Known>, Vec<Known>) {
-            known.iter().cloned().partition(|it| is_meant(it, is_plugin))
-        };
-        let (mut gone, plugins) = part(&self.plugins, true);
+        let (mut gone, plugins) = part(&self.plugins, matches!(what, Revoke::Plugins {}));
         let (clients_gone, clients) = part(&self.clients, false);
+        let (pages_gone, pages) = part(&self.pages, matches!(what, Revoke::Pages {}));
         if !gone.is_empty() {
             self.keep_plugins(plugins).map_err(|error| unkept(&error))?;
         }
         if !clients_gone.is_empty() {
             self.keep_clients(clients).map_err(|error| unkept(&error))?;
         }
-        gone.extend(clients_gone);
+        if !pages_gone.is_empty() {
+            self.keep_pages(pages).map_err(|error| unkept(&error))?;
+        }
+        gone.extend(clients_gone.into_iter().chain(pages_gone));
         match what {
             Revoke::Named { name } if gone.is_empty() => Err(failed(
                 FailureKind::NotFound,
@@ -179,6 +213,12 @@ impl Grants {
         Ok(())
     }
 
+    fn keep_pages(&mut self, pages: Vec<Known>) -> io::Result<()> {
+        keep(&self.home.join(PAGES), &pages, false)?;
+        self.pages = pages;
+        Ok(())
+    }
+
     fn keep_clients(&mut self, clients: Vec<Known>) -> io::Result<()> {
         keep(&self.home.join(CLIENTS), &clients, true)?;
         self.clients = clients;
@@ -186,9 +226,9 @@ impl Grants {
     }
 }
 
-fn all(file: &Path) -> io::Result<Vec<Known>> {
+fn all(file: &Path, kind: &str) -> io::Result<Vec<Known>> {
     match fs::read_to_string(file) {
-        Ok(text) => Ok(text.lines().filter_map(Known::read).collect()),
+        Ok(text) => Ok(text.lines().filter_map(|line| Known::read(line, kind)).collect()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error),
     }
@@ -203,7 +243,8 @@ fn is_name(name: &str) -> Result<(), Failure> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let is_fine = !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(is_plain);
     // What begins with a dash would be an option.
-    if is_fine && !name.starts_with(PLUGIN) && !name.starts_with('-') {
+    let is_taken = [PLUGIN, PAGE, "-"].iter().any(|start| name.starts_with(start));
+    if is_fine && !is_taken {
         return Ok(());
     }
     Err(failed(
@@ -211,7 +252,7 @@ fn is_name(name: &str) -> Result<(), Failure> {
         format!("`{name}` is no name for a token."),
         format!(
             "Take 1 to {MAX_NAME} letters, digits, dots, dashes and underscores, of which the first is \
-             no dash; `{PLUGIN}` begins the names of plugins."
+             no dash; `{PLUGIN}` and `{PAGE}` begin the names of plugins and pages."
         ),
     ))
 }
@@ -296,15 +337,35 @@ mod tests {
         assert_eq!(revoke(&mut again, Revoke::Plugins {}).len(), 1);
         assert_eq!(revoke(&mut again, Revoke::All {}), ["ci"]);
         let nobody = Grants::read(home.path()).unwrap().shown();
-        assert_eq!(nobody, Access { plugins: vec![], clients: vec![] });
+        assert_eq!(nobody, Access { plugins: vec![], clients: vec![], pages: vec![] });
+    }
+
+    #[test]
+    fn the_oldest_of_too_many_pages_gives_way() {
+        let home = tempfile::tempdir().unwrap();
+        let mut grants = Grants::read(home.path()).unwrap();
+        let tokens: Vec<String> =
+            (0..=MAX_PAGES as u64).map(|at| grants.enter(at).unwrap()).collect();
+        let mut again = Grants::read(home.path()).unwrap();
+        let is_in = |grants: &Grants, token: &String| grants.pages().any(|it| it.fits(token));
+        assert!(!is_in(&again, &tokens[0]) && tokens[1..].iter().all(|it| is_in(&again, it)));
+        let name = again.shown().pages[0].name.clone();
+        assert_eq!(revoke(&mut again, Revoke::Named { name: name.clone() }), [name]);
+        assert!(!is_in(&again, &tokens[1]) && is_in(&again, &tokens[2]));
+        assert_eq!(revoke(&mut again, Revoke::Plugins {}), [""; 0]);
+        assert_eq!(revoke(&mut again, Revoke::Pages {}).len(), MAX_PAGES - 1);
     }
 
     #[test]
     fn no_file_holds_what_opens_anything() {
         let home = tempfile::tempdir().unwrap();
         let mut grants = Grants::read(home.path()).unwrap();
-        let told = [grants.pair(7).unwrap(), grants.make("ci", 9).unwrap().token];
-        for file in [PLUGINS, CLIENTS] {
+        let told = [
+            grants.pair(7).unwrap(),
+            grants.enter(8).unwrap(),
+            grants.make("ci", 9).unwrap().token,
+        ];
+        for file in [PLUGINS, CLIENTS, PAGES] {
             let text = fs::read_to_string(home.path().join(file)).unwrap();
             assert!(told.iter().all(|it| it.len() == 2 * CHANCE && !text.contains(it)), "{text}");
         }
@@ -324,7 +385,7 @@ mod tests {
     fn names_are_plain_and_there_once() {
         let home = tempfile::tempdir().unwrap();
         let mut grants = Grants::read(home.path()).unwrap();
-        for name in ["", "a b", "a\n", "plugin-1", "--all", "\u{e9}", &"x".repeat(41)] {
+        for name in ["", "a b", "a\n", "plugin-1", "page-1", "--all", "\u{e9}", &"x".repeat(41)] {
             assert_eq!(grants.make(name, 1).unwrap_err().kind, FailureKind::BadRequest, "{name}");
         }
         grants.make("claude.desktop_1", 1).unwrap();

@@ -9,6 +9,7 @@ mod opened;
 mod pairing;
 mod places;
 mod projects;
+mod talk;
 mod views;
 
 use std::collections::HashMap;
@@ -235,6 +236,7 @@ impl House {
             Ask::Proposal(seq, reply) => drop(reply.send(self.proposal(seq))),
             Ask::Workflows(reply) => drop(reply.send(self.workflows())),
             Ask::Workflow(seq, reply) => drop(reply.send(self.workflow(seq))),
+            Ask::Talk(seq, reply) => drop(reply.send(self.talk(seq))),
             Ask::Do(seq, verb, reply) => {
                 let (ledger, board) = (Arc::clone(&self.ledger), Arc::clone(&self.board));
                 match self.session_of_workflow(seq) {

@@ -26,6 +26,8 @@ const MOMENTS: u64 = 4_096;
 #[derive(Debug)]
 pub struct Board {
     human: RwLock<Secret>,
+    /// The tokens of pages, which are a person's too.
+    pages: RwLock<Vec<Secret>>,
     agents: RwLock<Vec<Secret>>,
     /// Told when a token does not count any more.
     ousted: watch::Sender<u64>,
@@ -81,11 +83,20 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Whether a token is one of these.
+fn is_among(all: &RwLock<Vec<Secret>>, token: &str) -> bool {
+    let given = Secret::of(token);
+    let all = all.read().unwrap_or_else(PoisonError::into_inner);
+    // All are looked at, so that the time tells nothing.
+    all.iter().fold(false, |known, it| known | it.is(&given))
+}
+
 impl Board {
     /// A board for which one token is a person's.
     pub fn new(human: Secret) -> Self {
         Self {
             human: RwLock::new(human),
+            pages: RwLock::default(),
             agents: RwLock::default(),
             ousted: watch::Sender::new(0),
             touched: Mutex::new(Instant::now()),
@@ -121,7 +132,13 @@ impl Board {
         self.oust();
     }
 
-    /// From now on this token, and no other, is the person's.
+    /// From now on these tokens, and no others, are of pages.
+    pub fn admit_pages(&self, pages: Vec<Secret>) {
+        *self.pages.write().unwrap_or_else(PoisonError::into_inner) = pages;
+        self.oust();
+    }
+
+    /// From now on this token, and no other, is the person's at the terminal.
     pub fn know(&self, human: Secret) {
         *self.human.write().unwrap_or_else(PoisonError::into_inner) = human;
         self.oust();
@@ -141,14 +158,12 @@ impl Board {
     }
 
     pub(super) fn is_agent(&self, token: &str) -> bool {
-        let given = Secret::of(token);
-        let agents = self.agents.read().unwrap_or_else(PoisonError::into_inner);
-        // All are looked at, so that the time tells nothing.
-        agents.iter().fold(false, |known, agent| known | agent.is(&given))
+        is_among(&self.agents, token)
     }
 
     pub(super) fn is_human(&self, token: &str) -> bool {
-        self.human.read().unwrap_or_else(PoisonError::into_inner).fits(token)
+        let is_terminal = self.human.read().unwrap_or_else(PoisonError::into_inner).fits(token);
+        is_terminal | is_among(&self.pages, token)
     }
 
     /// The session of a token.
@@ -261,6 +276,16 @@ impl Board {
 
     /// What has happened behind a cursor, of one session or of all.
     pub(super) fn page(&self, after: Seq, session: Option<&SessionId>) -> StreamPage {
+        let (cursor, events) = self.behind(after, session);
+        StreamPage { cursor, events: events.into_iter().map(|(_, record)| record).collect() }
+    }
+
+    /// The same, each with the cursor that stands right behind it.
+    pub(super) fn behind(
+        &self,
+        after: Seq,
+        session: Option<&SessionId>,
+    ) -> (Seq, Vec<(Seq, EventRecord)>) {
         let log = lock(&self.log);
         // A cursor of another time stands behind everything; it begins anew.
         let after = if after.0 > log.head { 0 } else { after.0 };
@@ -269,13 +294,29 @@ impl Board {
             session.is_none() || it.session.is_none() || it.session.as_ref() == session
         };
         let mut found = log.events.range(first..).filter(of_session);
-        let page: Vec<&Logged> = found.by_ref().take(MAX_PAGE).collect();
+        let page = found.by_ref().take(MAX_PAGE).map(|it| (Seq(it.cursor), it.record.clone()));
+        let page: Vec<(Seq, EventRecord)> = page.collect();
         let is_all = found.next().is_none();
-        let last = page.last().filter(|_| !is_all).map_or(log.head, |last| last.cursor);
-        StreamPage {
-            cursor: Seq(last),
-            events: page.into_iter().map(|it| it.record.clone()).collect(),
-        }
+        let last = page.last().filter(|_| !is_all).map_or(Seq(log.head), |(cursor, _)| *cursor);
+        (last, page)
+    }
+
+    /// What has come of a message that is still on its way, and where the stream stands.
+    pub fn of_the_moment(&self, workflow: Seq) -> (Seq, Vec<EventRecord>) {
+        let log = lock(&self.log);
+        let is_moment = |it: &&Logged| {
+            let event = &it.record.event;
+            matches!(event, Event::AssistantStart {} | Event::AssistantUpdate { .. })
+        };
+        let own = log.events.iter().rev().filter(|it| it.record.workflow == workflow);
+        let passing = |it: &&Logged| {
+            let event = &it.record.event;
+            is_moment(it) || matches!(event, Event::Thinking { .. } | Event::Stalled { .. })
+        };
+        let moments = own.take_while(passing).filter(is_moment).map(|it| it.record.clone());
+        let mut moments: Vec<EventRecord> = moments.collect();
+        moments.reverse();
+        (Seq(log.head), moments)
     }
 
     pub(super) fn listen(&self) -> watch::Receiver<u64> {

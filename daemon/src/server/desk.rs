@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use scene_schemas::api::{
     About, Access, AgentCall, AgentLog, ApplyAck, ApplyTaken, CallView, CancelCall, Chat,
-    Checkpoint, Checkpoints, Decide, Decided, Failure, FailureKind, Hello, MadeToken,
-    MakeCheckpoint, MakeToken, Open, Opened, Pair, Paired, PairingCode, ProposalView, Proposals,
-    Revoke, Revoked, SceneTaken, SceneUpdate, SessionId, Sessions, Settings, Started, Usage,
-    Welcome, WorkflowView, Workflows,
+    Checkpoint, Checkpoints, Decide, Decided, EnterPage, EnteredPage, Failure, FailureKind, Hello,
+    MadeToken, MakeCheckpoint, MakeToken, Open, Opened, PageLink, Pair, Paired, PairingCode,
+    ProposalView, Proposals, Revoke, Revoked, SceneTaken, SceneUpdate, SessionId, Sessions,
+    Settings, Started, Talk, Usage, Welcome, WorkflowView, Workflows,
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::{mpsc, oneshot};
@@ -42,6 +42,10 @@ pub enum Door {
     About(Reply<About>),
     /// To see who has access.
     Access(Reply<Access>),
+    /// A way to the page, for once.
+    Link(Reply<PageLink>),
+    /// To open the page by a code.
+    Enter(EnterPage, Reply<EnteredPage>),
     /// A token for a client.
     Make(MakeToken, Reply<MadeToken>),
     /// To take access away.
@@ -77,6 +81,8 @@ pub enum Ask {
     Workflows(Reply<Workflows>),
     /// To see a workflow.
     Workflow(Seq, Reply<WorkflowView>),
+    /// To see the conversation that a workflow is the end of.
+    Talk(Seq, Reply<Talk>),
     /// To do something to a workflow.
     Do(Seq, Verb, Reply<WorkflowView>),
     /// To see the checkpoints.

@@ -21,6 +21,7 @@ use super::failure::{answer, failed};
 use super::guard::{self, Caller};
 use super::hold;
 use super::mcp::Http;
+use super::page;
 
 /// Where MCP is spoken; its bodies are the SDK's to read.
 const MCP: &str = "/mcp";
@@ -88,19 +89,6 @@ impl Asked<'_> {
         pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
-    /// A text behind the path; none where it is not there or empty.
-    fn text(&self, name: &str) -> Result<Option<String>, Failure> {
-        let sent = self.sent(name).unwrap_or_default().replace('+', " ");
-        let text = percent_decode_str(&sent).decode_utf8().map_err(|_| {
-            failed(
-                FailureKind::BadRequest,
-                format!("`{name}` is no UTF-8."),
-                "Encode it as a browser does.",
-            )
-        })?;
-        Ok(Some(text.into_owned()).filter(|text| !text.is_empty()))
-    }
-
     fn number(&self, name: &str) -> Result<Option<u64>, Failure> {
         let Some(value) = self.sent(name) else {
             return Ok(None);
@@ -112,6 +100,20 @@ impl Asked<'_> {
                 "Leave it out, or give a position.",
             )
         })
+    }
+}
+
+impl page::Behind for Asked<'_> {
+    fn text(&self, name: &str) -> Result<Option<String>, Failure> {
+        let sent = self.sent(name).unwrap_or_default().replace('+', " ");
+        let text = percent_decode_str(&sent).decode_utf8().map_err(|_| {
+            failed(
+                FailureKind::BadRequest,
+                format!("`{name}` is no UTF-8."),
+                "Encode it as a browser does.",
+            )
+        })?;
+        Ok(Some(text.into_owned()).filter(|text| !text.is_empty()))
     }
 }
 
@@ -237,6 +239,14 @@ async fn read(house: &House, asked: &Asked<'_>) -> Result<Response<Body>, Failur
             let hold = asked.number("hold")?.unwrap_or(0);
             answer(hold::called(board, desk, asked.seq()?, hold).await)
         }
+        "/" => page::shell(),
+        "/assets/{id}" => page::asset(asked.id)?,
+        "/page/stream" => {
+            let cursor = asked.number("cursor")?.map_or_else(|| board.head(), Seq);
+            page::stream(Arc::clone(board), cursor)
+        }
+        "/page/{id}" => page::part(desk, asked.id, asked).await?,
+        "/api/talks/{id}" => ask!(desk, Ask::Talk, asked.seq()?),
         "/api/about" => answer(desk.ask(|reply| Ask::Door(Door::About(reply))).await),
         "/api/access" => answer(desk.ask(|reply| Ask::Door(Door::Access(reply))).await),
         path => Err(nobody(path))?,
@@ -316,6 +326,14 @@ async fn door(desk: &Desk, asked: &Asked<'_>) -> Result<Response<Body>, Failure>
         "/api/pairing" => {
             asked.body::<Nothing>()?;
             answer(desk.ask(|reply| Ask::Door(Door::Code(reply))).await)
+        }
+        "/api/page/link" => {
+            asked.body::<Nothing>()?;
+            answer(desk.ask(|reply| Ask::Door(Door::Link(reply))).await)
+        }
+        "/api/page" => {
+            let enter = asked.body()?;
+            answer(desk.ask(|reply| Ask::Door(Door::Enter(enter, reply))).await)
         }
         "/api/access/token" => {
             let make = asked.body()?;

@@ -9,8 +9,8 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderValue, Response};
 use futures_util::stream;
 use scene_schemas::api::{
-    AgentCall, CallView, Failure, FailureKind, MAX_HOLD, MAX_WAIT, Poll, Polled, SessionId,
-    StreamPage,
+    AgentCall, CallView, EventRecord, Failure, FailureKind, MAX_HOLD, MAX_WAIT, Poll, Polled,
+    SessionId, StreamPage,
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::{oneshot, watch};
@@ -134,33 +134,39 @@ pub(super) async fn page(board: &Board, cursor: Seq, hold: u64) -> StreamPage {
 
 /// What has happened, for as long as somebody reads.
 pub(super) fn events(board: Arc<Board>, cursor: Seq) -> Response<Body> {
-    let news = board.listen();
-    let body = stream::unfold((board, news, cursor), |(board, mut news, cursor)| async move {
-        news.mark_unchanged();
-        let page = board.page(cursor, None);
-        if !page.events.is_empty() {
-            let mut text = String::new();
-            for event in &page.events {
-                let data = serde_json::to_string(event).unwrap_or_default();
-                text.push_str(&format!("id: {}\ndata: {data}\n\n", page.cursor));
-            }
-            return Some((Ok::<_, Infallible>(Bytes::from(text)), (board, news, page.cursor)));
-        }
-        if *news.borrow() == u64::MAX {
-            return None;
-        }
-        let alive = tokio::select! {
-            changed = news.changed() => {
-                if changed.is_err() { return None; }
-                ""
-            }
-            () = sleep(ALIVE) => ": alive\n\n",
-        };
-        Some((Ok(Bytes::from_static(alive.as_bytes())), (board, news, page.cursor)))
-    });
-    let mut response = Response::new(Body::from_stream(body));
+    let body = told(board, cursor, |event| serde_json::to_string(event).unwrap_or_default());
+    let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
+}
+
+/// Server-sent events: each event as a line of text, and now and then that the stream is alive.
+pub(super) fn told(board: Arc<Board>, cursor: Seq, line: fn(&EventRecord) -> String) -> Body {
+    let news = board.listen();
+    let events =
+        stream::unfold((board, news, cursor), move |(board, mut news, cursor)| async move {
+            news.mark_unchanged();
+            let page = board.page(cursor, None);
+            if !page.events.is_empty() {
+                let mut text = String::new();
+                for event in &page.events {
+                    text.push_str(&format!("id: {}\ndata: {}\n\n", page.cursor, line(event)));
+                }
+                return Some((Ok::<_, Infallible>(Bytes::from(text)), (board, news, page.cursor)));
+            }
+            if *news.borrow() == u64::MAX {
+                return None;
+            }
+            let alive = tokio::select! {
+                changed = news.changed() => {
+                    if changed.is_err() { return None; }
+                    ""
+                }
+                () = sleep(ALIVE) => ": alive\n\n",
+            };
+            Some((Ok(Bytes::from_static(alive.as_bytes())), (board, news, cursor)))
+        });
+    Body::from_stream(events)
 }

@@ -12,6 +12,7 @@ mod guard;
 mod hold;
 mod line;
 mod mcp;
+mod page;
 
 use std::future::Future;
 use std::path::Path;

@@ -16,6 +16,32 @@ pub struct PairingCode {
     pub seconds: u64,
 }
 
+/// A way to the page that was just made: it opens a page once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PageLink {
+    /// What the page shows, behind `#in=` of its address.
+    pub code: String,
+    /// How long it holds.
+    pub seconds: u64,
+}
+
+/// A page that a person has opened shows a code: that of its link, or the six digits that pair a plugin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EnterPage {
+    /// The code; of digits, blanks and dashes do not count.
+    pub code: String,
+}
+
+/// The page is the person's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EnteredPage {
+    /// Its bearer token. It counts until it is taken back, also when the daemon is started anew.
+    pub token: String,
+}
+
 /// The daemon that answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -39,6 +65,8 @@ pub struct Access {
     pub plugins: Vec<Grant>,
     /// The clients that have a token of their own.
     pub clients: Vec<Grant>,
+    /// The pages that a person has opened in a browser.
+    pub pages: Vec<Grant>,
 }
 
 /// Something that was granted.
@@ -74,13 +102,15 @@ pub struct MadeToken {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "what", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Revoke {
-    /// From the client or the plugin of this name.
+    /// From the client, the plugin or the page of this name.
     Named {
         /// As it is listed.
         name: String,
     },
     /// From all plugins: each has to be paired again.
     Plugins {},
+    /// From all pages in browsers: each has to be opened again.
+    Pages {},
     /// From whoever holds the tokens of this run, the person's and the agents'. New ones are in their
     /// files.
     Run {},

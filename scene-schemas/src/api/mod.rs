@@ -16,7 +16,10 @@ mod work;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use access::{About, Access, Grant, MadeToken, MakeToken, PairingCode, Revoke, Revoked};
+pub use access::{
+    About, Access, EnterPage, EnteredPage, Grant, MadeToken, MakeToken, PageLink, PairingCode,
+    Revoke, Revoked,
+};
 pub use agent::{
     AgentCall, AgentEnds, AgentLog, AppliedChange, Became, CallView, CancelCall, LoggedCall,
     MAX_WAIT,
@@ -33,7 +36,8 @@ pub use session::{
 };
 pub use talk::{
     Attachment, Chat, Checkpoint, Checkpoints, Decide, Decided, Decision, MakeCheckpoint, Part,
-    ProposalView, Proposals, Settings, Started, Usage, WorkflowState, WorkflowView, Workflows,
+    ProposalView, Proposals, Settings, Started, Talk, Usage, WorkflowState, WorkflowView,
+    Workflows,
 };
 pub use work::{Acted, Action, Apply, ApplyAck, ApplyOutcome, ApplyTaken, Work};
 

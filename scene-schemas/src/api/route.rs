@@ -5,10 +5,10 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     About, Access, AgentCall, AgentEnds, AgentLog, ApplyAck, ApplyTaken, CallView, CancelCall,
-    Chat, Checkpoints, Decide, Decided, Failure, Health, Hello, MadeToken, MakeCheckpoint,
-    MakeToken, Nothing, Open, Opened, PROTOCOL, Pair, Paired, PairingCode, Poll, Polled,
-    ProposalView, Proposals, Revoke, Revoked, SceneTaken, SceneUpdate, Sessions, Settings, Started,
-    StreamPage, Usage, Welcome, WorkflowView, Workflows,
+    Chat, Checkpoints, Decide, Decided, EnterPage, EnteredPage, Failure, Health, Hello, MadeToken,
+    MakeCheckpoint, MakeToken, Nothing, Open, Opened, PROTOCOL, PageLink, Pair, Paired,
+    PairingCode, Poll, Polled, ProposalView, Proposals, Revoke, Revoked, SceneTaken, SceneUpdate,
+    Sessions, Settings, Started, StreamPage, Talk, Usage, Welcome, WorkflowView, Workflows,
 };
 
 /// Who may call a route.
@@ -83,9 +83,10 @@ impl Route {
 
     /// Whether it is for agents, or about who is let in: the plugin never calls it.
     pub(crate) fn is_for_others(&self) -> bool {
-        let own = ["/mcp", "/api/about", "/api/access", "/api/pairing"];
-        own.contains(&self.path)
-            || ["/api/access/", "/api/agents/"].iter().any(|start| self.path.starts_with(start))
+        let own = ["/", "/mcp", "/api/about", "/api/access", "/api/pairing", "/api/page"];
+        let rooms =
+            ["/api/access/", "/api/agents/", "/api/page/", "/api/talks/", "/assets/", "/page/"];
+        own.contains(&self.path) || rooms.iter().any(|start| self.path.starts_with(start))
     }
 
     /// Makes the types that cross known to a generator.
@@ -123,6 +124,11 @@ const fn with_texts(route: Route, texts: &'static [&'static str]) -> Route {
     Route { texts, ..route }
 }
 
+/// A part of the page.
+const fn page(path: &'static str, token: Token, summary: &'static str) -> Route {
+    answers("text/html", get::<Nothing>(path, token, summary))
+}
+
 /// A route whose answer is no JSON.
 const fn answers(media: &'static str, route: Route) -> Route {
     Route { media, answer: text, ..route }
@@ -131,6 +137,10 @@ const fn answers(media: &'static str, route: Route) -> Route {
 fn text(_: &mut SchemaGenerator) -> Json {
     json!({ "type": "string" })
 }
+
+/// What a part of the page may be asked for by.
+const PARTS: &[&str] =
+    &["of", "layout", "session", "place", "path", "tool", "outcome", "day", "text", "before"];
 
 /// All routes.
 pub const ROUTES: &[Route] = &[
@@ -224,6 +234,22 @@ pub const ROUTES: &[Route] = &[
         Token::Human,
         "Which plugins are paired, and which clients have a token.",
     ),
+    post::<Nothing, PageLink>("/api/page/link", Token::Human, "Make a way to the page, for once."),
+    post::<EnterPage, EnteredPage>("/api/page", Token::None, "Open the page by a code."),
+    get::<Talk>("/api/talks/{id}", Token::Human, "A conversation, from its beginning."),
+    page("/", Token::None, "The page: what a browser shows before anything is asked."),
+    answers(
+        "text/plain",
+        page("/assets/{id}", Token::None, "A script, a style or a picture of the page."),
+    ),
+    answers(
+        "text/event-stream",
+        with_query(
+            page("/page/stream", Token::Human, "What has happened, as parts of the page."),
+            &["cursor"],
+        ),
+    ),
+    with_texts(page("/page/{id}", Token::Human, "A part of the page."), PARTS),
     post::<MakeToken, MadeToken>("/api/access/token", Token::Human, "Make a token for a client."),
     post::<Revoke, Revoked>("/api/access/revoke", Token::Human, "Take access away, at once."),
     post::<AgentCall, CallView>(

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::event::ProposalStatus;
+use super::event::{EventRecord, ProposalStatus};
 use super::session::SessionId;
 use crate::command::{Fingerprint, InstanceId};
 use crate::entry::{Attached, Finish, Seq, Stance, Step};
@@ -202,6 +202,24 @@ pub struct WorkflowView {
     pub plan: Vec<Step>,
     /// Its proposals.
     pub proposals: Vec<Seq>,
+}
+
+/// A conversation: a task, and those before it that it goes on with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Talk {
+    /// The last task of those that are told.
+    pub workflow: WorkflowView,
+    /// When it began, in milliseconds since 1970-01-01 UTC.
+    pub at: u64,
+    /// Where the place is, in a person's words.
+    pub place: String,
+    /// All tasks that are told, oldest first.
+    pub tasks: Vec<Seq>,
+    /// What has happened in them; of the moment, what has come of a message that is still on its way.
+    pub events: Vec<EventRecord>,
+    /// Where the stream goes on.
+    pub cursor: Seq,
 }
 
 /// Workflows, newest first.

@@ -1,4 +1,5 @@
-//! Who is let in: the code that pairs a plugin, and what was granted and is taken back.
+//! Who is let in: the code that pairs a plugin, the ways to the page, and what was granted and is taken
+//! back.
 //!
 //! A code has six digits, so it must not be tried often: it holds for ten minutes from when a person was
 //! told one, and after five wrong tries it is another, and nobody may try for a minute. Guessing never
@@ -8,11 +9,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use scene_schemas::api::{
-    About, Failure, FailureKind, MadeToken, PROTOCOL, Pair, Paired, PairingCode, Revoke, Revoked,
-    SessionId,
+    About, EnterPage, EnteredPage, Failure, FailureKind, MadeToken, PROTOCOL, PageLink, Pair,
+    Paired, PairingCode, Revoke, Revoked, SessionId,
 };
 
-use super::House;
+use super::{House, random};
 use crate::engine::access::Run;
 use crate::server::{Door, Secret, failed};
 
@@ -22,6 +23,11 @@ const HOLDS: Duration = Duration::from_mins(10);
 const MAX_TRIES: usize = 5;
 /// How long nobody may try then.
 const PAUSE: Duration = Duration::from_mins(1);
+
+/// How many ways to the page hold at once; the oldest gives way.
+const MAX_LINKS: usize = 8;
+/// How many bytes of chance a way to the page is made of.
+const LINK: usize = 24;
 
 /// Tells what time it is.
 pub type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
@@ -33,6 +39,8 @@ pub(super) struct Pairing {
     tries: usize,
     /// Until when nobody may try.
     paused: Option<Instant>,
+    /// The ways to the page that nobody has gone yet, and until when each holds.
+    links: Vec<(Secret, Instant)>,
     clock: Clock,
 }
 
@@ -47,7 +55,7 @@ impl Pairing {
     pub(super) fn new() -> std::io::Result<Self> {
         let clock: Clock = Arc::new(Instant::now);
         let (code, ends) = (Secret::of(&digits()?), clock());
-        Ok(Self { code, ends, tries: 0, paused: None, clock })
+        Ok(Self { code, ends, tries: 0, paused: None, links: Vec::new(), clock })
     }
 
     /// Makes a code, which a person is told now.
@@ -55,6 +63,24 @@ impl Pairing {
         let code = digits()?;
         (self.code, self.tries, self.ends) = (Secret::of(&code), 0, (self.clock)() + HOLDS);
         Ok(code)
+    }
+
+    /// Makes a way to the page.
+    fn link(&mut self) -> std::io::Result<String> {
+        let (code, ends) = (random(LINK)?, (self.clock)() + HOLDS);
+        let old = self.links.len().saturating_sub(MAX_LINKS - 1);
+        self.links.drain(..old);
+        self.links.push((Secret::of(&code), ends));
+        Ok(code)
+    }
+
+    /// Goes a way to the page, which is gone then; false where there is none.
+    fn follow(&mut self, code: &str) -> bool {
+        let now = (self.clock)();
+        self.links.retain(|(_, ends)| now < *ends);
+        let known = self.links.len();
+        self.links.retain(|(link, _)| !link.fits(code));
+        self.links.len() < known
     }
 
     /// Tries a code.
@@ -129,10 +155,11 @@ impl House {
         self
     }
 
-    /// From now on these, and no others, are tokens of agents: the run's, and the clients' own.
+    /// From now on these, and no others, are tokens of agents, the run's and the clients' own, and of pages.
     pub(super) fn admit(&self) {
         let run = self.run.as_ref().and_then(Run::agent);
         self.board.admit(run.into_iter().chain(self.grants.clients()).collect());
+        self.board.admit_pages(self.grants.pages().collect());
     }
 
     /// Makes a code, and tells whoever looks at the terminal of the daemon.
@@ -147,14 +174,50 @@ impl House {
         (self.say)(&format!("To pair a plugin, type {front} {back} in its widget {when}."));
     }
 
-    pub(super) fn pair(&mut self, pair: &Pair) -> Result<Paired, Failure> {
-        let typed: String = pair.code.chars().filter(char::is_ascii_digit).collect();
-        if let Err((failure, is_over)) = self.pairing.take(&typed) {
-            if is_over {
-                self.change_code().map_err(|error| internal(&error))?;
-            }
-            return Err(failure);
+    /// Takes the six digits as they were typed.
+    fn take(&mut self, typed: &str) -> Result<(), Failure> {
+        let typed: String = typed.chars().filter(char::is_ascii_digit).collect();
+        let Err((failure, is_over)) = self.pairing.take(&typed) else {
+            return Ok(());
+        };
+        if is_over {
+            self.change_code().map_err(|error| internal(&error))?;
         }
+        Err(failure)
+    }
+
+    /// Makes a way to the page, as its address on this machine shows it.
+    ///
+    /// # Errors
+    /// The system has no chance to give.
+    pub fn link(&mut self) -> std::io::Result<String> {
+        self.pairing.link()
+    }
+
+    /// Lets a page in that shows the code of its link, or the six digits.
+    fn enter(&mut self, enter: &EnterPage) -> Result<EnteredPage, Failure> {
+        let is_link = enter.code.len() == 2 * LINK;
+        if is_link && !self.pairing.follow(&enter.code) {
+            return Err(failed(
+                FailureKind::Unpaired,
+                "This link was used already, or has expired.",
+                "`vector open` opens the page with a new one.",
+            ));
+        }
+        if !is_link {
+            self.take(&enter.code)?;
+        }
+        let token = self.grants.enter(now()).map_err(|error| internal(&error))?;
+        self.admit();
+        (self.say)("The page was opened in a browser.");
+        if !is_link {
+            self.print_code().map_err(|error| internal(&error))?;
+        }
+        Ok(EnteredPage { token })
+    }
+
+    pub(super) fn pair(&mut self, pair: &Pair) -> Result<Paired, Failure> {
+        self.take(&pair.code)?;
         let credential = self.grants.pair(now()).map_err(|error| internal(&error))?;
         (self.say)("A plugin was paired.");
         // A code pairs once.
@@ -180,6 +243,12 @@ impl House {
                 let seconds = HOLDS.as_secs();
                 drop(reply.send(code.map(|code| PairingCode { code, seconds })));
             }
+            Door::Link(reply) => {
+                let code = self.link().map_err(|error| internal(&error));
+                let seconds = HOLDS.as_secs();
+                drop(reply.send(code.map(|code| PageLink { code, seconds })));
+            }
+            Door::Enter(enter, reply) => drop(reply.send(self.enter(&enter))),
             Door::About(reply) => drop(reply.send(Ok(self.about()))),
             Door::Access(reply) => drop(reply.send(Ok(self.grants.shown()))),
             Door::Make(make, reply) => drop(reply.send(self.make_token(&make.name))),

@@ -1,0 +1,174 @@
+// What is going on: the rail of places and tasks, one conversation, and the composer.
+
+import { call, part } from "./daemon.js";
+import { act, elements, put, soon, swap, toast } from "./ui.js";
+
+let root = null;
+let task = null;
+
+const FRAME = `<div class="now"><aside class="rail" id="rail" aria-label="Places and tasks"></aside>
+  <section class="middle" aria-label="Conversation"><div class="scroll" id="scroll" tabindex="0"></div><div id="composer"></div></section></div>`;
+
+export async function show(main, [wanted]) {
+  if (!root?.isConnected) {
+    main.replaceChildren(elements(FRAME));
+    root = main.firstElementChild;
+    task = null;
+    await Promise.all([rail(), composer()]);
+  }
+  const newest = root.querySelector("#rail [data-task]")?.dataset.task;
+  const next = wanted ?? newest ?? null;
+  if (next !== null && next !== task) await talk(next);
+  else if (next === null) nothing();
+  mark();
+}
+
+export function hide() {
+  root = null;
+  task = null;
+}
+
+export async function again() {
+  await Promise.all([rail(), composer()]);
+  if (task !== null) await talk(task);
+}
+
+const scroll = () => root.querySelector("#scroll");
+
+function nothing() {
+  scroll().replaceChildren(
+    elements(`<div class="empty"><h1>Nothing was asked for yet</h1>
+      <p>What you ask for here, in Studio or through MCP appears here as it happens; you decide upon each change.</p></div>`),
+  );
+}
+
+async function rail() {
+  swap(root.querySelector("#rail"), await part("rail"));
+  mark();
+}
+
+async function composer() {
+  const box = root.querySelector("#composer");
+  const text = box.querySelector("textarea")?.value ?? "";
+  swap(box, await part("composer"));
+  box.querySelector("textarea").value = text;
+}
+
+function mark() {
+  for (const link of root.querySelectorAll("#rail [data-task]")) {
+    if (link.dataset.task === task) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+  }
+}
+
+async function talk(wanted) {
+  const html = await part("talk", { of: wanted });
+  if (!root) return;
+  task = wanted;
+  swap(scroll(), html);
+  scroll().scrollTop = scroll().scrollHeight;
+  const session = scroll().firstElementChild.dataset.session;
+  const choice = root.querySelector("#composer select[name=session]");
+  if (session && choice) choice.value = session;
+  mark();
+}
+
+const railSoon = soon(() => root && rail());
+const headSoon = soon(async () => {
+  const of = task;
+  if (!root || of === null) return;
+  const html = await part("head", { of });
+  const head = root?.querySelector("#head");
+  if (head && of === task) swap(head, html);
+});
+
+export function told(told) {
+  if (!root) return;
+  if (told.lasts) railSoon();
+  const own = root.querySelector(".talk");
+  if (!own) {
+    if (told.begins) location.hash = `#/now/${told.task}`;
+    return;
+  }
+  if (!own.dataset.tasks.split(" ").includes(String(told.task))) return;
+  const box = scroll();
+  const isAtEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 80;
+  for (const change of told.changes) apply(own, change);
+  if (told.lasts) headSoon();
+  if (isAtEnd) box.scrollTop = box.scrollHeight;
+}
+
+const keyed = (own, key) => own.querySelector(`[data-key="${CSS.escape(key)}"]`);
+
+function apply(own, change) {
+  const log = own.querySelector("#log");
+  const old = change.key === undefined ? null : keyed(log, change.key);
+  if (change.op === "put") put(log, old, change.html);
+  else if (change.op === "drop") old?.remove();
+  else if (change.op === "more") more(old ?? coming(log, change.key), change.text);
+  else if (change.op === "call" && old) called(old, change);
+  else if (change.op === "waits") own.querySelector("#waits").textContent = change.text;
+}
+
+function coming(log, key) {
+  const article = put(log, null, `<article class="item said coming"><p class="text"></p></article>`);
+  article.dataset.key = key;
+  return article;
+}
+
+function more(article, text) {
+  const paragraph = article.querySelector(".text");
+  if (paragraph.firstChild) paragraph.firstChild.appendData(text);
+  else paragraph.append(text);
+}
+
+function called(details, { state, html }) {
+  details.dataset.state = state;
+  if (html) details.querySelector(".result").replaceChildren(elements(html));
+}
+
+async function ask(text, more = {}) {
+  const form = root.querySelector("#composer form");
+  const field = form.elements.session;
+  const option = field?.selectedOptions?.[0] ?? field;
+  const body = {
+    session: option.value,
+    epoch: Number(option.dataset.epoch),
+    text,
+    stance: form.elements.stance.value,
+    request: crypto.randomUUID(),
+    ...more,
+  };
+  const { workflow } = await call("POST", "/api/chat", body);
+  if (String(workflow) !== task) location.hash = `#/now/${workflow}`;
+}
+
+act("ask", async (form) => {
+  const area = form.elements.text;
+  const text = area.value.trim();
+  if (!text) return;
+  await ask(text, { begins: form.elements.begins.checked });
+  area.value = "";
+  form.elements.begins.checked = false;
+});
+act("answer", ({ dataset }) => ask(dataset.text, dataset.stance ? { stance: dataset.stance } : {}));
+act("task", async (button) => {
+  await call("POST", `/api/workflows/${button.dataset.task}/${button.dataset.verb}`);
+  headSoon();
+  railSoon();
+});
+act("open", async (form) => {
+  const path = form.elements.path.value.trim();
+  const body = /\.rbxm?x?l?x?$/i.test(path) ? { place: path } : { project: path };
+  const { name } = await call("POST", "/api/open", body);
+  toast(`${name} is open.`);
+  await again();
+});
+
+addEventListener("keydown", (event) => {
+  const area = event.target;
+  if (area.id === "ask-text" && event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+    event.preventDefault();
+    area.form.requestSubmit();
+  }
+});

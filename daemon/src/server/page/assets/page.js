@@ -1,0 +1,160 @@
+// The page as a whole: lets itself in, shows what the address names, and passes on what happens.
+
+import * as daemon from "./daemon.js";
+import { act, elements, failed, soon, toast } from "./ui.js";
+import * as now from "./now.js";
+
+/** By the first word of the address. Each has `show(main, rest)`, and may have `told(told)`, `again()` and `hide()`. */
+const PAGES = { now };
+
+const main = document.getElementById("main");
+const link = document.getElementById("link");
+let current = null;
+
+function address() {
+  const [, name = "now", ...rest] = location.hash.split("/");
+  return [name in PAGES ? name : "now", rest.map(decodeURIComponent)];
+}
+
+async function show() {
+  if (!daemon.isIn()) return door();
+  const [name, rest] = address();
+  const page = PAGES[name];
+  if (current !== page) current?.hide?.();
+  current = page;
+  for (const tab of document.querySelectorAll(".tabs a")) {
+    if (tab.dataset.page === name) tab.setAttribute("aria-current", "page");
+    else tab.removeAttribute("aria-current");
+  }
+  document.title = `${document.querySelector(`.tabs [data-page="${name}"]`).firstChild.textContent.trim()} · Vector`;
+  try {
+    await page.show(main, rest);
+  } catch (error) {
+    if (error.kind === "unauthorized") return out(error);
+    missing(error);
+  }
+}
+
+/** What stands in place of a page that could not be shown. */
+function missing(error) {
+  main.replaceChildren(
+    elements(`<div class="empty"><h1></h1><p></p><button type="button" class="main" data-act="again">Try again</button></div>`),
+  );
+  main.querySelector("h1").textContent = error.message;
+  main.querySelector("p").textContent = error.hint ?? "";
+}
+
+act("again", show);
+act("skip", () => main.focus());
+
+/** Where the person shows that it is they. */
+function door(error = null) {
+  current?.hide?.();
+  current = null;
+  document.body.dataset.door = "closed";
+  said("closed", "Not connected");
+  main.replaceChildren(
+    elements(`<section class="door"><h1>This page is yours alone</h1>
+      <p>Open it with <code>vector open</code>, or type the six digits that Vector printed in its terminal;
+      <code>vector pair</code> shows new ones.</p>
+      <form data-act="enter"><label for="code">Code</label>
+      <input id="code" name="code" inputmode="numeric" autocomplete="one-time-code" pattern="[0-9 \\-]{6,9}" required
+      title="Six digits"><button class="main" type="submit">Open</button></form><p class="bad" role="alert"></p></section>`),
+  );
+  main.querySelector(".bad").textContent = error ? `${error.message} ${error.hint}` : "";
+  main.querySelector("input").focus();
+}
+
+function out(error) {
+  daemon.leave();
+  door(error);
+}
+
+act("enter", async (form) => {
+  try {
+    await daemon.enter(form.elements.code.value);
+  } catch (error) {
+    if (error.kind === "away") throw error;
+    return door(error);
+  }
+  begin();
+});
+
+function said(state, text) {
+  link.dataset.state = state;
+  link.textContent = text;
+}
+
+const count = soon(async () => {
+  const { proposals } = await daemon.call("GET", "/api/proposals");
+  const badge = document.getElementById("waiting");
+  badge.textContent = proposals.length;
+  badge.hidden = proposals.length === 0;
+  badge.title = `${proposals.length} wait for you`;
+});
+
+const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+const LONGEST = 5000;
+
+/** Follows the stream for as long as the page is open, whatever becomes of the daemon. */
+async function follow() {
+  let cursor = null;
+  let wait = 250;
+  let wasAway = false;
+  while (daemon.isIn()) {
+    try {
+      const opened = () => {
+        said("here", "Connected");
+        wait = 250;
+        count();
+        if (wasAway) {
+          wasAway = false;
+          // What happened meanwhile comes with the stream; what is only listed is asked for again.
+          (current?.again ?? show)();
+        }
+      };
+      for await (const all of daemon.stream(cursor, opened)) {
+        for (const [at, told] of all) {
+          cursor = at;
+          current?.told?.(told);
+          if (told.proposal !== undefined) count();
+        }
+      }
+    } catch (error) {
+      if (error.kind === "unauthorized") return out(error);
+      if (error.kind !== "away") failed(error);
+    }
+    wasAway = true;
+    said("away", "Disconnected: Vector is looked for");
+    await pause(wait);
+    wait = Math.min(wait * 2, LONGEST);
+  }
+}
+
+function begin() {
+  delete document.body.dataset.door;
+  show();
+  follow();
+}
+
+async function arrive() {
+  const code = location.hash.match(/^#in=([0-9a-f]+)$/)?.[1];
+  if (code) {
+    // The code is of no use any more, and has no place in the browser's history.
+    history.replaceState(null, "", "#/now");
+    try {
+      await daemon.enter(code);
+    } catch (error) {
+      if (!daemon.isIn()) return door(error);
+      if (error.kind === "away") toast(error.message, "bad", error.hint);
+    }
+  }
+  if (daemon.isIn()) begin();
+  else door();
+}
+
+addEventListener("hashchange", () => {
+  if (/^#in=/.test(location.hash)) arrive();
+  else show();
+});
+arrive();

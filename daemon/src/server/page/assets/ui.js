@@ -1,0 +1,172 @@
+// What every page of this page needs: HTML that comes from the daemon, what buttons do, and short words to the person.
+
+import { Failure } from "./daemon.js";
+
+const trusted = globalThis.trustedTypes?.createPolicy("vector", { createHTML: (html) => html }) ?? {
+  createHTML: (html) => html,
+};
+
+const times = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
+
+/** Writes the times in an element as its reader has them. */
+function tellTimes(root) {
+  const today = new Date().toDateString();
+  for (const time of root.querySelectorAll("time[data-at]:empty")) {
+    const at = new Date(Number(time.dataset.at));
+    time.dateTime = at.toISOString();
+    time.textContent = (at.toDateString() === today ? clock : times).format(at);
+    time.title = at.toLocaleString();
+  }
+}
+
+const shown = [];
+
+/** Calls back with each piece of HTML that is put into the page. */
+export const onShown = (callback) => shown.push(callback);
+
+/** The elements of HTML that the daemon has made. */
+export function elements(html) {
+  const template = document.createElement("template");
+  template.innerHTML = trusted.createHTML(html);
+  tellTimes(template.content);
+  return template.content;
+}
+
+function tell(root) {
+  for (const callback of shown) callback(root);
+}
+
+/** Puts HTML into an element, in place of what was there. Focus and open details stay where they were. */
+export function swap(element, html) {
+  const focused = element.contains(document.activeElement) ? document.activeElement : null;
+  const way = focused && wayTo(focused, element);
+  const open = [...element.querySelectorAll("details")].map((it) => [it.querySelector("summary")?.textContent, it.open]);
+  element.replaceChildren(elements(html));
+  for (const details of element.querySelectorAll("details")) {
+    const known = open.find(([text]) => text === details.querySelector("summary")?.textContent);
+    if (known) details.open = known[1];
+  }
+  if (way) element.querySelector(way)?.focus({ preventScroll: true });
+  tell(element);
+}
+
+/** Puts one element in the place of another, or behind all others. */
+export function put(parent, old, html) {
+  const fresh = elements(html).firstElementChild;
+  if (old) old.replaceWith(fresh);
+  else parent.append(fresh);
+  tell(fresh);
+  return fresh;
+}
+
+/** By what an element is found again after its surroundings were made anew. */
+function wayTo(element, root) {
+  if (element.id) return `#${CSS.escape(element.id)}`;
+  const keyed = element.closest("[data-key]");
+  const start = keyed && root.contains(keyed) ? `[data-key="${CSS.escape(keyed.dataset.key)}"] ` : "";
+  const named = ["data-act", "data-verb", "data-say", "name", "value", "href"].filter((name) => element.hasAttribute(name));
+  if (named.length === 0) return null;
+  const attributes = named.map((name) => `[${name}="${CSS.escape(element.getAttribute(name))}"]`);
+  return start + element.localName + attributes.join("");
+}
+
+const acts = new Map();
+
+/** What is done where `data-act` names it: by a button, a link, or a form that is sent. */
+export const act = (name, run) => acts.set(name, run);
+
+async function run(element, event) {
+  const todo = acts.get(element.dataset.act);
+  if (!todo || element.getAttribute("aria-busy") === "true") return;
+  event.preventDefault();
+  element.setAttribute("aria-busy", "true");
+  try {
+    await todo(element, event);
+  } catch (error) {
+    failed(error);
+  } finally {
+    element.removeAttribute("aria-busy");
+  }
+}
+
+addEventListener("click", (event) => {
+  const element = event.target.closest?.("[data-act]");
+  if (element && element.localName !== "form") run(element, event);
+});
+addEventListener("submit", (event) => run(event.target, event));
+
+const TOASTS = 4;
+
+/** Says something in passing. */
+export function toast(text, tone = "plain", hint = "") {
+  const box = document.createElement("div");
+  box.className = "toast";
+  box.dataset.tone = tone;
+  const message = document.createElement("b");
+  message.textContent = text;
+  box.append(message);
+  if (hint) {
+    const more = document.createElement("p");
+    more.textContent = hint;
+    box.append(more);
+  }
+  const close = document.createElement("button");
+  close.type = "button";
+  close.className = "plain";
+  close.setAttribute("aria-label", "Close");
+  close.textContent = "×";
+  close.addEventListener("click", () => box.remove());
+  box.append(close);
+  const toasts = document.getElementById("toasts");
+  toasts.append(box);
+  while (toasts.children.length > TOASTS) toasts.firstElementChild.remove();
+  if (tone !== "bad") setTimeout(() => box.remove(), 6000);
+}
+
+/** Says what went wrong. */
+export function failed(error) {
+  if (error instanceof Failure) toast(error.message, "bad", error.hint);
+  else if (error.name !== "AbortError") {
+    toast("Something is wrong in this page.", "bad", String(error));
+    console.error(error);
+  }
+}
+
+/** Asks the person for a text, or only whether; null where they would rather not. */
+export function question({ title, text = "", field = null, yes = "OK", danger = false }) {
+  const dialog = document.getElementById("dialog");
+  dialog.replaceChildren(
+    elements(`<form method="dialog"><h2 id="dialog-title"></h2><p></p><label><span></span><textarea rows="3"></textarea></label>
+      <div class="buttons"><button value="">Cancel</button><button class="main" value="yes"></button></div></form>`),
+  );
+  dialog.querySelector("h2").textContent = title;
+  dialog.querySelector("p").textContent = text;
+  const area = dialog.querySelector("textarea");
+  dialog.querySelector("label").hidden = field === null;
+  dialog.querySelector("label span").textContent = field ?? "";
+  const [no, confirm] = dialog.querySelectorAll("button");
+  confirm.textContent = yes;
+  confirm.classList.toggle("danger", danger);
+  dialog.returnValue = "";
+  dialog.showModal();
+  (field === null ? confirm : area).focus();
+  no.type = "submit";
+  area.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) dialog.close("yes");
+  });
+  return new Promise((done) => {
+    dialog.addEventListener("close", () => done(dialog.returnValue === "yes" ? area.value : null), { once: true });
+  });
+}
+
+/** Runs `work` a little later, once for all calls that come meanwhile. */
+export function soon(work, delay = 120) {
+  let planned = null;
+  return () => {
+    planned ??= setTimeout(() => {
+      planned = null;
+      Promise.resolve(work()).catch(failed);
+    }, delay);
+  };
+}

@@ -1,0 +1,300 @@
+//! What is going on: the sessions, their tasks, and one conversation with its plan and what it took.
+
+use maud::{Markup, html};
+use scene_schemas::api::{
+    Event, SessionId, SessionView, Sessions, Settings, Talk, WorkflowState, WorkflowView, Workflows,
+};
+
+use super::item::{Change, changes};
+use super::words;
+
+/// How many tasks of a session are listed.
+const TASKS: usize = 12;
+
+/// What is asked for where a plan is to be carried out.
+const REST: &str = "Carry out the rest of the plan, step by step.";
+
+/// The sessions with their tasks.
+pub(super) fn rail(sessions: &Sessions, workflows: &Workflows) -> Markup {
+    let of = |session: Option<&SessionId>| {
+        let tasks = workflows.workflows.iter().filter(move |it| it.session.as_ref() == session);
+        tasks.take(TASKS).collect::<Vec<_>>()
+    };
+    let known = |it: &&WorkflowView| {
+        let is_open =
+            |session: &SessionId| sessions.sessions.iter().any(|open| open.session == *session);
+        it.session.as_ref().is_some_and(is_open)
+    };
+    let others: Vec<&WorkflowView> =
+        workflows.workflows.iter().filter(|it| !known(it)).take(TASKS).collect();
+    html! {
+        @if sessions.sessions.is_empty() { (nothing_open()) }
+        @for session in &sessions.sessions {
+            section.session data-session=(session.session) aria-label=(session.place.name) {
+                (place(session))
+                (tasks(&of(Some(&session.session))))
+            }
+        }
+        @if !others.is_empty() {
+            section.session {
+                h2 { "Elsewhere" }
+                p.dim { "In a terminal, or in a place that is closed" }
+                (tasks(&others))
+            }
+        }
+    }
+}
+
+fn nothing_open() -> Markup {
+    html! {
+        section.session.empty {
+            h2 { "No place is open" }
+            p { "Open a place in Studio with the plugin, or give Vector a file or a project:" }
+            form data-act="open" {
+                label for="open-path" { "A place file or a Rojo project, by its full path" }
+                input #open-path name="path" autocomplete="off" spellcheck="false" required;
+                button type="submit" { "Open" }
+            }
+        }
+    }
+}
+
+fn place(session: &SessionView) -> Markup {
+    let (state, word) = if session.connected { ("here", "connected") } else { ("away", "away") };
+    html! {
+        header {
+            h2 { span.dot data-state=(state) title=(word) {} (session.place.name) }
+            p.dim {
+                (words::count(session.instances as usize, "instance"))
+                @if let Some(project) = &session.project { ", synced with " (project.rsplit(['/', '\\']).next().unwrap_or_default()) }
+                @if !session.connected { ", away" }
+            }
+        }
+    }
+}
+
+fn tasks(tasks: &[&WorkflowView]) -> Markup {
+    html! {
+        @if tasks.is_empty() { p.dim { "Nothing was asked for yet" } }
+        ul.tasks {
+            @for task in tasks {
+                @let (state, word) = words::state(task.state, task.outcome);
+                li {
+                    a.task href={ "#/now/" (task.seq) } data-task=(task.seq) data-state=(state) {
+                        span.goal { (task.goal.lines().next().unwrap_or_default()) }
+                        span.dim { (task.driver) ", " (word) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A conversation: its head, and all that was said.
+pub(super) fn talk(talk: &Talk) -> Markup {
+    let mut log: Vec<Shown> = Vec::new();
+    for change in talk.events.iter().flat_map(changes) {
+        show(&mut log, change);
+    }
+    html! {
+        div.talk data-task=(talk.workflow.seq) data-cursor=(talk.cursor)
+            data-session=[talk.workflow.session.as_ref()] data-tasks=(listed(talk)) {
+            div #head { (head(talk)) }
+            div.log #log role="log" aria-label="Conversation" { @for shown in log { (shown.html()) } }
+            p.waits #waits role="status" {}
+        }
+    }
+}
+
+fn listed(talk: &Talk) -> String {
+    talk.tasks.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// A part of a conversation, as far as it was told.
+struct Shown {
+    key: String,
+    html: String,
+    /// What is known of it since it was put, where it is a call.
+    call: Option<(&'static str, String)>,
+    /// The text of a message that is still coming.
+    coming: String,
+}
+
+/// Makes of a change what the script of the page makes of it.
+fn show(log: &mut Vec<Shown>, change: Change) {
+    let at = |log: &[Shown], key: &str| log.iter().rposition(|it| it.key == key);
+    match change {
+        Change::Put { key, html } => {
+            let shown = Shown { html, call: None, coming: String::new(), key };
+            match at(log, &shown.key) {
+                Some(known) => log[known] = shown,
+                None => log.push(shown),
+            }
+        }
+        Change::More { key, text } => {
+            let known = at(log, &key).unwrap_or_else(|| {
+                log.push(Shown { key, html: String::new(), call: None, coming: String::new() });
+                log.len() - 1
+            });
+            log[known].coming.push_str(&text);
+        }
+        Change::Drop { key } => log.retain(|it| it.key != key),
+        Change::Call { key, state, html } => {
+            if let Some(known) = at(log, &key) {
+                log[known].call = Some((state, html));
+            }
+        }
+        Change::Waits { .. } => {}
+    }
+}
+
+impl Shown {
+    fn html(&self) -> Markup {
+        html! {
+            @if let Some((state, text)) = &self.call {
+                (maud::PreEscaped(called(&self.html, state, text)))
+            } @else if self.coming.is_empty() {
+                (maud::PreEscaped(&self.html))
+            } @else {
+                article.item.said.coming data-key=(self.key) { p.text { (self.coming) } }
+            }
+        }
+    }
+}
+
+/// A call with what is known of it.
+fn called(html: &str, state: &str, text: &str) -> String {
+    let html = html.replacen("data-state=\"running\"", &format!("data-state=\"{state}\""), 1);
+    html.replacen("<div class=\"result\"></div>", &format!("<div class=\"result\">{text}</div>"), 1)
+}
+
+/// What stands above a conversation: what was asked for, how far it is, what it took, and what can be
+/// done with it.
+pub(super) fn head(talk: &Talk) -> Markup {
+    let task = &talk.workflow;
+    let (state, word) = words::state(task.state, task.outcome);
+    html! {
+        header.head data-state=(state) {
+            div {
+                h1 { (task.goal.lines().next().unwrap_or_default()) }
+                p.dim {
+                    span.state data-state=(state) { (word) } " · " (task.driver) " · " (words::mode(task.mode)) " · "
+                    (talk.place) " · " (words::time(talk.at))
+                }
+            }
+            div.buttons { (verbs(task)) }
+        }
+        @if !task.plan.is_empty() { (plan(task)) }
+        (took(talk))
+    }
+}
+
+fn verbs(task: &WorkflowView) -> Markup {
+    let is_over = task.state == WorkflowState::Finished;
+    let verb = |verb: &str, text: &str| {
+        html! { button type="button" data-act="task" data-task=(task.seq) data-verb=(verb) { (text) } }
+    };
+    html! {
+        @if task.state == WorkflowState::Stopped { (verb("retry", "Try again")) (verb("resume", "Go on")) }
+        @if task.state == WorkflowState::Waiting && !task.proposals.is_empty() { (verb("clear", "Reject all that waits")) }
+        @if !is_over { (verb("cancel", "Stop")) }
+    }
+}
+
+fn plan(task: &WorkflowView) -> Markup {
+    let done = task.plan.iter().filter(|step| step.done).count();
+    html! {
+        details.plan open[task.state != WorkflowState::Finished] {
+            summary {
+                "Plan: " (done) " of " (words::count(task.plan.len(), "step"))
+                progress max=(task.plan.len()) value=(done) aria-label="Steps that are done" {}
+            }
+            ol {
+                @for step in &task.plan {
+                    li data-state=[step.done.then_some("done")] { (step.text) @if step.done { span.hush { " (done)" } } }
+                }
+            }
+            @if let Some(next) = task.plan.iter().find(|step| !step.done && task.state == WorkflowState::Finished) {
+                @let next = format!("Go on with the next step of the plan: {}", next.text);
+                div.buttons {
+                    button type="button" data-act="answer" data-stance="act" data-text=(next) { "Next step" }
+                    button.main type="button" data-act="answer" data-stance="act" data-text=(REST) { "Build" }
+                }
+            }
+        }
+    }
+}
+
+/// What models took in a conversation, and how full the last request was.
+fn took(talk: &Talk) -> Markup {
+    let (mut read, mut written, mut dollars) = (0, 0, None);
+    let mut context = None;
+    for record in &talk.events {
+        match &record.event {
+            Event::Usage { input, output, cost } => {
+                (read, written) = (read + input, written + output);
+                dollars = cost.map(|cost| cost + dollars.unwrap_or(0.0)).or(dollars);
+            }
+            Event::ContextStats { turns: turns @ 1.., bytes, limit, .. } => {
+                context = Some((*turns, *bytes, *limit));
+            }
+            _ => {}
+        }
+    }
+    html! {
+        @if read + written > 0 || context.is_some() {
+            dl.took {
+                @if read + written > 0 {
+                    div { dt { "Read" } dd { (words::short(read)) " tokens" } }
+                    div { dt { "Written" } dd { (words::short(written)) " tokens" } }
+                }
+                @if let Some(dollars) = dollars { div { dt { "Cost" } dd { (format!("{dollars:.4} USD")) } } }
+                @if let Some((turns, bytes, limit)) = context {
+                    div {
+                        dt { "Context" }
+                        dd {
+                            (words::count(turns as usize, "message")) ", " (words::short(bytes)) "B"
+                            // A token is about four bytes of text.
+                            @if let Some(limit) = limit.filter(|limit| *limit > 0) {
+                                " " meter min="0" max=(limit) value=(bytes / 4) aria-label="How full the model's window is" {}
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Where a person types what they want.
+pub(super) fn composer(sessions: &Sessions, settings: &Settings) -> Markup {
+    html! {
+        form.composer data-act="ask" aria-label="Ask for something" {
+            label.hush for="ask-text" { "What do you want?" }
+            textarea #ask-text name="text" rows="2" required placeholder="Ask for a change, or a question about the place" {}
+            div.row {
+                @if sessions.sessions.len() > 1 {
+                    label { span.hush { "Place" }
+                        select name="session" {
+                            @for it in &sessions.sessions {
+                                option value=(it.session) data-epoch=(it.epoch) { (it.place.name) }
+                            }
+                        }
+                    }
+                } @else if let Some(it) = sessions.sessions.first() {
+                    input type="hidden" name="session" value=(it.session) data-epoch=(it.epoch);
+                }
+                label { span.hush { "How far it may go" }
+                    select name="stance" {
+                        option value="act" { "Act" }
+                        option value="plan" { "Plan first" }
+                        option value="ask" { "Only answer" }
+                    }
+                }
+                label.check { input type="checkbox" name="begins"; "New conversation" }
+                span.dim { a href="#/settings" { (settings.model) } ", " (words::mode(settings.mode)) @if settings.dry_run { ", dry run" } }
+                button.main type="submit" disabled[sessions.sessions.is_empty()] { "Ask" }
+            }
+        }
+    }
+}

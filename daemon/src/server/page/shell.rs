@@ -1,0 +1,89 @@
+//! What stands in the browser before anything is asked: the same for everybody, and it says nothing.
+
+use axum::body::Body;
+use axum::http::{HeaderValue, Response};
+use maud::{DOCTYPE, Markup, html};
+use scene_schemas::api::{Failure, FailureKind};
+
+use super::super::failure::failed;
+use super::{html as answered, served};
+
+/// The files of the page: name, media type, content.
+const FILES: &[(&str, &str, &str)] = &[
+    ("page.css", CSS, include_str!("assets/page.css")),
+    ("page.js", JS, include_str!("assets/page.js")),
+    ("daemon.js", JS, include_str!("assets/daemon.js")),
+    ("ui.js", JS, include_str!("assets/ui.js")),
+    ("now.js", JS, include_str!("assets/now.js")),
+    ("icon.svg", "image/svg+xml", include_str!("assets/icon.svg")),
+];
+const CSS: &str = "text/css; charset=utf-8";
+const JS: &str = "text/javascript; charset=utf-8";
+
+/// The pages: the name in the address, and the title.
+const PAGES: [(&str, &str); 5] = [
+    ("now", "Now"),
+    ("proposals", "Proposals"),
+    ("history", "History"),
+    ("usage", "Usage"),
+    ("settings", "Settings"),
+];
+
+/// A file of the page.
+///
+/// # Errors
+/// There is none of that name.
+pub(in super::super) fn asset(name: &str) -> Result<Response<Body>, Failure> {
+    let found = FILES.iter().find(|(known, ..)| *known == name).ok_or_else(|| {
+        let message = format!("The page has no file called {name}.");
+        failed(FailureKind::NotFound, message, "Reload the page.")
+    })?;
+    Ok(served(HeaderValue::from_static(found.1), Body::from(found.2)))
+}
+
+/// The page before anything is asked.
+pub(in super::super) fn shell() -> Response<Body> {
+    answered(document())
+}
+
+fn document() -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                title { "Vector" }
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                link rel="icon" href="/assets/icon.svg" type="image/svg+xml";
+                @for (name, media, _) in FILES {
+                    @if *media == CSS { link rel="stylesheet" href={ "/assets/" (name) }; }
+                }
+                script type="module" src="/assets/page.js" {}
+            }
+            body {
+                a.skip href="#main" data-act="skip" { "Skip to the content" }
+                header.bar {
+                    a.brand href="#/now" { img src="/assets/icon.svg" alt="" width="20" height="20"; span { "Vector" } }
+                    nav.tabs aria-label="Pages" {
+                        @for (name, title) in PAGES {
+                            a href={ "#/" (name) } data-page=(name) {
+                                (title)
+                                @if name == "proposals" { span.badge #waiting hidden { "0" } }
+                            }
+                        }
+                    }
+                    p.link #link role="status" data-state="connecting" { "Connecting" }
+                }
+                main #main tabindex="-1" { (waiting()) }
+                div.toasts #toasts role="status" aria-live="polite" {}
+                dialog #dialog aria-labelledby="dialog-title" {}
+                noscript { p.empty { "The review page needs JavaScript, which comes from Vector itself." } }
+            }
+        }
+    }
+}
+
+fn waiting() -> Markup {
+    html! { div.loading role="status" { span.spinner aria-hidden="true" {} "Loading" } }
+}

@@ -1,0 +1,66 @@
+//! What happens, as parts of the page: for as long as somebody reads.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::{HeaderValue, Response};
+use scene_schemas::api::{Event, EventRecord};
+use scene_schemas::entry::Seq;
+use serde::Serialize;
+
+use super::super::board::Board;
+use super::super::hold;
+use super::item::{Change, changes};
+use super::served;
+
+/// What the page is told of an event.
+#[derive(Debug, Serialize)]
+struct Told {
+    /// The task.
+    task: Seq,
+    /// The session that a task begins in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    begins: Option<String>,
+    /// The proposal that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proposal: Option<Seq>,
+    /// Whether an entry stands for it: what is listed elsewhere may be otherwise now.
+    lasts: bool,
+    changes: Vec<Change>,
+}
+
+impl Told {
+    fn of(record: &EventRecord) -> Self {
+        let event = &record.event;
+        let lasts = !matches!(
+            event,
+            Event::AssistantStart {}
+                | Event::AssistantUpdate { .. }
+                | Event::Thinking { .. }
+                | Event::Stalled { .. }
+                | Event::Retrying { .. }
+        );
+        Self {
+            task: record.workflow,
+            begins: match event {
+                Event::Asked { session, .. } => session.as_ref().map(ToString::to_string),
+                _ => None,
+            },
+            proposal: match event {
+                Event::ProposalMapped { proposal, .. }
+                | Event::ProposalChanged { proposal, .. } => Some(*proposal),
+                _ => None,
+            },
+            lasts,
+            changes: changes(record),
+        }
+    }
+}
+
+/// What has happened behind a cursor, and what happens.
+pub(in super::super) fn stream(board: Arc<Board>, cursor: Seq) -> Response<Body> {
+    let body = hold::told(board, cursor, |record| {
+        serde_json::to_string(&Told::of(record)).unwrap_or_default()
+    });
+    served(HeaderValue::from_static("text/event-stream"), body)
+}
