@@ -172,7 +172,7 @@ attacks! { served: true;
         }).into();
     a_route_that_is_not_there: Process, "files of the server, and what other servers have"
         => Http(404, "not_found"),
-        |ground| ["/", "/index.html", "/token", "/api/token", "/../token", "/.git/config", "/api",
+        |ground| ["/index.html", "/assets/token", "/assets/..%2ftoken", "/page/token", "/token", "/api/token", "/../token", "/.git/config", "/api",
             "/openapi.json", "/metrics", "/debug", "/favicon.ico"].map(|path| {
                 ground.ask("GET", path, Some(&ground.person), "")
             }).into();

@@ -66,7 +66,7 @@ fn refused(route: &Route, answer: &Answer, status: u16, expected: &str) {
 }
 
 fn held(route: &Route) -> bool {
-    route.path.starts_with("/api/stream")
+    route.path.starts_with("/api/stream") || route.path == "/page/stream"
 }
 
 #[test]
@@ -159,7 +159,17 @@ fn every_route_refuses_what_it_does_not_understand() {
             refused(route, &answer, 413, "too_large");
         }
     }
-    for path in ["/", "/api", "/api/nothing", "/health/", "/api//hello", "/api/proposals/1/2"] {
+    for path in [
+        "/index.html",
+        "/assets",
+        "/assets/page",
+        "/page/nothing",
+        "/api",
+        "/api/nothing",
+        "/health/",
+        "/api//hello",
+        "/api/proposals/1/2",
+    ] {
         let answer = daemon.raw("GET", path, &headers, b"");
         assert_eq!((answer.status, kind(&answer)), (404, "not_found"), "{path}");
     }

@@ -21,9 +21,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use scene_schemas::Fingerprint;
 use scene_schemas::api::{
-    Checkpoint, Checkpoints, EventRecord, Failure, FailureKind, Hello, MakeCheckpoint, OpenPlace,
-    PROTOCOL, ProposalView, Proposals, SessionId, SessionView, Sessions, Settings, Welcome,
-    WorkflowView, Workflows,
+    Checkpoint, Checkpoints, Failure, FailureKind, Hello, MakeCheckpoint, OpenPlace, PROTOCOL,
+    ProposalView, Proposals, SessionId, SessionView, Sessions, Settings, Welcome, WorkflowView,
+    Workflows,
 };
 use scene_schemas::entry::{Entry, Finish, Place, Record, Seq, Stance, StudioPlace};
 use scene_schemas::proposal::Mode;
@@ -41,7 +41,7 @@ use super::settled::Readings;
 use super::spent::Spent;
 use super::{Target, settled};
 use crate::core::scene::Scene;
-use crate::core::workflow::{Input, Status, Workflow, events};
+use crate::core::workflow::{Input, Status, Workflow};
 use crate::ledger::{Append, Ledger};
 use crate::providers::client::{OnlyOffline, Who};
 use crate::server::{Ask, Board, Seat, Secret, Verb, failed};
@@ -192,9 +192,8 @@ impl House {
             let Some(session) = session else {
                 continue;
             };
-            for event in events(&record) {
-                let (seq, at, workflow) = (record.seq, record.at, record.workflow);
-                self.board.publish(Some(session), EventRecord { seq, at, workflow, event }, false);
+            for told in talk::told_of(&record) {
+                self.board.publish(Some(session), told, false);
             }
         }
     }

@@ -16,6 +16,9 @@ use super::failure::failed;
 /// Where a browser says whether a page of ours asks.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
+/// Where it says what the answer becomes.
+const FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
+
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// The hash of a token. It is compared in constant time.
@@ -128,7 +131,7 @@ pub(super) fn check(
     port: u16,
     board: &Board,
 ) -> Result<Caller, Failure> {
-    check_origin(headers, port)?;
+    check_origin(route, headers, port)?;
     let caller = caller(headers, board)?;
     check_host(route, headers, port, &caller)?;
     if route.has_body() && !is_json(headers) {
@@ -147,7 +150,7 @@ pub(super) fn check(
         (Token::Human, Caller::Agent) => Err(failed(
             FailureKind::Unauthorized,
             "That is for the person alone, and this is the token of an agent.",
-            "A person decides in Studio's widget, or with `vector review`.",
+            "A person decides in Studio's widget, on the page that `vector open` shows, or with `vector review`.",
         )),
         (Token::Plugin, Caller::Human | Caller::Agent) => {
             Err(unauthorized("That is for plugins alone."))
@@ -213,12 +216,14 @@ fn elsewhere(port: u16) -> Failure {
 }
 
 /// Pictures, scripts and links of a page are asked for without an origin; then the browser itself says
-/// whether the page is another one.
-fn check_origin(headers: &HeaderMap, port: u16) -> Result<(), Failure> {
+/// whether the page is another one. A link may lead to the page from anywhere: its shell says nothing, and
+/// no frame shows it.
+fn check_origin(route: &Route, headers: &HeaderMap, port: u16) -> Result<(), Failure> {
     let is_own = |origin: &str| origin.strip_prefix("http://").is_some_and(|it| is_ours(it, port));
     let is_page = one(headers, &ORIGIN)?.is_none_or(is_own);
     let is_site = one(headers, &FETCH_SITE)?.is_none_or(|it| matches!(it, "same-origin" | "none"));
-    if is_page && is_site {
+    let is_link = route.path == "/" && one(headers, &FETCH_DEST)? == Some("document");
+    if is_page && (is_site || is_link) {
         return Ok(());
     }
     Err(failed(

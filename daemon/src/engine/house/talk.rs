@@ -57,7 +57,8 @@ impl House {
     }
 }
 
-fn told_of(record: &Record) -> Vec<EventRecord> {
+/// What the stream says of a record.
+pub(super) fn told_of(record: &Record) -> Vec<EventRecord> {
     let (seq, at, workflow) = (record.seq, record.at, record.workflow);
     let told = events(record).into_iter();
     told.map(|event| EventRecord { seq, at, workflow, event }).collect()

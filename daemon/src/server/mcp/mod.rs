@@ -37,9 +37,9 @@ pub const WAIT: Duration = Duration::from_secs(45);
 const INSTRUCTIONS: &str = "\
 Vector works on Roblox places: one that is open in Studio, a place file, or a Rojo project. Tools that \
 read answer at once. Tools that change something make a proposal: a person sees its preview and decides, \
-in Studio or with `vector review`; only then is it applied, as one undo step. Such a call waits for the \
-person; where the time is up it answers `pending` with an id, and proposal_status tells what became of \
-it. Never repeat a pending call, and never ask the person to approve through you: you cannot.
+in Studio, on Vector's page or with `vector review`; only then is it applied, as one undo step. Such a \
+call waits for the person; where the time is up it answers `pending` with an id, and proposal_status \
+tells what became of it. Never repeat a pending call, and never ask the person to approve through you: you cannot.
 Paths: game.Workspace.Door, game.Workspace[\"My.Part\"], game.Workspace.Wall[2] for the second sibling of \
 that name. Values: {\"Color\": \"#ff8800\", \"Position\": [0, 5, 0], \"Material\": \"Neon\"}. Where a tool \
 can leave out its path, the instance that is selected in Studio is meant. `session` names the place where \

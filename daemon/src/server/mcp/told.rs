@@ -88,8 +88,8 @@ pub(super) fn waits(view: &CallView) -> String {
     match &view.became {
         Became::Pending { proposal, status: ProposalStatus::Waiting, title, .. } => {
             format!(
-                "pending: proposal {proposal} ({title}) waits for the person's decision, in Studio's widget \
-                 or in `vector review`."
+                "pending: proposal {proposal} ({title}) waits for the person's decision, in Studio's widget, \
+                 on the page that `vector open` shows, or in `vector review`."
             )
         }
         Became::Pending { proposal, title, .. } => {
@@ -129,7 +129,7 @@ pub(super) fn where_to_decide(view: &CallView) -> String {
     };
     format!(
         "Vector: proposal {proposal} waits for you ({title}). Look at it and decide in Studio's Vector \
-         widget, or with `vector review` on a terminal. What you answer here decides nothing."
+         widget, on the page that `vector open` shows, or with `vector review` on a terminal. What you answer here decides nothing."
     )
 }
 

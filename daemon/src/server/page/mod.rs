@@ -5,6 +5,7 @@
 //! script knows no places and no proposals. What happens comes as a stream of the same parts. Nothing is
 //! decided here; the page calls the same routes as the terminal.
 //!
+//! - `settings`: what was chosen, and who is let in;
 //! - `shell`: what stands before anything is asked, and the files of the page;
 //! - `now`: sessions, tasks, and one conversation;
 //! - `item`: what an event is in a conversation;
@@ -13,6 +14,7 @@
 
 mod item;
 mod now;
+mod settings;
 mod shell;
 mod stream;
 mod words;
@@ -29,7 +31,7 @@ use scene_schemas::api::{Failure, FailureKind};
 pub(super) use self::shell::{asset, shell};
 pub(super) use self::stream::stream;
 
-use super::desk::{Ask, Desk};
+use super::desk::{Ask, Desk, Door};
 use super::failure::failed;
 
 /// What the page may load and do: what is served here, and nothing from anywhere else. Pictures are asked
@@ -89,6 +91,12 @@ pub(super) async fn part(
         "composer" => {
             let settings = desk.ask(Ask::Settings).await?;
             now::composer(&desk.ask(Ask::Sessions).await?, &settings)
+        }
+        "settings" => {
+            let settings = desk.ask(Ask::Settings).await?;
+            let access = desk.ask(|reply| Ask::Door(Door::Access(reply))).await?;
+            let about = desk.ask(|reply| Ask::Door(Door::About(reply))).await?;
+            settings::settings(&settings, &access, &about)
         }
         _ => {
             let message = format!("The page has no part called {name}.");

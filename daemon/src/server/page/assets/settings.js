@@ -1,0 +1,41 @@
+// What a person has chosen, and who is let in.
+
+import { call, part } from "./daemon.js";
+import { act, question, swap, toast } from "./ui.js";
+
+let root = null;
+
+export async function show(main) {
+  root = main;
+  swap(main, await part("settings"));
+}
+
+export const again = () => show(root);
+
+act("choose", async (form) => {
+  const { mode, dry_run: dry, model } = form.elements;
+  if (mode.value === "dangerous") {
+    const text = "Everything that a model wants is then done at once, without asking you.";
+    if ((await question({ title: "Let everything through?", text, yes: "Let it through", danger: true })) === null) return;
+  }
+  const body = { mode: mode.value, dry_run: dry.checked, model: model.value.trim() };
+  await call("PUT", "/api/settings", body);
+  toast("Saved. It counts for what begins from now on.", "good");
+  await again();
+});
+act("pairing", async () => {
+  const { code, seconds } = await call("POST", "/api/pairing");
+  document.getElementById("pairing").textContent =
+    `Type ${code.slice(0, 3)} ${code.slice(3)} in the plugin's widget; it holds for ${seconds / 60} minutes.`;
+});
+act("revoke", async ({ dataset: { name } }) => {
+  const text = `${name} has no access from then on. A plugin has to be paired again, a page opened again.`;
+  if ((await question({ title: "Take access away?", text, yes: "Take it away", danger: true })) === null) return;
+  await call("POST", "/api/access/revoke", { what: "named", name });
+  await again();
+});
+act("stop", async () => {
+  const text = "What waits can be decided upon when it serves again.";
+  if ((await question({ title: "Stop Vector?", text, yes: "Stop it", danger: true })) === null) return;
+  await call("POST", "/api/stop");
+});

@@ -1,0 +1,91 @@
+//! What a person has chosen, and who is let in.
+
+use maud::{Markup, html};
+use scene_schemas::api::{About, Access, Grant, Settings};
+use scene_schemas::proposal::Mode;
+
+use super::words;
+
+/// The modes, with what each lets through.
+const MODES: [(Mode, &str, &str); 3] = [
+    (Mode::Confirm, "Confirm", "Everything waits for you."),
+    (Mode::Auto, "Auto", "What only adds, and has no warning, goes at once. The rest waits."),
+    (
+        Mode::Dangerous,
+        "Dangerous",
+        "Everything goes at once, but for what is stale, fuzzy or has a security warning.",
+    ),
+];
+
+/// All settings.
+pub(super) fn settings(settings: &Settings, access: &Access, about: &About) -> Markup {
+    html! {
+        div.page.settings {
+            h1 { "Settings" }
+            (chosen(settings))
+            (grants("Paired plugins", "Each decides for you in its widget.", &access.plugins))
+            div.buttons { button type="button" data-act="pairing" { "Pair a plugin" } output #pairing {} }
+            (grants("Pages", "Browsers in which this page was opened, this one among them.", &access.pages))
+            (grants(
+                "Clients",
+                "Agents that speak MCP over HTTP with a token of their own. None of them decides.",
+                &access.clients,
+            ))
+            section.panel.pad {
+                h2 { "This daemon" }
+                p.dim {
+                    "Vector " (about.daemon) ", protocol " (about.protocol) ", process " (about.process)
+                    @if let Some(idle) = about.idle {
+                        ". It ends when nobody has asked anything for " (words::count(idle as usize, "minute"))
+                    }
+                }
+                div.buttons { button type="button" data-act="stop" { "Stop Vector" } }
+            }
+        }
+    }
+}
+
+fn chosen(settings: &Settings) -> Markup {
+    html! {
+        form.panel.pad data-act="choose" {
+            fieldset {
+                legend { "Which changes go without your yes" }
+                @for (mode, name, what) in MODES {
+                    label.choice {
+                        input type="radio" name="mode" value=(words::mode(mode)) checked[settings.mode == mode];
+                        span { b { (name) } " " span.dim { (what) } }
+                    }
+                }
+            }
+            label.check {
+                input type="checkbox" name="dry_run" checked[settings.dry_run];
+                span { "Dry run: changes are shown, and never applied" }
+            }
+            label.field {
+                span { "Who answers" }
+                input name="model" list="models" value=(settings.model) autocomplete="off" spellcheck="false" required;
+                datalist #models { @for model in &settings.models { option value=(model) {} } }
+            }
+            div.buttons { button.main type="submit" { "Save" } }
+        }
+    }
+}
+
+fn grants(title: &str, what: &str, grants: &[Grant]) -> Markup {
+    html! {
+        section.panel.pad {
+            h2 { (title) }
+            p.dim { (what) }
+            @if grants.is_empty() { p { "None" } }
+            ul.grants {
+                @for grant in grants {
+                    li {
+                        code { (grant.name) }
+                        @if let Some(made) = grant.made { " " span.dim { "since " (words::time(made)) } }
+                        button type="button" data-act="revoke" data-name=(grant.name) aria-label={ "Take access away from " (grant.name) } { "Revoke" }
+                    }
+                }
+            }
+        }
+    }
+}
