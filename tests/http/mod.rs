@@ -4,6 +4,7 @@
 mod access;
 mod closed;
 mod flow;
+mod history;
 #[cfg(unix)]
 mod joined;
 #[cfg(unix)]

@@ -5,6 +5,7 @@
 
 mod agents;
 mod chosen;
+mod history;
 mod opened;
 mod pairing;
 mod places;
@@ -34,6 +35,7 @@ use self::views::{
     session_of, state_of, view_of,
 };
 use super::access::{Grants, Run};
+use super::history::Seen;
 use super::kept::{Chosen, settings};
 use super::live::{AtOnce, Live, Word};
 use super::settled::Readings;
@@ -89,6 +91,7 @@ pub struct House {
     say: Say,
     who: Arc<dyn Who>,
     spent: Spent,
+    seen: Arc<Seen>,
     /// Who follows the files of the projects.
     watches: Vec<Watch>,
     /// The projects that are open, by their files, and the open places that are told of changes in them.
@@ -152,6 +155,7 @@ impl House {
             say,
             who,
             spent: Spent::default(),
+            seen: Arc::default(),
             watches: Vec::new(),
             projects: Vec::new(),
             followers: Arc::default(),
@@ -277,6 +281,7 @@ impl House {
             Ask::Open(open, reply) => drop(reply.send(self.open(&open))),
             Ask::Tidy => self.tidy(),
             Ask::Usage(reply) => drop(reply.send(self.usage())),
+            Ask::Past(past) => self.look_back(past),
         }
     }
 

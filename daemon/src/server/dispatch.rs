@@ -21,6 +21,7 @@ use super::failure::{answer, failed};
 use super::guard::{self, Caller};
 use super::hold;
 use super::mcp::Http;
+use super::past::{Behind, Past, Wanted};
 
 /// Where MCP is spoken; its bodies are the SDK's to read.
 const MCP: &str = "/mcp";
@@ -87,8 +88,9 @@ impl Asked<'_> {
         let mut pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));
         pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
     }
+}
 
-    /// A text behind the path; none where it is not there or empty.
+impl Behind for Asked<'_> {
     fn text(&self, name: &str) -> Result<Option<String>, Failure> {
         let sent = self.sent(name).unwrap_or_default().replace('+', " ");
         let text = percent_decode_str(&sent).decode_utf8().map_err(|_| {
@@ -239,6 +241,21 @@ async fn read(house: &House, asked: &Asked<'_>) -> Result<Response<Body>, Failur
         }
         "/api/about" => answer(desk.ask(|reply| Ask::Door(Door::About(reply))).await),
         "/api/access" => answer(desk.ask(|reply| Ask::Door(Door::Access(reply))).await),
+        _ => past(desk, asked).await?,
+    })
+}
+
+/// Answers who looks back.
+async fn past(desk: &Desk, asked: &Asked<'_>) -> Result<Response<Body>, Failure> {
+    Ok(match asked.path {
+        "/api/history" => {
+            let wanted = Wanted::of(asked)?;
+            answer(desk.ask(|reply| Ask::Past(Past::History(wanted, reply))).await)
+        }
+        "/api/history/{id}" => {
+            let seq = asked.seq()?;
+            answer(desk.ask(|reply| Ask::Past(Past::Entry(seq, reply))).await)
+        }
         path => Err(nobody(path))?,
     })
 }

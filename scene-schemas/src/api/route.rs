@@ -5,10 +5,10 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     About, Access, AgentCall, AgentEnds, AgentLog, ApplyAck, ApplyTaken, CallView, CancelCall,
-    Chat, Checkpoints, Decide, Decided, Failure, Health, Hello, MadeToken, MakeCheckpoint,
-    MakeToken, Nothing, Open, Opened, PROTOCOL, Pair, Paired, PairingCode, Poll, Polled,
-    ProposalView, Proposals, Revoke, Revoked, SceneTaken, SceneUpdate, Sessions, Settings, Started,
-    StreamPage, Usage, Welcome, WorkflowView, Workflows,
+    Chat, Checkpoints, Decide, Decided, Failure, Health, Hello, History, HistoryRecord, MadeToken,
+    MakeCheckpoint, MakeToken, Nothing, Open, Opened, PROTOCOL, Pair, Paired, PairingCode, Poll,
+    Polled, ProposalView, Proposals, Revoke, Revoked, SceneTaken, SceneUpdate, Sessions, Settings,
+    Started, StreamPage, Usage, Welcome, WorkflowView, Workflows,
 };
 
 /// Who may call a route.
@@ -81,11 +81,13 @@ impl Route {
         self.body.is_some()
     }
 
-    /// Whether it is for agents, or about who is let in: the plugin never calls it.
+    /// Whether it is for agents, about who is let in, or for looking back: the plugin never calls it.
     pub(crate) fn is_for_others(&self) -> bool {
         let own = ["/mcp", "/api/about", "/api/access", "/api/pairing"];
         own.contains(&self.path)
-            || ["/api/access/", "/api/agents/"].iter().any(|start| self.path.starts_with(start))
+            || ["/api/access/", "/api/agents/", "/api/history"]
+                .iter()
+                .any(|start| self.path.starts_with(start))
     }
 
     /// Makes the types that cross known to a generator.
@@ -131,6 +133,9 @@ const fn answers(media: &'static str, route: Route) -> Route {
 fn text(_: &mut SchemaGenerator) -> Json {
     json!({ "type": "string" })
 }
+
+/// By what the history is looked through.
+const HISTORY: &[&str] = &["place", "path", "tool", "kind", "outcome", "day", "text"];
 
 /// All routes.
 pub const ROUTES: &[Route] = &[
@@ -215,6 +220,14 @@ pub const ROUTES: &[Route] = &[
         method: Method::Put,
         ..post::<Settings, Settings>("/api/settings", Token::Human, "Choose.")
     },
+    with_texts(
+        with_query(
+            get::<History>("/api/history", Token::Human, "What has happened, newest first."),
+            &["before", "limit"],
+        ),
+        HISTORY,
+    ),
+    get::<HistoryRecord>("/api/history/{id}", Token::Human, "An entry of the ledger, whole."),
     get::<Usage>("/api/usage", Token::Human, "What models used."),
     post::<Nothing, Nothing>("/api/stop", Token::Human, "End the daemon."),
     get::<About>("/api/about", Token::Human, "Which daemon this is."),
