@@ -14,6 +14,7 @@ mod pointed;
 mod project;
 #[cfg(unix)]
 mod remembered;
+mod reverted;
 mod routes;
 mod together;
 

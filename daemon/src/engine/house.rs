@@ -266,7 +266,7 @@ impl House {
             Ask::Checkpoints(reply) => drop(reply.send(self.checkpoints())),
             Ask::MakeCheckpoint(make, reply) => drop(reply.send(self.make_checkpoint(make))),
             Ask::Restore(seq, reply) => match self.session_of_workflow(seq) {
-                Ok(session) => self.tell(&session, |_| Word::Restore(seq, reply)),
+                Ok(session) => self.tell(&session, |_| history::restore(seq, reply)),
                 Err(failure) => drop(reply.send(Err(failure))),
             },
             Ask::Settings(reply) => drop(reply.send(Ok(self.shown()))),

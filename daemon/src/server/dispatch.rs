@@ -302,6 +302,11 @@ async fn act(house: &House, method: &str, asked: &Asked<'_>) -> Result<Response<
         ("POST", "/api/workflows/{id}/retry") => verb(desk, asked, Verb::Retry).await?,
         ("POST", "/api/workflows/{id}/resume") => verb(desk, asked, Verb::Resume).await?,
         ("POST", "/api/workflows/{id}/clear") => verb(desk, asked, Verb::Clear).await?,
+        ("POST", "/api/proposals/{id}/revert") => {
+            asked.body::<Nothing>()?;
+            let seq = asked.seq()?;
+            answer(desk.ask(|reply| Ask::Past(Past::Revert(seq, reply))).await)
+        }
         ("POST", "/api/checkpoints") => ask!(desk, Ask::MakeCheckpoint, asked.body()?),
         ("POST", "/api/checkpoints/{id}/restore") => {
             asked.body::<Nothing>()?;

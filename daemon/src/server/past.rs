@@ -2,7 +2,9 @@
 
 use std::str::FromStr;
 
-use scene_schemas::api::{Failure, FailureKind, History, HistoryOutcome, HistoryRecord, MAX_PAGE};
+use scene_schemas::api::{
+    Failure, FailureKind, History, HistoryOutcome, HistoryRecord, MAX_PAGE, Started,
+};
 use scene_schemas::entry::Seq;
 
 use super::desk::Reply;
@@ -19,6 +21,8 @@ pub enum Past {
     History(Wanted, Reply<History>),
     /// An entry.
     Entry(Seq, Reply<HistoryRecord>),
+    /// The way back from a proposal.
+    Revert(Seq, Reply<Started>),
 }
 
 /// Which page of what has happened.

@@ -160,6 +160,11 @@ pub const ROUTES: &[Route] = &[
     post::<Open, Opened>("/api/open", Token::Human, "Open a place file, or a Rojo project."),
     post::<Chat, Started>("/api/chat", Token::Human, "Ask for something in an open place."),
     post::<Decide, Decided>("/api/proposals/{id}/decide", Token::Human, "Decide upon a proposal."),
+    post::<Nothing, Started>(
+        "/api/proposals/{id}/revert",
+        Token::Human,
+        "Propose to take an applied proposal back, in its place.",
+    ),
     with_query(
         get::<StreamPage>(
             "/api/stream",

@@ -112,6 +112,15 @@ impl Facts {
         later.find(|by| self.is_in_force(**by) && self.files.get(*by) == Some(file)).copied()
     }
 
+    /// The proposal that would take one back and waits for a decision.
+    pub(super) fn going_back(&self, proposal: Seq) -> Option<Seq> {
+        let mut later = self.from.get(&proposal)?.iter();
+        let waits = |by: &&Seq| {
+            matches!(self.of_proposal(**by), HistoryOutcome::Waiting | HistoryOutcome::Approved)
+        };
+        later.find(waits).copied()
+    }
+
     /// Whether a proposal is applied and not taken back.
     fn is_in_force(&self, proposal: Seq) -> bool {
         let is_applied = self.proposals.get(&proposal) == Some(&HistoryOutcome::Applied);

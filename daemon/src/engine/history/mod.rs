@@ -78,6 +78,29 @@ impl Seen {
     }
 }
 
+/// What stands in the way of taking a proposal back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Back {
+    /// Another one has taken it back.
+    Taken(Seq),
+    /// Another one that would waits for a decision.
+    Waits(Seq),
+}
+
+impl Seen {
+    /// Whether a proposal that was applied is taken back already, or about to be.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn way_back(&self, ledger: &Ledger, proposal: Seq) -> Result<Option<Back>, LedgerError> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.refresh(ledger)?;
+        known.reach(ledger, proposal)?;
+        let taken = known.facts.taken_back(proposal).map(Back::Taken);
+        Ok(taken.or_else(|| known.facts.going_back(proposal).map(Back::Waits)))
+    }
+}
+
 /// A filter, ready to be looked through by.
 struct Fits<'f> {
     filter: &'f Filter,
