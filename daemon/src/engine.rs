@@ -9,6 +9,7 @@ pub mod asked;
 pub mod check;
 mod chosen;
 mod held;
+pub mod history;
 pub mod house;
 mod joined;
 mod kept;

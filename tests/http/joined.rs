@@ -17,13 +17,13 @@ const OTHER: &str = "return {}\n";
 const EDIT: &str = "replace \"speed = 1\" with \"speed = 2\" in game.ServerScriptService.Game.Main";
 
 /// A daemon with a project, and a place in Studio that Rojo has synced with it.
-struct Joined {
+pub(super) struct Joined {
     bench: Bench,
     credential: Option<String>,
 }
 
 impl Joined {
-    fn new(replies: Vec<Reply>) -> Self {
+    pub(super) fn new(replies: Vec<Reply>) -> Self {
         Self::with(replies, json!({}))
     }
 
@@ -48,7 +48,11 @@ impl Joined {
         Self { bench, credential: None }
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub(super) fn home(&self) -> PathBuf {
+        self.bench.home.path().to_owned()
+    }
+
+    pub(super) fn file(&self, name: &str) -> PathBuf {
         self.bench.home.path().join("game/src").join(name)
     }
 
@@ -56,7 +60,7 @@ impl Joined {
         fs::read_to_string(self.file(name)).unwrap()
     }
 
-    fn plugin(&mut self) -> Plugin<'_> {
+    pub(super) fn plugin(&mut self) -> Plugin<'_> {
         let daemon = self.bench.daemon.as_ref().unwrap();
         let mut plugin = match &self.credential {
             Some(credential) => Plugin::hello(daemon, "window-1", credential),
@@ -109,7 +113,7 @@ fn applied(id: &str) -> Json {
 }
 
 /// A model that edits a script, and renames a part in the same proposal.
-fn both() -> Vec<Reply> {
+pub(super) fn both() -> Vec<Reply> {
     let changes = json!({ "title": "Both", "changes": [
         { "tool": "replace_text", "args": {
             "path": "game.ServerScriptService.Game.Main",
@@ -122,7 +126,7 @@ fn both() -> Vec<Reply> {
 }
 
 /// Has both proposed, approved, and handed out.
-fn handed_out(plugin: &mut Plugin<'_>) -> (u64, Json) {
+pub(super) fn handed_out(plugin: &mut Plugin<'_>) -> (u64, Json) {
     choose(plugin, "lmstudio/first");
     plugin.chat("do both").ok();
     let seq = proposal(plugin);

@@ -4,6 +4,7 @@
 mod access;
 mod closed;
 mod flow;
+mod history;
 #[cfg(unix)]
 mod joined;
 #[cfg(unix)]
@@ -14,6 +15,7 @@ mod pointed;
 mod project;
 #[cfg(unix)]
 mod remembered;
+mod reverted;
 mod routes;
 mod together;
 

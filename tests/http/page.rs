@@ -158,7 +158,8 @@ fn a_conversation_is_told_whole_to_whoever_opens_it_late() {
     let token = entered(&home, &daemon);
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
-    let task = plugin.chat("rename game.Workspace.Wall to Tower").ok()["workflow"].as_u64().unwrap();
+    let task =
+        plugin.chat("rename game.Workspace.Wall to Tower").ok()["workflow"].as_u64().unwrap();
     let proposal = plugin.until(|polled| {
         let events = polled["events"].as_array().unwrap();
         events.iter().find_map(|it| it["event"]["proposal"].as_u64())

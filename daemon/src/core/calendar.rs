@@ -17,6 +17,22 @@ pub struct Moment {
     pub second: u64,
 }
 
+/// The day of a date as `2026-12-01`, counted from 1970-01-01; none where that is no date.
+pub fn day(date: &str) -> Option<u64> {
+    let is_plain = date.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    let mut parts = date.split('-').map(|part| part.parse::<u64>().ok());
+    let (year, month, date) = (parts.next()??, parts.next()??, parts.next()??);
+    if !is_plain || parts.next().is_some() || !(1970..10_000).contains(&year) {
+        return None;
+    }
+    // Counted from 0000-03-01, as below.
+    let (year, behind) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = 365 * year + year / 4 - year / 100 + year / 400;
+    let day = (days + (153 * behind + 2) / 5 + date).checked_sub(719_469)?;
+    let back = Moment::of(day * 86_400);
+    ((back.month, back.day) == (month, date)).then_some(day)
+}
+
 impl Moment {
     /// Of this many seconds since 1970.
     pub fn of(seconds: u64) -> Self {
@@ -36,6 +52,27 @@ impl Moment {
             hour: time / 3_600,
             minute: time / 60 % 60,
             second: time % 60,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Moment, day};
+
+    #[test]
+    fn a_date_is_the_day_that_it_came_from() {
+        for count in (0..60_000).step_by(7).chain([59, 60, 11_016, 11_017, 47_540, 47_541]) {
+            let Moment { year, month, day: date, .. } = Moment::of(count * 86_400);
+            assert_eq!(day(&format!("{year:04}-{month:02}-{date:02}")), Some(count));
+        }
+        for no in ["", "2026", "2026-12", "2026-02-29", "2026-13-01", "2026-00-01", "2026-12-00"] {
+            assert_eq!(day(no), None, "{no}");
+        }
+        for no in
+            ["1969-12-31", "2026-12-01-1", "+2026-12-01", "2026-12-99", "99999-01-01", "x-1-1"]
+        {
+            assert_eq!(day(no), None, "{no}");
         }
     }
 }

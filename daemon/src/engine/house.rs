@@ -5,6 +5,7 @@
 
 mod agents;
 mod chosen;
+mod history;
 mod opened;
 mod pairing;
 mod places;
@@ -35,6 +36,7 @@ use self::views::{
     session_of, state_of, view_of,
 };
 use super::access::{Grants, Run};
+use super::history::Seen;
 use super::kept::{Chosen, settings};
 use super::live::{AtOnce, Live, Word};
 use super::settled::Readings;
@@ -90,6 +92,7 @@ pub struct House {
     say: Say,
     who: Arc<dyn Who>,
     spent: Spent,
+    seen: Arc<Seen>,
     /// Who follows the files of the projects.
     watches: Vec<Watch>,
     /// The projects that are open, by their files, and the open places that are told of changes in them.
@@ -153,6 +156,7 @@ impl House {
             say,
             who,
             spent: Spent::default(),
+            seen: Arc::default(),
             watches: Vec::new(),
             projects: Vec::new(),
             followers: Arc::default(),
@@ -263,7 +267,7 @@ impl House {
             Ask::Checkpoints(reply) => drop(reply.send(self.checkpoints())),
             Ask::MakeCheckpoint(make, reply) => drop(reply.send(self.make_checkpoint(make))),
             Ask::Restore(seq, reply) => match self.session_of_workflow(seq) {
-                Ok(session) => self.tell(&session, |_| Word::Restore(seq, reply)),
+                Ok(session) => self.tell(&session, |_| history::restore(seq, reply)),
                 Err(failure) => drop(reply.send(Err(failure))),
             },
             Ask::Settings(reply) => drop(reply.send(Ok(self.shown()))),
@@ -278,6 +282,7 @@ impl House {
             Ask::Open(open, reply) => drop(reply.send(self.open(&open))),
             Ask::Tidy => self.tidy(),
             Ask::Usage(reply) => drop(reply.send(self.usage())),
+            Ask::Past(past) => self.look_back(past),
         }
     }
 

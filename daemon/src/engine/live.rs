@@ -23,11 +23,11 @@ use scene_schemas::api::{
 };
 use scene_schemas::entry::{Entry, Record, Seq, StudioPlace};
 use scene_schemas::proposal::Mode;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use super::asked::Ask;
 use super::kept::Chosen;
-use super::{Asked, Driver, Due, Engine, EngineError, Listener, RESTORE, Target, asked, settled};
+use super::{Asked, Driver, Due, Engine, EngineError, Listener, Target, asked, settled};
 use crate::core::prompt::Call;
 use crate::core::scene::Scene;
 use crate::core::workflow::{AGENT, CALLS, Input, events};
@@ -78,8 +78,8 @@ pub(super) enum Word {
     Decide(Seq, Decide, Reply<Decided>),
     /// A person does something to a workflow; where it is to go on, with this model.
     Do(Seq, Verb, Option<String>, Reply<()>),
-    /// A person wants to go back to a checkpoint.
-    Restore(Seq, Reply<Started>),
+    /// A person wants to go back: what that is called, and the call that plans it.
+    GoBack(String, Call, Reply<Started>),
     /// How large the mirror is, and what it is synced with.
     Size(Sender<Size>),
     /// Something was decided, and there is more to do.
@@ -281,9 +281,7 @@ impl Live {
                 let started = self.chat(chat, mode, model.as_deref());
                 let _ = reply.send(started);
             }
-            Word::Restore(checkpoint, reply) => {
-                let goal = format!("Go back to checkpoint {checkpoint}");
-                let call = Call::new(RESTORE, json!({ "checkpoint": checkpoint }));
+            Word::GoBack(goal, call, reply) => {
                 // A call that cannot be written down is missed when the engine works.
                 let begin = |engine: &mut Engine| drop(engine.call(vec![call]));
                 let started = self.start(goal.as_str().into(), Driver::Calls, Mode::Confirm, begin);

@@ -188,7 +188,19 @@ fn go_back(
     is_as_left: bool,
 ) -> Result<(), Refusal> {
     let goes = matches!(command, Command::Delete { .. });
-    let is_known = is_as_left && draft.scene().locate(command.target()).is_ok();
+    let is_there = draft.scene().locate(command.target()).is_ok();
+    if draft.scene().is_open() && is_there {
+        // Studio calls an instance the same while it runs, whatever comes and goes beside it.
+        return draft.push(command).map(drop);
+    }
+    let path = &command.target().path;
+    if draft.scene().is_open() && path.segments.iter().any(|segment| segment.index.is_some()) {
+        return refuse!(
+            "{path} is one of several, and which of them was changed is not known since Studio was \
+             closed. Change it by hand."
+        );
+    }
+    let is_known = is_as_left && is_there;
     let command = relocated(draft.scene(), command)?;
     if let Some(left) = left
         && (goes || !is_known)
@@ -337,6 +349,9 @@ pub fn applied(ledger: &Ledger, seq: Seq) -> Result<Result<(String, Ack), Refusa
     Ok(match pending.map(|pending| (&pending.proposal, &pending.status)) {
         Some((proposal, Status::Applied(ack))) => {
             Ok((proposal.title.clone(), ack.as_ref().clone()))
+        }
+        Some((_, Status::Undone(_))) => {
+            refuse!("Proposal {seq} was undone in Studio; redo it there to have it again.")
         }
         Some(_) => {
             refuse!("Proposal {seq} was never applied, so there is nothing to take back.")

@@ -49,7 +49,7 @@ pub fn clear(ledger: &Ledger, place: &Place, now: u64) -> Result<bool, LedgerErr
 }
 
 /// Whether two are one place: the same file, or the same place in Studio, in whatever window.
-fn is_same(one: &Place, other: &Place) -> bool {
+pub(super) fn is_same(one: &Place, other: &Place) -> bool {
     match (one, other) {
         (Place::File(one), Place::File(other)) => written(one) == written(other),
         (Place::Project(one), Place::Project(other)) => one.project == other.project,

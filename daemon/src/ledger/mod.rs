@@ -34,6 +34,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Entry, Record, Seq};
+use serde::de::DeserializeOwned;
 
 pub use error::LedgerError;
 pub use lease::Lease;
@@ -72,6 +73,19 @@ pub struct Append {
     pub entries: Vec<Entry>,
     /// What the entries name by hash; it becomes durable with them.
     pub blobs: Vec<Vec<u8>>,
+}
+
+/// What a reader wants to know of an entry, and where that stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part<T> {
+    /// The position.
+    pub seq: Seq,
+    /// When it was appended, in milliseconds since 1970-01-01 UTC.
+    pub at: u64,
+    /// The workflow that it belongs to.
+    pub workflow: Seq,
+    /// What was read of its body, which is as it is stored.
+    pub body: T,
 }
 
 impl Ledger {
@@ -142,6 +156,44 @@ impl Ledger {
     pub fn read(&self, after: Seq, limit: usize) -> Result<Vec<Record>, LedgerError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.records("WHERE e.seq > ?1 ORDER BY e.seq LIMIT ?2", (sql(after), limit))
+    }
+
+    /// The records before position `before`, newest first, at most `limit` of them.
+    pub fn read_before(&self, before: Seq, limit: usize) -> Result<Vec<Record>, LedgerError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.records("WHERE e.seq < ?1 ORDER BY e.seq DESC LIMIT ?2", (sql(before), limit))
+    }
+
+    /// Of the records behind position `after`, in order and at most `limit` of them, what a reader
+    /// wants to know of their bodies.
+    pub fn read_as<T: DeserializeOwned>(
+        &self,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Part<T>>, LedgerError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let rows = self.stored("WHERE e.seq > ?1 ORDER BY e.seq LIMIT ?2", (sql(after), limit))?;
+        rows.into_iter().map(|row| row.part(&self.file)).collect()
+    }
+
+    /// The positions before and behind one in its workflow.
+    pub fn neighbours(
+        &self,
+        workflow: Seq,
+        seq: Seq,
+    ) -> Result<(Option<Seq>, Option<Seq>), LedgerError> {
+        let query = "SELECT (SELECT max(seq) FROM entries WHERE workflow = ?1 AND seq < ?2), \
+                     (SELECT min(seq) FROM entries WHERE workflow = ?1 AND seq > ?2)";
+        let found: (Option<i64>, Option<i64>) = self
+            .reader()
+            .prepare_cached(query)
+            .and_then(|mut statement| {
+                let both = |row: &Row| Ok((row.get(0)?, row.get(1)?));
+                statement.query_row([sql(workflow), sql(seq)], both)
+            })
+            .map_err(|source| LedgerError::sql(&self.file, source))?;
+        let seq = |at: i64| Seq(at.unsigned_abs());
+        Ok((found.0.map(seq), found.1.map(seq)))
     }
 
     /// All records of one workflow, in order; none where there is no such workflow.
@@ -215,13 +267,16 @@ impl Ledger {
     }
 
     fn records(&self, rest: &str, params: impl Params) -> Result<Vec<Record>, LedgerError> {
-        // The rows are collected first, so that unpacking and decoding keep nobody waiting.
-        let stored: Vec<Stored> = self
-            .reader()
+        let stored = self.stored(rest, params)?;
+        stored.into_iter().map(|row| row.decode(&self.file)).collect()
+    }
+
+    /// The rows are collected first, so that unpacking and decoding keep nobody waiting.
+    fn stored(&self, rest: &str, params: impl Params) -> Result<Vec<Stored>, LedgerError> {
+        self.reader()
             .prepare_cached(&format!("{RECORDS} {rest}"))
             .and_then(|mut statement| statement.query_map(params, Stored::from_row)?.collect())
-            .map_err(|source| LedgerError::sql(&self.file, source))?;
-        stored.into_iter().map(|row| row.decode(&self.file)).collect()
+            .map_err(|source| LedgerError::sql(&self.file, source))
     }
 
     fn reader(&self) -> MutexGuard<'_, Connection> {
@@ -255,6 +310,11 @@ impl Stored {
     }
 
     fn decode(self, file: &Path) -> Result<Record, LedgerError> {
+        let Part { seq, at, workflow, body } = self.part(file)?;
+        Ok(Record { seq, at, workflow, entry: placed(seq, body) })
+    }
+
+    fn part<T: DeserializeOwned>(self, file: &Path) -> Result<Part<T>, LedgerError> {
         let seq = Seq(self.seq.unsigned_abs());
         let body = match (self.body, self.blob) {
             (Some(body), _) => body.into_bytes(),
@@ -266,17 +326,13 @@ impl Stored {
                 return Err(LedgerError::corrupt(file, detail));
             }
         };
-        let entry = serde_json::from_slice(&body).map_err(|source| LedgerError::UnknownEntry {
+        let body = serde_json::from_slice(&body).map_err(|source| LedgerError::UnknownEntry {
             file: file.to_owned(),
             seq,
             source,
         })?;
-        Ok(Record {
-            seq,
-            at: self.at.unsigned_abs(),
-            workflow: Seq(self.workflow.unsigned_abs()),
-            entry: placed(seq, entry),
-        })
+        let (at, workflow) = (self.at.unsigned_abs(), Seq(self.workflow.unsigned_abs()));
+        Ok(Part { seq, at, workflow, body })
     }
 }
 

@@ -92,6 +92,33 @@ fn what_is_appended_is_read() {
 }
 
 #[test]
+fn it_is_read_backwards_and_in_part() {
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    struct Text {
+        text: Option<String>,
+    }
+    let home = home();
+    let ledger = open(&home);
+    let first = begin(&ledger);
+    let second = begin(&ledger);
+    // One is so long that it is a blob.
+    for text in ["one", &"two".repeat(40_000)] {
+        ledger.append(batch(Some(first), vec![said(text)])).unwrap();
+    }
+    ledger.append(batch(Some(second), vec![finished()])).unwrap();
+    let back = ledger.read_before(Seq(4), 2).unwrap();
+    assert_eq!(back.iter().map(|record| record.seq.0).collect::<Vec<_>>(), [3, 2]);
+    assert_eq!(ledger.read_before(Seq(1), 9).unwrap(), []);
+    let parts = ledger.read_as::<Text>(Seq(2), 9).unwrap();
+    let lengths = parts.iter().map(|part| part.body.text.as_ref().map(String::len));
+    assert_eq!(lengths.collect::<Vec<_>>(), [Some(3), Some(120_000), None]);
+    assert_eq!((parts[2].seq, parts[2].workflow), (Seq(5), second));
+    assert_eq!(ledger.neighbours(first, Seq(3)).unwrap(), (Some(first), Some(Seq(4))));
+    assert_eq!(ledger.neighbours(first, first).unwrap(), (None, Some(Seq(3))));
+    assert_eq!(ledger.neighbours(second, Seq(5)).unwrap(), (Some(second), None));
+}
+
+#[test]
 fn what_is_written_with_its_call_names_it() {
     let home = home();
     let ledger = open(&home);

@@ -13,6 +13,7 @@ use scene_schemas::entry::Seq;
 use tokio::sync::{mpsc, oneshot};
 
 use super::failure::failed;
+use super::past::Past;
 
 /// How often what nobody uses is closed.
 const TIDIED: Duration = Duration::from_mins(1);
@@ -97,6 +98,8 @@ pub enum Ask {
     Choose(Settings, Reply<Settings>),
     /// To see what models used.
     Usage(Reply<Usage>),
+    /// To look back.
+    Past(Past),
     /// To call a tool, as an agent; what it is called is told as soon as the call is durable.
     Call(Box<AgentCall>, oneshot::Sender<CallView>, Reply<CallView>),
     /// To see what became of a call, by its number or its proposal's.

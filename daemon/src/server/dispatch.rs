@@ -22,6 +22,7 @@ use super::guard::{self, Caller};
 use super::hold;
 use super::mcp::Http;
 use super::page;
+use super::past::{Behind, Past, Wanted};
 
 /// Where MCP is spoken; its bodies are the SDK's to read.
 const MCP: &str = "/mcp";
@@ -88,6 +89,20 @@ impl Asked<'_> {
         let mut pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));
         pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
     }
+}
+
+impl Behind for Asked<'_> {
+    fn text(&self, name: &str) -> Result<Option<String>, Failure> {
+        let sent = self.sent(name).unwrap_or_default().replace('+', " ");
+        let text = percent_decode_str(&sent).decode_utf8().map_err(|_| {
+            failed(
+                FailureKind::BadRequest,
+                format!("`{name}` is no UTF-8."),
+                "Encode it as a browser does.",
+            )
+        })?;
+        Ok(Some(text.into_owned()).filter(|text| !text.is_empty()))
+    }
 
     fn number(&self, name: &str) -> Result<Option<u64>, Failure> {
         let Some(value) = self.sent(name) else {
@@ -100,20 +115,6 @@ impl Asked<'_> {
                 "Leave it out, or give a position.",
             )
         })
-    }
-}
-
-impl page::Behind for Asked<'_> {
-    fn text(&self, name: &str) -> Result<Option<String>, Failure> {
-        let sent = self.sent(name).unwrap_or_default().replace('+', " ");
-        let text = percent_decode_str(&sent).decode_utf8().map_err(|_| {
-            failed(
-                FailureKind::BadRequest,
-                format!("`{name}` is no UTF-8."),
-                "Encode it as a browser does.",
-            )
-        })?;
-        Ok(Some(text.into_owned()).filter(|text| !text.is_empty()))
     }
 }
 
@@ -249,6 +250,21 @@ async fn read(house: &House, asked: &Asked<'_>) -> Result<Response<Body>, Failur
         "/api/talks/{id}" => ask!(desk, Ask::Talk, asked.seq()?),
         "/api/about" => answer(desk.ask(|reply| Ask::Door(Door::About(reply))).await),
         "/api/access" => answer(desk.ask(|reply| Ask::Door(Door::Access(reply))).await),
+        _ => past(desk, asked).await?,
+    })
+}
+
+/// Answers who looks back.
+async fn past(desk: &Desk, asked: &Asked<'_>) -> Result<Response<Body>, Failure> {
+    Ok(match asked.path {
+        "/api/history" => {
+            let wanted = Wanted::of(asked)?;
+            answer(desk.ask(|reply| Ask::Past(Past::History(wanted, reply))).await)
+        }
+        "/api/history/{id}" => {
+            let seq = asked.seq()?;
+            answer(desk.ask(|reply| Ask::Past(Past::Entry(seq, reply))).await)
+        }
         path => Err(nobody(path))?,
     })
 }
@@ -295,6 +311,11 @@ async fn act(house: &House, method: &str, asked: &Asked<'_>) -> Result<Response<
         ("POST", "/api/workflows/{id}/retry") => verb(desk, asked, Verb::Retry).await?,
         ("POST", "/api/workflows/{id}/resume") => verb(desk, asked, Verb::Resume).await?,
         ("POST", "/api/workflows/{id}/clear") => verb(desk, asked, Verb::Clear).await?,
+        ("POST", "/api/proposals/{id}/revert") => {
+            asked.body::<Nothing>()?;
+            let seq = asked.seq()?;
+            answer(desk.ask(|reply| Ask::Past(Past::Revert(seq, reply))).await)
+        }
         ("POST", "/api/checkpoints") => ask!(desk, Ask::MakeCheckpoint, asked.body()?),
         ("POST", "/api/checkpoints/{id}/restore") => {
             asked.body::<Nothing>()?;

@@ -13,6 +13,7 @@ mod hold;
 mod line;
 mod mcp;
 mod page;
+mod past;
 
 use std::future::Future;
 use std::path::Path;
@@ -26,6 +27,7 @@ pub use self::desk::{Ask, Desk, Door, Reply, Verb};
 pub use self::failure::failed;
 pub use self::guard::Secret;
 pub use self::mcp::{Agent, Gate, WAIT, listed, unique};
+pub use self::past::{Filter, Past, Wanted};
 
 use self::dispatch::House;
 use self::mcp::Http;

@@ -7,6 +7,7 @@
 mod access;
 mod agent;
 mod event;
+mod history;
 mod route;
 mod scene;
 mod session;
@@ -25,6 +26,7 @@ pub use agent::{
     MAX_WAIT,
 };
 pub use event::{Event, EventRecord, ProposalStatus, Setting, StreamPage, ThinkingPhase};
+pub use history::{History, HistoryEntry, HistoryOutcome, HistoryRecord, MAX_PAGE};
 pub use route::{Method, ROUTES, Route, Token, openapi};
 pub use scene::{
     Answer, Document, KnownProperties, Nodes, ScenePart, SceneTaken, SceneUpdate, ScriptText,

@@ -5,10 +5,11 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     About, Access, AgentCall, AgentEnds, AgentLog, ApplyAck, ApplyTaken, CallView, CancelCall,
-    Chat, Checkpoints, Decide, Decided, EnterPage, EnteredPage, Failure, Health, Hello, MadeToken,
-    MakeCheckpoint, MakeToken, Nothing, Open, Opened, PROTOCOL, PageLink, Pair, Paired,
-    PairingCode, Poll, Polled, ProposalView, Proposals, Revoke, Revoked, SceneTaken, SceneUpdate,
-    Sessions, Settings, Started, StreamPage, Talk, Usage, Welcome, WorkflowView, Workflows,
+    Chat, Checkpoints, Decide, Decided, EnterPage, EnteredPage, Failure, Health, Hello, History,
+    HistoryRecord, MadeToken, MakeCheckpoint, MakeToken, Nothing, Open, Opened, PROTOCOL, PageLink,
+    Pair, Paired, PairingCode, Poll, Polled, ProposalView, Proposals, Revoke, Revoked, SceneTaken,
+    SceneUpdate, Sessions, Settings, Started, StreamPage, Talk, Usage, Welcome, WorkflowView,
+    Workflows,
 };
 
 /// Who may call a route.
@@ -81,11 +82,18 @@ impl Route {
         self.body.is_some()
     }
 
-    /// Whether it is for agents, or about who is let in: the plugin never calls it.
+    /// Whether it is for agents, about who is let in, or for looking back: the plugin never calls it.
     pub(crate) fn is_for_others(&self) -> bool {
         let own = ["/", "/mcp", "/api/about", "/api/access", "/api/pairing", "/api/page"];
-        let rooms =
-            ["/api/access/", "/api/agents/", "/api/page/", "/api/talks/", "/assets/", "/page/"];
+        let rooms = [
+            "/api/access/",
+            "/api/agents/",
+            "/api/history",
+            "/api/page/",
+            "/api/talks/",
+            "/assets/",
+            "/page/",
+        ];
         own.contains(&self.path) || rooms.iter().any(|start| self.path.starts_with(start))
     }
 
@@ -140,7 +148,9 @@ fn text(_: &mut SchemaGenerator) -> Json {
 
 /// What a part of the page may be asked for by.
 const PARTS: &[&str] =
-    &["of", "layout", "session", "place", "path", "tool", "outcome", "day", "text", "before"];
+    &["layout", "session", "place", "path", "tool", "kind", "outcome", "day", "text"];
+/// By what the history is looked through.
+const HISTORY: &[&str] = &["place", "path", "tool", "kind", "outcome", "day", "text"];
 
 /// All routes.
 pub const ROUTES: &[Route] = &[
@@ -165,6 +175,11 @@ pub const ROUTES: &[Route] = &[
     post::<Open, Opened>("/api/open", Token::Human, "Open a place file, or a Rojo project."),
     post::<Chat, Started>("/api/chat", Token::Human, "Ask for something in an open place."),
     post::<Decide, Decided>("/api/proposals/{id}/decide", Token::Human, "Decide upon a proposal."),
+    post::<Nothing, Started>(
+        "/api/proposals/{id}/revert",
+        Token::Human,
+        "Propose to take an applied proposal back, in its place.",
+    ),
     with_query(
         get::<StreamPage>(
             "/api/stream",
@@ -225,6 +240,14 @@ pub const ROUTES: &[Route] = &[
         method: Method::Put,
         ..post::<Settings, Settings>("/api/settings", Token::Human, "Choose.")
     },
+    with_texts(
+        with_query(
+            get::<History>("/api/history", Token::Human, "What has happened, newest first."),
+            &["before", "limit"],
+        ),
+        HISTORY,
+    ),
+    get::<HistoryRecord>("/api/history/{id}", Token::Human, "An entry of the ledger, whole."),
     get::<Usage>("/api/usage", Token::Human, "What models used."),
     post::<Nothing, Nothing>("/api/stop", Token::Human, "End the daemon."),
     get::<About>("/api/about", Token::Human, "Which daemon this is."),
@@ -249,7 +272,10 @@ pub const ROUTES: &[Route] = &[
             &["cursor"],
         ),
     ),
-    with_texts(page("/page/{id}", Token::Human, "A part of the page."), PARTS),
+    with_query(
+        with_texts(page("/page/{id}", Token::Human, "A part of the page."), PARTS),
+        &["of", "before"],
+    ),
     post::<MakeToken, MadeToken>("/api/access/token", Token::Human, "Make a token for a client."),
     post::<Revoke, Revoked>("/api/access/revoke", Token::Human, "Take access away, at once."),
     post::<AgentCall, CallView>(

@@ -27,12 +27,14 @@ use axum::http::header::{
 use axum::http::{HeaderValue, Response};
 use maud::Markup;
 use scene_schemas::api::{Failure, FailureKind};
+use scene_schemas::entry::Seq;
 
 pub(super) use self::shell::{asset, shell};
 pub(super) use self::stream::stream;
 
 use super::desk::{Ask, Desk, Door};
 use super::failure::failed;
+use super::past::Behind;
 
 /// What the page may load and do: what is served here, and nothing from anywhere else. Pictures are asked
 /// for with the token, and shown as blobs. HTML gets into the page at one place of its script alone.
@@ -53,19 +55,12 @@ const RESOURCE: (HeaderName, HeaderValue) = (
 );
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 
-/// What a part of the page is asked for by, behind its path.
-pub(super) trait Behind {
-    /// A text; none where it is not there or empty.
-    fn text(&self, name: &str) -> Result<Option<String>, Failure>;
-
-    /// The number that something is called by.
-    fn of(&self) -> Result<scene_schemas::entry::Seq, Failure> {
-        let of = self.text("of")?.unwrap_or_default();
-        of.parse().map(scene_schemas::entry::Seq).map_err(|_| {
-            let message = format!("`of={of}` names nothing.");
-            failed(FailureKind::BadRequest, message, "Give the number of a task or a proposal.")
-        })
-    }
+/// The number that a part of the page is about.
+fn of(behind: &impl Behind) -> Result<Seq, Failure> {
+    behind.number("of")?.map(Seq).ok_or_else(|| {
+        let message = "It is not said what the part is about.";
+        failed(FailureKind::BadRequest, message, "Give the number of a task or a proposal as `of`.")
+    })
 }
 
 /// A part of the page.
@@ -81,11 +76,11 @@ pub(super) async fn part(
             now::rail(&sessions, &workflows)
         }
         "talk" => {
-            let of = behind.of()?;
+            let of = of(behind)?;
             now::talk(&desk.ask(|reply| Ask::Talk(of, reply)).await?)
         }
         "head" => {
-            let of = behind.of()?;
+            let of = of(behind)?;
             now::head(&desk.ask(|reply| Ask::Talk(of, reply)).await?)
         }
         "composer" => {

@@ -1,0 +1,137 @@
+//! What became of calls and proposals, gathered from the entries behind them: read backwards, the first
+//! word on each is the last one.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use scene_schemas::api::HistoryOutcome;
+use scene_schemas::entry::{Entry, Record, Seq};
+
+/// What is known of the calls and proposals of all that was read, without what they say. It grows with
+/// the ledger, by some ten bytes a call.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    calls: HashMap<Seq, Call>,
+    proposals: HashMap<Seq, HistoryOutcome>,
+    /// The files that were changed, by a hash of their names; none in Studio.
+    files: HashMap<Seq, Option<u64>>,
+    /// By what was applied, the proposals that were made from it.
+    from: HashMap<Seq, BTreeSet<Seq>>,
+    finished: HashSet<Seq>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Call {
+    Is(HistoryOutcome),
+    Proposed(Seq),
+}
+
+/// In which order entries are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// Each is behind all that were read.
+    Forwards,
+    /// Each is before them, or was read already.
+    Backwards,
+}
+
+impl Facts {
+    /// Reads what an entry says of others.
+    pub(super) fn read(&mut self, record: &Record, order: Order) {
+        use HistoryOutcome as Now;
+        match &record.entry {
+            Entry::Answered { call, .. } => self.call(*call, Call::Is(Now::Answered), order),
+            Entry::Refused { call, .. } => self.call(*call, Call::Is(Now::Refused), order),
+            Entry::Questioned { call, .. } => self.call(*call, Call::Is(Now::Waiting), order),
+            Entry::Proposed { call, proposal, .. } => {
+                self.call(*call, Call::Proposed(record.seq), order);
+                if let Some(from) = proposal.from {
+                    self.from.entry(from).or_default().insert(record.seq);
+                }
+            }
+            Entry::Approved { proposal, .. } => self.proposal(*proposal, Now::Approved, order),
+            Entry::Applying { proposals, .. } => {
+                proposals.iter().for_each(|it| self.proposal(*it, Now::Approved, order));
+            }
+            Entry::Rejected { proposal, .. } => self.proposal(*proposal, Now::Rejected, order),
+            Entry::Withdrawn { proposal, .. } => self.proposal(*proposal, Now::Withdrawn, order),
+            Entry::Failed { proposal, .. } => self.proposal(*proposal, Now::Failed, order),
+            Entry::Undone { proposal, .. } => self.proposal(*proposal, Now::Undone, order),
+            Entry::Redone { proposal, .. } => self.proposal(*proposal, Now::Applied, order),
+            Entry::Applied { proposal, ack } => {
+                self.proposal(*proposal, Now::Applied, order);
+                self.files.insert(*proposal, ack.file.as_deref().map(hash));
+            }
+            Entry::Finished { .. } => drop(self.finished.insert(record.workflow)),
+            _ => {}
+        }
+    }
+
+    fn call(&mut self, call: Seq, is: Call, order: Order) {
+        match order {
+            Order::Forwards => drop(self.calls.insert(call, is)),
+            Order::Backwards => drop(self.calls.entry(call).or_insert(is)),
+        }
+    }
+
+    fn proposal(&mut self, proposal: Seq, is: HistoryOutcome, order: Order) {
+        match order {
+            Order::Forwards => drop(self.proposals.insert(proposal, is)),
+            Order::Backwards => drop(self.proposals.entry(proposal).or_insert(is)),
+        }
+    }
+
+    /// What became of a proposal.
+    pub(super) fn of_proposal(&self, proposal: Seq) -> HistoryOutcome {
+        match self.proposals.get(&proposal) {
+            None => HistoryOutcome::Waiting,
+            Some(HistoryOutcome::Applied) if self.taken_back(proposal).is_some() => {
+                HistoryOutcome::Reverted
+            }
+            Some(outcome) => *outcome,
+        }
+    }
+
+    /// What became of a call of a workflow, and its proposal; nothing where the workflow ended before.
+    pub(super) fn of_call(
+        &self,
+        call: Seq,
+        workflow: Seq,
+    ) -> (Option<HistoryOutcome>, Option<Seq>) {
+        match self.calls.get(&call) {
+            Some(Call::Is(outcome)) => (Some(*outcome), None),
+            Some(Call::Proposed(proposal)) => (Some(self.of_proposal(*proposal)), Some(*proposal)),
+            None if self.finished.contains(&workflow) => (None, None),
+            None => (Some(HistoryOutcome::Waiting), None),
+        }
+    }
+
+    /// The proposal that has taken back one that was applied, whole and in the same file, and still has.
+    pub(super) fn taken_back(&self, proposal: Seq) -> Option<Seq> {
+        let file = self.files.get(&proposal)?;
+        let mut later = self.from.get(&proposal)?.iter();
+        later.find(|by| self.is_in_force(**by) && self.files.get(*by) == Some(file)).copied()
+    }
+
+    /// The proposal that would take one back and waits for a decision.
+    pub(super) fn going_back(&self, proposal: Seq) -> Option<Seq> {
+        let mut later = self.from.get(&proposal)?.iter();
+        let waits = |by: &&Seq| {
+            matches!(self.of_proposal(**by), HistoryOutcome::Waiting | HistoryOutcome::Approved)
+        };
+        later.find(waits).copied()
+    }
+
+    /// Whether a proposal is applied and not taken back.
+    fn is_in_force(&self, proposal: Seq) -> bool {
+        let is_applied = self.proposals.get(&proposal) == Some(&HistoryOutcome::Applied);
+        // Whoever takes something back stands behind it, so this ends.
+        is_applied && self.taken_back(proposal).is_none()
+    }
+}
+
+fn hash(name: &str) -> u64 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,129 @@
+//! Looking back, and going back. What takes long to read is read on a thread of its own: the house
+//! answers others meanwhile.
+
+use std::sync::Arc;
+use std::thread;
+
+use scene_schemas::api::{Failure, FailureKind, HistoryEntry, Started};
+use scene_schemas::entry::{Entry, Place, Seq};
+use serde_json::json;
+
+use super::views::{broken, missing};
+use super::{House, Word};
+use crate::core::prompt::Call;
+use crate::engine::history::{Back, Seen};
+use crate::engine::thread::is_same;
+use crate::engine::{EngineError, RESTORE, REVERT, applied};
+use crate::ledger::Ledger;
+use crate::server::{Past, Reply, failed};
+
+impl House {
+    pub(super) fn look_back(&mut self, past: Past) {
+        let (ledger, seen) = (Arc::clone(&self.ledger), Arc::clone(&self.seen));
+        let board = Arc::clone(&self.board);
+        // A session that is not open any more is nobody's to ask.
+        let if_open = move |entry: &mut HistoryEntry| {
+            entry.session.take_if(|session| board.seat(session).is_none());
+        };
+        match past {
+            Past::History(wanted, reply) => drop(thread::spawn(move || {
+                let mut page = seen.page(&ledger, &wanted).map_err(|error| broken(&error));
+                page.iter_mut().flat_map(|page| &mut page.entries).for_each(if_open);
+                let _ = reply.send(page);
+            })),
+            Past::Entry(seq, reply) => drop(thread::spawn(move || {
+                let entry = seen.entry(&ledger, seq).map_err(|error| broken(&error));
+                let mut entry = entry.and_then(|found| found.ok_or_else(|| missing(seq)));
+                entry.iter_mut().for_each(|entry| if_open(&mut entry.line));
+                let _ = reply.send(entry);
+            })),
+            Past::Revert(seq, reply) => self.revert(seq, reply),
+        }
+    }
+
+    /// Has the way back from a proposal planned where it was applied.
+    fn revert(&self, seq: Seq, reply: Reply<Started>) {
+        let session = self.place_of_entry(seq).map(|place| {
+            let open = self.sessions.values().find(|open| is_same(&open.place, &place));
+            (open.map(|open| open.words.clone()), place)
+        });
+        let (ledger, seen) = (Arc::clone(&self.ledger), Arc::clone(&self.seen));
+        thread::spawn(move || {
+            let title = session.and_then(|(words, place)| {
+                let title = may_go_back(&ledger, &seen, seq)?;
+                Ok((title, words.ok_or_else(|| closed(&place))?))
+            });
+            match title {
+                Ok((title, words)) => {
+                    let goal = format!("Revert proposal {seq}: {title}");
+                    let call = Call::new(REVERT, json!({ "proposal": seq }));
+                    // A session that has ended drops the reply, which says so.
+                    let _ = words.send(Word::GoBack(goal, call, reply));
+                }
+                Err(failure) => drop(reply.send(Err(failure))),
+            }
+        });
+    }
+
+    /// The place of the workflow that an entry belongs to.
+    fn place_of_entry(&self, seq: Seq) -> Result<Place, Failure> {
+        let record = self.ledger.record(seq).map_err(|error| broken(&error))?;
+        let workflow = record.ok_or_else(|| missing(seq))?.workflow;
+        let started = self.ledger.record(workflow).map_err(|error| broken(&error))?;
+        match started.map(|started| started.entry) {
+            Some(Entry::Started { place, .. }) => Ok(place),
+            _ => Err(missing(seq)),
+        }
+    }
+}
+
+/// What a session is told that goes back to a checkpoint.
+pub(super) fn restore(checkpoint: Seq, reply: Reply<Started>) -> Word {
+    let goal = format!("Go back to checkpoint {checkpoint}");
+    Word::GoBack(goal, Call::new(RESTORE, json!({ "checkpoint": checkpoint })), reply)
+}
+
+/// The title of a proposal that can be taken back.
+fn may_go_back(ledger: &Ledger, seen: &Seen, seq: Seq) -> Result<String, Failure> {
+    let settled = |message: String, hint: String| failed(FailureKind::Settled, message, hint);
+    let wrong =
+        |error: &EngineError| failed(FailureKind::Internal, error.to_string(), "Try again.");
+    let (title, _) = applied(ledger, seq).map_err(|error| wrong(&error))?.map_err(|refusal| {
+        settled(refusal.0, "The history says what became of each proposal.".to_owned())
+    })?;
+    match seen.way_back(ledger, seq).map_err(|error| broken(&error))? {
+        None => Ok(title),
+        Some(Back::Taken(by)) => Err(settled(
+            format!("Proposal {seq} was taken back already, by proposal {by}."),
+            format!("Take proposal {by} back to have it again."),
+        )),
+        Some(Back::Waits(by)) => Err(settled(
+            format!("Proposal {by} takes proposal {seq} back, and waits for a decision."),
+            format!("Decide upon proposal {by}."),
+        )),
+    }
+}
+
+/// The place is not open.
+fn closed(place: &Place) -> Failure {
+    let name = place.name();
+    let (message, hint) = match place {
+        Place::Open(_) => (
+            format!("{} is not connected.", name.replace(" (open in Studio)", "")),
+            "Open it in Studio, look whether the plugin is connected, and try again.".to_owned(),
+        ),
+        Place::File(_) => (
+            format!("{name} is not open in Vector."),
+            "Open it (POST /api/open, or `vector serve --place FILE`), and try again; or `vector \
+             revert` takes it back on a terminal."
+                .to_owned(),
+        ),
+        Place::Project(_) => (
+            format!("{name} is not open in Vector."),
+            "Open it (POST /api/open, or `vector serve --project DIR`), and try again; or `vector \
+             revert` takes it back on a terminal."
+                .to_owned(),
+        ),
+    };
+    failed(FailureKind::NotFound, message, hint)
+}

@@ -1,0 +1,110 @@
+//! Looking back, at the desk: what of the past a person wants to know, as it stands behind a path.
+
+use std::str::FromStr;
+
+use scene_schemas::api::{
+    Failure, FailureKind, History, HistoryOutcome, HistoryRecord, MAX_PAGE, Started,
+};
+use scene_schemas::entry::Seq;
+
+use super::desk::Reply;
+use super::failure::failed;
+use crate::core::calendar;
+
+/// How many entries a page has where nobody says it.
+const PAGE: u64 = 50;
+
+/// What of the past somebody wants.
+#[derive(Debug)]
+pub enum Past {
+    /// What has happened.
+    History(Wanted, Reply<History>),
+    /// An entry.
+    Entry(Seq, Reply<HistoryRecord>),
+    /// The way back from a proposal.
+    Revert(Seq, Reply<Started>),
+}
+
+/// Which page of what has happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// Before this position; the newest where absent.
+    pub before: Option<Seq>,
+    /// How many entries.
+    pub limit: usize,
+    /// Which of them.
+    pub filter: Filter,
+}
+
+/// Which entries; all of what is named has to fit.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Of this place: its name, or its session.
+    pub place: Option<String>,
+    /// That touch an instance with this in its path.
+    pub path: Option<String>,
+    /// About calls of this tool.
+    pub tool: Option<String>,
+    /// Of this name.
+    pub kind: Option<String>,
+    /// About what became this by now.
+    pub outcome: Option<HistoryOutcome>,
+    /// Of this day, from 1970-01-01 UTC.
+    pub day: Option<u64>,
+    /// With this in what was asked, said or proposed.
+    pub text: Option<String>,
+}
+
+/// What stands behind a path.
+pub(super) trait Behind {
+    /// A text; none where it is not there.
+    fn text(&self, name: &str) -> Result<Option<String>, Failure>;
+    /// A number; none where it is not there.
+    fn number(&self, name: &str) -> Result<Option<u64>, Failure>;
+}
+
+impl Wanted {
+    pub(super) fn of(asked: &impl Behind) -> Result<Self, Failure> {
+        Ok(Self {
+            before: asked.number("before")?.map(Seq),
+            limit: asked.number("limit")?.unwrap_or(PAGE).clamp(1, MAX_PAGE) as usize,
+            filter: Filter::of(asked)?,
+        })
+    }
+}
+
+impl Filter {
+    pub(super) fn of(asked: &impl Behind) -> Result<Self, Failure> {
+        let outcome = asked.text("outcome")?.map(|it| it.parse::<Outcome>()).transpose()?;
+        let day = asked.text("day")?.map(|date| {
+            calendar::day(&date).ok_or_else(|| {
+                let message = format!("`{date}` is no day.");
+                failed(FailureKind::BadRequest, message, "Write it as 2026-12-01, in UTC.")
+            })
+        });
+        Ok(Self {
+            place: asked.text("place")?,
+            path: asked.text("path")?,
+            tool: asked.text("tool")?,
+            kind: asked.text("kind")?,
+            outcome: outcome.map(|it| it.0),
+            day: day.transpose()?,
+            text: asked.text("text")?,
+        })
+    }
+}
+
+struct Outcome(HistoryOutcome);
+
+impl FromStr for Outcome {
+    type Err = Failure;
+
+    fn from_str(name: &str) -> Result<Self, Failure> {
+        let found = HistoryOutcome::ALL.into_iter().find(|it| it.as_str() == name);
+        found.map(Self).ok_or_else(|| {
+            let all = HistoryOutcome::ALL.map(HistoryOutcome::as_str).join(", ");
+            let message = format!("`{name}` is no outcome.");
+            failed(FailureKind::BadRequest, message, format!("It is one of: {all}."))
+        })
+    }
+}

@@ -1,0 +1,143 @@
+//! Looking back: what a person is told of the ledger, page by page.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::session::SessionId;
+use crate::entry::{Approver, Record, Seq};
+use crate::proposal::Class;
+
+/// How many entries a page of the history has at most.
+pub const MAX_PAGE: u64 = 200;
+
+/// A page of what has happened, newest first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct History {
+    /// What fits what was asked for.
+    pub entries: Vec<HistoryEntry>,
+    /// Where it goes on, as `before`; none where nothing older is left. A page that looked at much and
+    /// found little has fewer entries than were asked for, or none, and goes on all the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub older: Option<Seq>,
+    /// The places of what was begun lately, by their names.
+    pub places: Vec<String>,
+    /// The tools that were called in what was looked at so far.
+    pub tools: Vec<String>,
+}
+
+/// Something that happened: an entry of the ledger, in a line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HistoryEntry {
+    /// Its position.
+    pub seq: Seq,
+    /// When, in milliseconds since 1970-01-01 UTC.
+    pub at: u64,
+    /// The workflow that it belongs to.
+    pub workflow: Seq,
+    /// The session that its place is, where that is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// The place.
+    pub place: String,
+    /// The entry's name, as `proposed`.
+    pub kind: String,
+    /// What happened.
+    pub title: String,
+    /// The tool, where it is about a call or a proposal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// What became by now of the call or the proposal that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<HistoryOutcome>,
+    /// The proposal that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<Seq>,
+    /// The first instances that are touched, by their paths.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
+    /// How many more are.
+    #[serde(default, skip_serializing_if = "crate::proposal::is_zero")]
+    pub more_paths: u32,
+    /// Who said yes, where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Approver>,
+    /// How much the proposal can take away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<Class>,
+}
+
+/// What became of a call or a proposal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HistoryOutcome {
+    /// Nobody has decided, or it is not planned yet.
+    Waiting,
+    /// Somebody said yes, and it is not done yet.
+    Approved,
+    /// It is done.
+    Applied,
+    /// A person said no.
+    Rejected,
+    /// It lost its base or its run.
+    Withdrawn,
+    /// The target did not do it.
+    Failed,
+    /// It was done, and undone in Studio.
+    Undone,
+    /// It was done, and another proposal took it back.
+    Reverted,
+    /// The call was refused.
+    Refused,
+    /// The call was answered, and changed nothing.
+    Answered,
+}
+
+impl HistoryOutcome {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Waiting,
+        Self::Approved,
+        Self::Applied,
+        Self::Rejected,
+        Self::Withdrawn,
+        Self::Failed,
+        Self::Undone,
+        Self::Reverted,
+        Self::Refused,
+        Self::Answered,
+    ];
+
+    /// As it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Approved => "approved",
+            Self::Applied => "applied",
+            Self::Rejected => "rejected",
+            Self::Withdrawn => "withdrawn",
+            Self::Failed => "failed",
+            Self::Undone => "undone",
+            Self::Reverted => "reverted",
+            Self::Refused => "refused",
+            Self::Answered => "answered",
+        }
+    }
+}
+
+/// An entry of the ledger, whole.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HistoryRecord {
+    /// The entry in a line.
+    pub line: HistoryEntry,
+    /// The entry.
+    pub record: Box<Record>,
+    /// The entry before it in its workflow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<Seq>,
+    /// The entry behind it in its workflow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<Seq>,
+}

@@ -1,0 +1,253 @@
+//! The way back from what was applied, asked for by a person: in files, projects and Studio alike.
+
+use std::fs;
+
+use serde_json::{Value as Json, json};
+use vector_tests::binary::{self, Home};
+use vector_tests::daemon::{Answer, Daemon, Plugin};
+use vector_tests::human::Human;
+
+use super::daemon;
+use super::flow::{apply, events, proposal, status};
+use super::history::{Bench, ledger};
+#[cfg(unix)]
+use super::joined::{Joined, both, handed_out};
+
+const FADE: &str = "set Transparency = 0.5 on #Baseplate";
+const CLEAR: &str = "set Transparency = 0.25 on #Baseplate";
+
+fn revert(human: &Human, proposal: u64) -> Answer {
+    human.call("POST", &format!("/api/proposals/{proposal}/revert"), &json!({}))
+}
+
+#[track_caller]
+fn refused(answer: &Answer, status: u16, says: &[&str]) {
+    let said = format!("{} {}", answer.body["message"], answer.body["hint"]);
+    assert_eq!(answer.status, status, "{said}");
+    for says in says {
+        assert!(said.contains(says), "{said}");
+    }
+}
+
+/// A workflow, once it is over.
+fn ended(bench: &Bench, workflow: &Json) -> Json {
+    let mut cursor = Json::from(0);
+    loop {
+        let view = bench.get(&format!("/api/workflows/{workflow}"));
+        if view["state"] == "finished" {
+            return view;
+        }
+        cursor = bench.get(&format!("/api/stream?cursor={cursor}&hold=1"))["cursor"].clone();
+    }
+}
+
+#[test]
+fn what_was_applied_in_a_file_comes_back_byte_for_byte() {
+    let mut bench = Bench::new();
+    let before = fs::read(&bench.file).unwrap();
+    let done = bench.apply(FADE);
+    let after = fs::read(&bench.file).unwrap();
+    assert!(before != after);
+    let workflow = revert(&bench.human, done).ok()["workflow"].clone();
+    let back = bench.human.card();
+    let shown = bench.human.shown(back);
+    assert_eq!((&shown["workflow"], &shown["status"]), (&workflow, &json!("waiting")));
+    assert_eq!(shown["proposal"]["from"], done);
+    assert!(fs::read(&bench.file).unwrap() == after, "it waits");
+    let again = revert(&bench.human, done);
+    refused(&again, 409, &[&format!("Proposal {back} takes proposal {done} back"), "Decide upon"]);
+    bench.human.approve(back).ok();
+    bench.human.until_status(back, "applied");
+    assert!(fs::read(&bench.file).unwrap() == before);
+    let line = bench.get(&format!("/api/history/{done}"))["line"].clone();
+    assert_eq!(line["outcome"], "reverted");
+    let again = revert(&bench.human, done);
+    refused(&again, 409, &["taken back already", &format!("by proposal {back}")]);
+    // And the way back has a way back.
+    bench.human.until("done");
+    revert(&bench.human, back).ok();
+    let forth = bench.human.card();
+    bench.human.approve(forth).ok();
+    bench.human.until_status(forth, "applied");
+    assert!(fs::read(&bench.file).unwrap() == after);
+    let line = bench.get(&format!("/api/history/{done}"))["line"].clone();
+    assert_eq!(line["outcome"], "applied", "it is there again");
+}
+
+#[test]
+fn what_cannot_be_taken_back_is_told_in_a_sentence() {
+    let mut bench = Bench::new();
+    let first = bench.apply(FADE);
+    let waits = bench.ask(CLEAR);
+    refused(&revert(&bench.human, waits), 409, &["was never applied", "history"]);
+    bench.human.decide(waits, &json!({ "say": "reject" })).ok();
+    bench.human.until("done");
+    refused(&revert(&bench.human, waits), 409, &["was never applied"]);
+    refused(&revert(&bench.human, 1), 409, &["Entry 1 is not a proposal"]);
+    refused(&revert(&bench.human, 9_999), 404, &["9999"]);
+    // What something else was done on top of: said by the run that tried.
+    bench.apply(CLEAR);
+    let workflow = revert(&bench.human, first).ok()["workflow"].clone();
+    let view = ended(&bench, &workflow);
+    assert_eq!((&view["state"], &view["outcome"]), (&json!("finished"), &json!("failed")));
+    let refusals = bench.get("/api/history?kind=refused");
+    let said = refusals["entries"][0]["title"].as_str().unwrap().to_owned();
+    assert!(said.contains("cannot be taken back") && said.contains("changed"), "{said}");
+    // A daemon that has not opened it.
+    let Bench { home, daemon, file, .. } = bench;
+    daemon.kill();
+    let daemon = Daemon::start(binary::vector(), &ledger(&home));
+    let human = Human::of(&daemon, &ledger(&home));
+    refused(
+        &revert(&human, first),
+        404,
+        &["place.rbxlx is not open", "/api/open", "vector serve --place"],
+    );
+    human.open(&file).ok();
+    revert(&human, first).ok();
+}
+
+#[test]
+fn the_file_of_a_project_comes_back() {
+    let home = Home::new();
+    let project = home.path().join("game");
+    fs::create_dir_all(project.join("src")).unwrap();
+    let tree = json!({ "name": "game", "tree": { "$className": "DataModel",
+        "ServerScriptService": { "Game": { "$path": "src" } } } });
+    fs::write(project.join("default.project.json"), tree.to_string()).unwrap();
+    let file = project.join("src/Main.server.luau");
+    let text = "local speed = 1\r\nprint(speed)\r\n";
+    fs::write(&file, text).unwrap();
+    let daemon = Daemon::start(binary::vector(), &ledger(&home));
+    let mut human = Human::of(&daemon, &ledger(&home));
+    let opened = human.call("POST", "/api/open", &json!({ "project": project })).ok();
+    human.ask(
+        &opened,
+        "replace \"speed = 1\" with \"speed = 2\" in game.ServerScriptService.Game.Main",
+    );
+    let done = human.card();
+    human.approve(done).ok();
+    human.until_status(done, "applied");
+    assert_ne!(fs::read_to_string(&file).unwrap(), text);
+    revert(&human, done).ok();
+    let back = human.card();
+    human.approve(back).ok();
+    human.until_status(back, "applied");
+    assert_eq!(fs::read_to_string(&file).unwrap(), text);
+}
+
+/// Approves a proposal that gives an instance a name, and does so; the action.
+fn carry_out(plugin: &mut Plugin<'_>, seq: u64, id: &str, name: &str) -> Json {
+    plugin.decide(seq, json!({ "say": "approve" })).ok();
+    let work = apply(plugin);
+    assert_eq!(work["proposal"], seq);
+    plugin.say(json!([{ "part": "renamed", "id": id, "name": name }])).ok();
+    let acted = json!({ "outcome": "applied", "acted": [{ "ids": [id] }], "version": 9 });
+    plugin.acknowledge(&work, acted).ok();
+    status(plugin, seq, "applied");
+    work["actions"][0].clone()
+}
+
+#[test]
+fn what_studio_did_comes_back_in_studio() {
+    let (home, daemon) = daemon();
+    let human = Human::of(&daemon, home.path());
+    let mut plugin = Plugin::pair(&daemon, "window-1");
+    plugin.tell_place();
+    plugin.chat("rename game.Workspace.Wall to Tower").ok();
+    let done = proposal(&mut plugin);
+    carry_out(&mut plugin, done, "studio:2", "Tower");
+    revert(&human, done).ok();
+    let back = proposal(&mut plugin);
+    let action = carry_out(&mut plugin, back, "studio:2", "Wall");
+    assert_eq!((&action["action"], &action["props"]["Name"]), (&json!("set"), &json!("Wall")));
+    refused(&revert(&human, done), 409, &["taken back already"]);
+    // What was undone in Studio is redone there.
+    let undone = json!([{ "part": "undone", "recording": format!("Vector {back}") }]);
+    plugin.say(undone).ok();
+    refused(&revert(&human, back), 409, &["was undone in Studio", "redo it"]);
+}
+
+#[test]
+fn where_studio_is_not_connected_a_sentence_says_so() {
+    let (home, daemon) = daemon();
+    let mut plugin = Plugin::pair(&daemon, "window-1");
+    plugin.tell_place();
+    plugin.chat("rename game.Workspace.Wall to Tower").ok();
+    let done = proposal(&mut plugin);
+    carry_out(&mut plugin, done, "studio:2", "Tower");
+    let credential = plugin.credential.clone();
+    daemon.kill();
+    let daemon = Daemon::start(binary::vector(), home.path());
+    let human = Human::of(&daemon, home.path());
+    refused(&revert(&human, done), 404, &["Test is not connected", "Open it in Studio"]);
+    // Studio was closed meanwhile: another window, in which instances have other ids, is of the same place.
+    let mut plugin = Plugin::hello(&daemon, "window-2", &credential);
+    let nodes = json!({
+        "classes": ["Workspace", "Part"], "ids": ["studio:11", "studio:12"], "parents": [0, 1],
+        "class": [0, 1], "names": ["Workspace", "Tower"],
+    });
+    let parts = json!([{ "part": "begin", "total": 2 }, { "part": "nodes", "nodes": nodes }, { "part": "end" }]);
+    plugin.say(parts).ok();
+    revert(&human, done).ok();
+    let back = proposal(&mut plugin);
+    let action = carry_out(&mut plugin, back, "studio:12", "Wall");
+    assert_eq!(action["props"]["Name"], "Wall");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_went_to_studio_and_files_comes_back_in_both() {
+    let mut joined = Joined::new(both());
+    let home = joined.home();
+    let file = joined.file("Main.server.luau");
+    let before = fs::read_to_string(&file).unwrap();
+    let mut plugin = joined.plugin();
+    let (done, work) = handed_out(&mut plugin);
+    plugin.say(json!([{ "part": "renamed", "id": "studio:2", "name": "Tower" }])).ok();
+    let acted = json!({ "outcome": "applied", "acted": [{ "ids": ["studio:2"] }], "version": 9 });
+    plugin.acknowledge(&work, acted).ok();
+    status(&mut plugin, done, "applied");
+    assert_ne!(fs::read_to_string(&file).unwrap(), before);
+    let human = Human::of(plugin.daemon, &home);
+    revert(&human, done).ok();
+    let back = proposal(&mut plugin);
+    let files = human.shown(back)["proposal"]["files"]["files"].clone();
+    assert_eq!(files, json!(["src/Main.server.luau"]));
+    let action = carry_out(&mut plugin, back, "studio:2", "Wall");
+    assert_eq!(action["props"]["Name"], "Wall");
+    assert_eq!(fs::read_to_string(&file).unwrap(), before);
+}
+
+/// Tells a place with two parts of one name, the first of which was called otherwise.
+fn tell_pillars(plugin: &mut Plugin<'_>, [workspace, first, second]: [&str; 3], name: &str) {
+    let nodes = json!({
+        "classes": ["Workspace", "Part"], "ids": [workspace, first, second], "parents": [0, 1, 1],
+        "class": [0, 1, 1], "names": ["Workspace", name, "Pillar"],
+    });
+    let begin = json!({ "part": "begin", "total": 3 });
+    plugin.say(json!([begin, { "part": "nodes", "nodes": nodes }, { "part": "end" }])).ok();
+}
+
+#[test]
+fn one_of_several_is_taken_back_while_studio_knows_it() {
+    let (home, daemon) = daemon();
+    let human = Human::of(&daemon, home.path());
+    let mut plugin = Plugin::pair(&daemon, "window-1");
+    tell_pillars(&mut plugin, ["studio:1", "studio:2", "studio:3"], "Wall");
+    plugin.chat("rename game.Workspace.Wall to Pillar").ok();
+    let done = proposal(&mut plugin);
+    carry_out(&mut plugin, done, "studio:2", "Pillar");
+    revert(&human, done).ok();
+    let back = proposal(&mut plugin);
+    let shown = human.shown(back)["proposal"]["commands"][0]["target"].clone();
+    assert_eq!(shown, json!({ "id": "studio:2", "path": "game.Workspace.Pillar[1]" }));
+    plugin.decide(back, json!({ "say": "reject" })).ok();
+    let credential = plugin.credential.clone();
+    let mut plugin = Plugin::hello(&daemon, "window-1", &credential);
+    tell_pillars(&mut plugin, ["studio:11", "studio:12", "studio:13"], "Pillar");
+    revert(&human, done).ok();
+    let error = plugin.until(|polled| events(polled, "tool_error").next().cloned());
+    let said = error["reason"].as_str().unwrap();
+    assert!(said.contains("game.Workspace.Pillar[1] is one of several"), "{said}");
+}
