@@ -9,7 +9,7 @@ use super::paths::{Path, paths};
 use super::source::{Source, line_of};
 
 /// A room, and the rooms that it may name. `core` stands for all of its rooms, `*` for everything.
-const ARROWS: [(&str, &[&str]); 25] = [
+const ARROWS: [(&str, &[&str]); 26] = [
     ("core", &["core"]),
     ("core::calendar", &[]),
     ("core::refusal", &[]),
@@ -20,6 +20,7 @@ const ARROWS: [(&str, &[&str]); 25] = [
     ("core::page", &[]),
     ("core::policy", &[]),
     ("core::prompt", &[]),
+    ("core::shown", &[]),
     ("core::scene", &["core::refusal"]),
     // Scripts that know each other: the tools ask it, and the working set is chosen by it.
     ("core::code", &["core::scene", "core::luau", "core::refusal"]),

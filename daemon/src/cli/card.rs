@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Change, Class, Proposal, Row, ScriptDiff};
-use scene_schemas::{Command, InstancePath, Value};
+use scene_schemas::{InstancePath, Value};
 
 use super::hunks;
-use super::reason::reason;
 use super::style::{Paint, Style, count, safe, wrap};
 use super::tree::Mark;
+use crate::core::proposal::{by_instance, values, why};
 
 /// Rows of the table that a card shows.
 const ROWS: usize = 60;
@@ -37,7 +37,7 @@ fn card(seq: Seq, proposal: &Proposal, style: Style, whole: bool) -> String {
     for line in wrap(&safe(&proposal.title), inner.width) {
         lines.push(style.paint(Paint::Bold, line));
     }
-    lines.extend(wrap(&safe(&reason(proposal)), inner.width));
+    lines.extend(wrap(&safe(&why(proposal)), inner.width));
     if let Some(meant) = &proposal.meant {
         lines.extend(wrap(&safe(&meant.sentence()), inner.width));
     }
@@ -116,41 +116,25 @@ struct Group<'a> {
     props: Vec<(String, String)>,
 }
 
-/// The rows, gathered by instance in the order in which each first appears.
+/// The rows, gathered by instance.
 fn groups<'a>(
     proposal: &'a Proposal,
     rows: impl Iterator<Item = &'a Row>,
     whole: bool,
 ) -> Vec<Group<'a>> {
-    let mut groups: Vec<Group<'a>> = Vec::new();
-    // By id, not by path: after `Wall[1]` is gone, `Wall[1]` is somebody else.
-    let mut known: BTreeMap<&str, usize> = BTreeMap::new();
-    for row in rows {
-        let id = proposal.commands.get(row.command as usize).map_or("", subject);
-        let at = *known.entry(id).or_insert_with(|| {
-            groups.push(Group {
-                mark: Mark::Changed,
-                class: &row.class,
-                path: &row.path,
-                note: String::new(),
-                props: Vec::new(),
-            });
-            groups.len() - 1
-        });
-        groups[at].tell(&row.change, whole);
-    }
-    groups
-}
-
-/// The id of what a command makes or changes.
-fn subject(command: &Command) -> &str {
-    match command {
-        Command::Create { id, .. }
-        | Command::Clone { id, .. }
-        | Command::Restore { id, .. }
-        | Command::Insert { id, .. } => &id.0,
-        other => &other.target().id.0,
-    }
+    let group = |rows: Vec<&'a Row>| {
+        let first = rows.first()?;
+        let mut group = Group {
+            mark: Mark::Changed,
+            class: &first.class,
+            path: &first.path,
+            note: String::new(),
+            props: Vec::new(),
+        };
+        rows.iter().for_each(|row| group.tell(&row.change, whole));
+        Some(group)
+    };
+    by_instance(proposal, rows).into_iter().filter_map(group).collect()
 }
 
 impl Group<'_> {
@@ -230,34 +214,15 @@ fn in_all(count: u32) -> String {
 
 fn text_of(value: &Value, whole: bool) -> String {
     match value {
-        Value::String(_) if whole => exact(value),
+        Value::String(_) if whole => serde_json::to_string(value).unwrap_or_default(),
         _ => value.brief(),
     }
 }
 
-fn exact(value: &Value) -> String {
-    serde_json::to_string(value).unwrap_or_default()
-}
-
-/// `a → b`. Where the short forms are the same, the exact ones from where they differ.
+/// `a → b`.
 pub(super) fn change_text(before: Option<&Value>, after: Option<&Value>, whole: bool) -> String {
-    let (Some(old), Some(new)) = (before, after) else {
-        let text = |value: Option<&Value>| value.map_or("none".to_owned(), |it| text_of(it, whole));
-        return format!("{} → {}", text(before), text(after));
-    };
-    let (short, long) = (text_of(old, whole), text_of(new, whole));
-    if short != long {
-        return format!("{short} → {long}");
-    }
-    let (old, new) = (exact(old), exact(new));
-    let same = old.chars().zip(new.chars()).take_while(|(a, b)| a == b).count();
-    let from = same.saturating_sub(12);
-    let part = |text: &str| {
-        let cut: String = text.chars().skip(from).take(60).collect();
-        let (head, tail) = (from > 0, text.chars().count() > from + 60);
-        format!("{}{cut}{}", if head { "…" } else { "" }, if tail { "…" } else { "" })
-    };
-    format!("{} → {}", part(&old), part(&new))
+    let (before, after) = values(before, after, |value| text_of(value, whole));
+    format!("{before} → {after}")
 }
 
 fn table(proposal: &Proposal, style: Style, whole: bool) -> Vec<String> {

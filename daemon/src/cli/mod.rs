@@ -33,7 +33,6 @@ mod opened;
 mod pair;
 mod patch;
 mod plugin;
-mod reason;
 mod revert;
 mod review;
 mod serve;

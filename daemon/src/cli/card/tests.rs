@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use scene_schemas::proposal::{Preview, Warning, WarningKind};
 use scene_schemas::text::{Position, TextEdit};
-use scene_schemas::{Fingerprint, InstanceId, Target};
+use scene_schemas::{Command, Fingerprint, InstanceId, Target};
 
 use super::*;
 use crate::core::edit;

@@ -24,6 +24,7 @@ mod replace;
 #[cfg(test)]
 pub(crate) mod seeded;
 mod space;
+mod words;
 
 pub use class::change_class;
 pub use diff::{LineCounts, line_counts, whole};
@@ -37,3 +38,4 @@ pub use nearest::Nearest;
 pub use patch::{FileChange, PatchError, Patched, Stage, apply_to_files, patch};
 pub use ranges::{MAX_EDITS, MAX_INSERTED, apply, check_limits, checked, fitted, invert};
 pub use replace::{MAX_CHANGED_LINES, Replaced, Replacement, replace};
+pub use words::{Beside, Words};

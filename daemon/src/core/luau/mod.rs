@@ -6,6 +6,7 @@
 mod compile;
 mod finding;
 mod format;
+mod highlight;
 pub mod index;
 mod inspect;
 mod lint;
@@ -18,6 +19,7 @@ mod tokens;
 pub use compile::{Diagnostic, check, new_errors};
 pub use finding::{Finder, Finding, Lines, MAX_FINDINGS, Severity, Span, cap, new_findings};
 pub use format::{FormatError, Style, format};
+pub use highlight::{Piece, Pieces, highlight};
 pub use inspect::{inspect, syntax};
 pub use lint::{Linter, lint, roblox};
 pub use nesting::Stack;

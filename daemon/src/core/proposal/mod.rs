@@ -13,7 +13,9 @@ mod part;
 mod parted;
 mod perform;
 mod relied;
+mod rows;
 mod text;
+mod why;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,7 +36,9 @@ pub use self::inverse::{Back, Inverse, inverse, witness};
 pub use self::part::{Text as PartText, Unit, draft_again, draft_by_path, relocated, units};
 pub use self::parted::{Holder, Parted, parted};
 pub use self::perform::{Blobs, Done, attempt, perform, text_of};
+pub use self::rows::{by_instance, values};
 pub use self::text::text;
+pub use self::why::why;
 
 /// Rows that a preview lists; a person reads no more, and the commands hold the rest.
 const MAX_ROWS: usize = 2_000;

@@ -1,4 +1,4 @@
-//! The tokens of a script with their places, for the reader of the index.
+//! The tokens of a script with their places, for the reader of the index, and for the eye.
 //!
 //! It works on bytes and is made to be fast, for all scripts of a place are read with it. It never
 //! fails: what is no token is left out, and what is not closed ends with its line or the text. What
@@ -8,7 +8,7 @@ use memchr::{memchr, memmem};
 
 /// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(in crate::core::luau) enum Kind {
     /// An identifier, or a word that is a keyword at some places only.
     Name,
     And,
@@ -65,14 +65,14 @@ pub(super) enum Kind {
 
 /// A piece of code: what it is, and the bytes that it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Token {
-    pub(super) kind: Kind,
-    pub(super) start: u32,
-    pub(super) end: u32,
+pub(in crate::core::luau) struct Token {
+    pub(in crate::core::luau) kind: Kind,
+    pub(in crate::core::luau) start: u32,
+    pub(in crate::core::luau) end: u32,
 }
 
 /// All tokens in order, and one [`Kind::Eof`] behind them.
-pub(super) fn lex(source: &str) -> Vec<Token> {
+pub(in crate::core::luau) fn lex(source: &str) -> Vec<Token> {
     let mut lexer =
         Lexer { bytes: source.as_bytes(), at: 0, braces: Vec::new(), tokens: Vec::new() };
     lexer.tokens.reserve(source.len() / 4);

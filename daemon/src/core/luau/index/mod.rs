@@ -8,7 +8,7 @@
 
 mod called;
 mod expression;
-mod lexer;
+pub(super) mod lexer;
 mod names;
 mod reader;
 mod statement;

@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 use scene_schemas::Command;
 use scene_schemas::proposal::{Class, Proposal, ScriptDiff};
 
-use super::style::count;
+use crate::core::scene::count;
 
 /// Why it is classed so: what it adds, changes and takes away, in a sentence.
-pub(super) fn reason(proposal: &Proposal) -> String {
+pub fn why(proposal: &Proposal) -> String {
     let tally = Tally::of(proposal);
     let mut parts = Vec::new();
     if proposal.class == Class::Destructive {
@@ -83,28 +83,29 @@ impl Tally {
     }
 
     fn adds(&self) -> Option<String> {
-        (self.made > 0).then(|| format!("adds {}", count(self.made, "instance")))
+        (self.made > 0).then(|| format!("adds {}", count(self.made, "instance", "instances")))
     }
 
     fn deletes(&self) -> Option<String> {
-        (self.deleted > 0).then(|| format!("deletes {}", count(self.deleted, "instance")))
+        (self.deleted > 0)
+            .then(|| format!("deletes {}", count(self.deleted, "instance", "instances")))
     }
 
     fn changes(&self) -> Vec<String> {
         let mut parts = Vec::new();
         if self.changed > 0 {
             let (properties, instances) = (self.properties, self.changed);
-            let properties = match properties {
-                1 => "1 property".to_owned(),
-                n => format!("{n} properties"),
-            };
-            parts.push(format!("changes {properties} of {}", count(instances, "instance")));
+            let properties = count(properties, "property", "properties");
+            parts.push(format!(
+                "changes {properties} of {}",
+                count(instances, "instance", "instances")
+            ));
         }
         if self.moved > 0 {
-            parts.push(format!("moves {}", count(self.moved, "instance")));
+            parts.push(format!("moves {}", count(self.moved, "instance", "instances")));
         }
         if self.edited > 0 {
-            parts.push(format!("changes the text of {}", count(self.edited, "script")));
+            parts.push(format!("changes the text of {}", count(self.edited, "script", "scripts")));
         }
         parts
     }
@@ -136,7 +137,108 @@ fn losses(proposal: &Proposal) -> Vec<String> {
             .collect(),
         [a] => vec![loss(a)],
         [a, rest @ ..] => {
-            vec![format!("{}, and the same in {}", loss(a), count(rest.len(), "other script"))]
+            vec![format!(
+                "{}, and the same in {}",
+                loss(a),
+                count(rest.len(), "other script", "other scripts")
+            )]
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::command::Props;
+    use scene_schemas::proposal::Preview;
+    use scene_schemas::{Fingerprint, InstanceId, Target};
+
+    use super::*;
+
+    fn target(id: &str) -> Target {
+        Target { id: InstanceId(id.to_owned()), path: "game.Workspace.It".parse().unwrap() }
+    }
+
+    fn create() -> Command {
+        let (class, name) = ("Part".to_owned(), "It".to_owned());
+        let id = InstanceId::new_in_proposal(0);
+        Command::Create {
+            id,
+            parent: target("ref:1"),
+            class,
+            name,
+            props: Props::new(),
+            expect: None,
+        }
+    }
+
+    fn set(id: &str) -> Command {
+        let props = [("A".to_owned(), None), ("B".to_owned(), None)].into();
+        Command::Set { target: target(id), props, expect: None }
+    }
+
+    fn delete(count: u32) -> Command {
+        Command::Delete { target: target("ref:7"), count, expect: None }
+    }
+
+    fn edit() -> Command {
+        let expect = Fingerprint(String::new());
+        Command::EditScript { target: target("ref:9"), edits: Vec::new(), expect }
+    }
+
+    #[track_caller]
+    fn check(class: Class, commands: Vec<Command>, changed: Option<(u32, u32)>, expected: &str) {
+        let command = commands.len() as u32 - 1;
+        let diff = |(added, removed)| ScriptDiff {
+            command,
+            path: "game.Workspace.It".parse().unwrap(),
+            added,
+            removed,
+            hunks: Vec::new(),
+        };
+        let scripts = changed.map(diff).into_iter().collect();
+        let proposal = Proposal {
+            title: String::new(),
+            class,
+            commands,
+            base: Fingerprint(String::new()),
+            patch_id: Fingerprint(String::new()),
+            preview: Preview { scripts, ..Preview::default() },
+            warnings: Vec::new(),
+            after: Vec::new(),
+            meant: None,
+            files: None,
+            from: None,
+        };
+        assert_eq!(why(&proposal), expected);
+    }
+
+    #[test]
+    fn each_class_has_its_reasons() {
+        check(Class::Additive, vec![create()], None, "Nothing is lost: it only adds 1 instance.");
+        check(Class::Additive, vec![edit()], Some((3, 0)), "Nothing is lost: it only adds.");
+        check(
+            Class::Modifying,
+            vec![create(), set("new:0"), set("ref:5")],
+            None,
+            "It changes 2 properties of 1 instance and adds 1 instance.",
+        );
+        check(
+            Class::Destructive,
+            vec![delete(3), create()],
+            None,
+            "It deletes 3 instances and adds 1 instance.",
+        );
+        check(
+            Class::Destructive,
+            vec![edit()],
+            Some((1, 4)),
+            "It removes 4 and adds 1 lines in game.Workspace.It and changes the text of 1 script.",
+        );
+        check(
+            Class::Destructive,
+            vec![edit()],
+            Some((5, 4)),
+            "It overwrites most of game.Workspace.It and changes the text of 1 script.",
+        );
     }
 }

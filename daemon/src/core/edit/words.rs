@@ -1,0 +1,361 @@
+//! Lines of a hunk beside each other, and the words that differ in lines that became each other.
+//!
+//! It is for the eye, and work is bounded: where lines are long or many, they stand beside each other as
+//! they come, and no words are marked.
+
+use std::ops::Range;
+
+use scene_schemas::proposal::DiffLine;
+
+use super::diff::{Change, changes};
+
+/// Words of a line that are compared with those of another one.
+const MAX_WORDS: usize = 256;
+/// Pairs of lines of a run that are held against each other.
+const MAX_PAIRS: usize = 400;
+/// Pairs of words that are compared in all.
+const MAX_WORK: usize = 6_000_000;
+/// Of a hundred bytes of two lines, how many they share at least if one became the other.
+const ALIKE: usize = 40;
+
+/// The lines of a hunk that stand beside each other. A line that stays stands beside itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Beside {
+    /// Which line is on the side before.
+    pub old: Option<usize>,
+    /// Which line is on the side after.
+    pub new: Option<usize>,
+}
+
+/// Compares the lines of hunks, of all hunks that one looks at together.
+#[derive(Debug)]
+pub struct Words {
+    /// How much may still be done.
+    left: usize,
+}
+
+impl Default for Words {
+    fn default() -> Self {
+        Self { left: MAX_WORK }
+    }
+}
+
+impl Words {
+    /// The lines of a hunk beside each other: in a run of changes those that are most alike, in order.
+    pub fn beside(&mut self, lines: &[DiffLine]) -> Vec<Beside> {
+        let mut all = Vec::with_capacity(lines.len());
+        let mut at = 0;
+        while let Some(line) = lines.get(at) {
+            if matches!(line, DiffLine::Context(_)) {
+                all.push(Beside { old: Some(at), new: Some(at) });
+                at += 1;
+                continue;
+            }
+            let run = |from: usize, wanted: fn(&DiffLine) -> bool| {
+                from..from + lines[from..].iter().take_while(|line| wanted(line)).count()
+            };
+            let old = run(at, |line| matches!(line, DiffLine::Removed(_)));
+            let new = run(old.end, |line| matches!(line, DiffLine::Added(_)));
+            at = new.end;
+            let (mut from, mut to) = (old.start, new.start);
+            for (a, b) in self.pairs(&lines[old.clone()], &lines[new.clone()]) {
+                let (a, b) = (old.start + a, new.start + b);
+                level(from..a, to..b, &mut all);
+                all.push(Beside { old: Some(a), new: Some(b) });
+                (from, to) = (a + 1, b + 1);
+            }
+            level(from..old.end, to..new.end, &mut all);
+        }
+        all
+    }
+
+    /// Which lines became each other, in order: together as alike as they can be.
+    fn pairs(&mut self, old: &[DiffLine], new: &[DiffLine]) -> Vec<(usize, usize)> {
+        let size = old.len() * new.len();
+        if old.len() == new.len() || size == 0 || size > MAX_PAIRS {
+            return Vec::new();
+        }
+        let old: Vec<Vec<&str>> = old.iter().map(|it| sorted(text(it))).collect();
+        let new: Vec<Vec<&str>> = new.iter().map(|it| sorted(text(it))).collect();
+        let length = |lines: &[Vec<&str>]| lines.iter().map(Vec::len).sum::<usize>();
+        let work = length(&old) * new.len() + length(&new) * old.len();
+        let Some(left) = self.left.checked_sub(work) else {
+            return Vec::new();
+        };
+        self.left = left;
+        best(&old, &new)
+    }
+
+    /// The bytes of each line that its counterpart has otherwise; none where nothing is alike.
+    pub fn marks(&mut self, lines: &[DiffLine], beside: &[Beside]) -> Vec<Vec<Range<usize>>> {
+        let mut marks = vec![Vec::new(); lines.len()];
+        for pair in beside {
+            let (Some(a), Some(b)) = (pair.old, pair.new) else {
+                continue;
+            };
+            if a != b {
+                (marks[a], marks[b]) = self.differ(text(&lines[a]), text(&lines[b]));
+            }
+        }
+        marks
+    }
+
+    /// The bytes of two texts that differ, by words; none where they have little in common, or more
+    /// words than are compared.
+    pub fn differ(&mut self, old: &str, new: &str) -> (Vec<Range<usize>>, Vec<Range<usize>>) {
+        let none = (Vec::new(), Vec::new());
+        let (Some(a), Some(b)) = (words(old), words(new)) else {
+            return none;
+        };
+        let Some(left) = self.left.checked_sub(a.len() * b.len()) else {
+            return none;
+        };
+        self.left = left;
+        let changes = changes(&a, &b);
+        let (gone, come) = (
+            marked(old, &a, changes.iter().map(|it: &Change| it.old.clone())),
+            marked(new, &b, changes.iter().map(|it| it.new.clone())),
+        );
+        let length = |marks: &[Range<usize>]| marks.iter().map(Range::len).sum::<usize>();
+        let shared = (old.len() - length(&gone)) + (new.len() - length(&come));
+        if shared * 100 < ALIKE * (old.len() + new.len()) { none } else { (gone, come) }
+    }
+}
+
+/// Lines beside each other as they come.
+fn level(old: Range<usize>, new: Range<usize>, all: &mut Vec<Beside>) {
+    for at in 0..old.len().max(new.len()) {
+        let nth = |range: &Range<usize>| Some(range.start + at).filter(|it| *it < range.end);
+        all.push(Beside { old: nth(&old), new: nth(&new) });
+    }
+}
+
+fn text(line: &DiffLine) -> &str {
+    match line {
+        DiffLine::Context(text) | DiffLine::Added(text) | DiffLine::Removed(text) => text,
+    }
+}
+
+/// What kind of word a character is of.
+fn kind(c: char) -> u8 {
+    match c {
+        c if c.is_alphanumeric() || c == '_' => 0,
+        c if c.is_whitespace() => 1,
+        _ => 2,
+    }
+}
+
+/// Names and numbers, white space, and single signs; none where they are many.
+fn words(text: &str) -> Option<Vec<&str>> {
+    let mut words = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        if words.len() == MAX_WORDS {
+            return None;
+        }
+        let end = match kind(first) {
+            2 => first.len_utf8(),
+            own => rest.find(|c| kind(c) != own).unwrap_or(rest.len()),
+        };
+        let (word, behind) = rest.split_at(end);
+        words.push(word);
+        rest = behind;
+    }
+    Some(words)
+}
+
+/// The words of a line that are to be seen, in the order of letters.
+fn sorted(line: &str) -> Vec<&str> {
+    let mut words = words(line).unwrap_or_default();
+    words.retain(|word| !word.trim().is_empty());
+    words.sort_unstable();
+    words
+}
+
+/// How many bytes of a hundred two lines share, by their words in any order.
+fn alike(old: &[&str], new: &[&str]) -> usize {
+    let length = |words: &[&str]| words.iter().map(|word| word.len()).sum::<usize>();
+    let (mut a, mut b, mut shared) = (0, 0, 0);
+    while let (Some(x), Some(y)) = (old.get(a), new.get(b)) {
+        if x == y {
+            shared += 2 * x.len();
+        }
+        a += usize::from(x <= y);
+        b += usize::from(x >= y);
+    }
+    shared * 100 / (length(old) + length(new)).max(1)
+}
+
+/// The pairs in order whose likeness is greatest in all.
+fn best(old: &[Vec<&str>], new: &[Vec<&str>]) -> Vec<(usize, usize)> {
+    let width = new.len() + 1;
+    // From each pair of places to both ends: the greatest likeness that is to be had.
+    let mut most = vec![0; (old.len() + 1) * width];
+    let mut is_pair = vec![false; most.len()];
+    for a in (0..old.len()).rev() {
+        for b in (0..new.len()).rev() {
+            let likeness = alike(&old[a], &new[b]);
+            let paired =
+                if likeness < ALIKE { 0 } else { likeness + most[(a + 1) * width + b + 1] };
+            let skipped = most[(a + 1) * width + b].max(most[a * width + b + 1]);
+            most[a * width + b] = paired.max(skipped);
+            is_pair[a * width + b] = paired > skipped;
+        }
+    }
+    let (mut a, mut b, mut pairs) = (0, 0, Vec::new());
+    while a < old.len() && b < new.len() {
+        if is_pair[a * width + b] {
+            pairs.push((a, b));
+            (a, b) = (a + 1, b + 1);
+        } else if most[(a + 1) * width + b] >= most[a * width + b + 1] {
+            a += 1;
+        } else {
+            b += 1;
+        }
+    }
+    pairs
+}
+
+/// Runs of words as bytes; two with nothing but white space between them are one.
+fn marked(
+    text: &str,
+    words: &[&str],
+    runs: impl Iterator<Item = Range<usize>>,
+) -> Vec<Range<usize>> {
+    let mut ends = Vec::with_capacity(words.len() + 1);
+    ends.push(0);
+    ends.extend(words.iter().scan(0, |end, word| {
+        *end += word.len();
+        Some(*end)
+    }));
+    let mut marks: Vec<Range<usize>> = Vec::new();
+    for run in runs.filter(|run| !run.is_empty()) {
+        let (start, end) = (ends[run.start], ends[run.end]);
+        match marks.last_mut() {
+            Some(last) if text[last.end..start].trim().is_empty() => last.end = end,
+            _ => marks.push(start..end),
+        }
+    }
+    marks
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::super::seeded::Random;
+    use super::*;
+
+    fn lines(text: &str) -> Vec<DiffLine> {
+        let line = |line: &str| match line.split_at(1) {
+            ("-", text) => DiffLine::Removed(text.to_owned()),
+            ("+", text) => DiffLine::Added(text.to_owned()),
+            (_, text) => DiffLine::Context(text.to_owned()),
+        };
+        text.lines().map(line).collect()
+    }
+
+    /// Rows as `0|1`, and lines with their marks in brackets.
+    #[track_caller]
+    fn check(text: &str, rows: &str, marks: &[&str]) {
+        let lines = lines(text);
+        let mut words = Words::default();
+        let beside = words.beside(&lines);
+        let side = |at: Option<usize>| at.map(|at| at.to_string()).unwrap_or_default();
+        let shown: Vec<String> =
+            beside.iter().map(|it| format!("{}|{}", side(it.old), side(it.new))).collect();
+        assert_eq!(shown.join(" "), rows);
+        let shown: Vec<String> = words
+            .marks(&lines, &beside)
+            .iter()
+            .zip(&lines)
+            .filter(|(marks, _)| !marks.is_empty())
+            .map(|(marks, line)| {
+                let mut shown = super::text(line).to_owned();
+                for mark in marks.iter().rev() {
+                    shown.insert(mark.end, ']');
+                    shown.insert(mark.start, '[');
+                }
+                shown
+            })
+            .collect();
+        assert_eq!(shown, marks);
+    }
+
+    #[test]
+    fn words_that_differ_are_marked() {
+        check(
+            " a\n-local x = 10\n+local x = 12 + y\n b",
+            "0|0 1|2 3|3",
+            &["local x = [10]", "local x = [12 + y]"],
+        );
+        check("-f(a, b)\n+f(a)", "0|1", &["f(a[, b])"]);
+        check(
+            "-local größe = 1\n+local größer = 1",
+            "0|1",
+            &["local [größe] = 1", "local [größer] = 1"],
+        );
+    }
+
+    #[test]
+    fn lines_that_have_nothing_in_common_have_no_marks() {
+        check("-alpha beta\n+gamma(1, 2)", "0|1", &[]);
+    }
+
+    #[test]
+    fn a_line_stands_beside_the_one_that_it_became() {
+        check(
+            "-local speed = 10\n+-- how fast\n+-- it is\n+local speed = 20",
+            "|1 |2 0|3",
+            &["local speed = [10]", "local speed = [20]"],
+        );
+        check("-a\n-b", "0| 1|", &[]);
+        check("+a\n+b\n c", "|0 |1 2|2", &[]);
+    }
+
+    #[test]
+    fn every_line_stands_somewhere_once() {
+        let mut random = Random::new(7);
+        for _ in 0..2_000 {
+            let mut lines = Vec::new();
+            for _ in 0..random.below(12) {
+                let text = random.text(1).replace('\n', "");
+                lines.push(match random.below(3) {
+                    0 => DiffLine::Context(text),
+                    1 => DiffLine::Added(text),
+                    _ => DiffLine::Removed(text),
+                });
+            }
+            let mut words = Words::default();
+            let beside = words.beside(&lines);
+            let on = |wanted: fn(&Beside) -> Option<usize>| {
+                beside.iter().filter_map(wanted).collect::<Vec<_>>()
+            };
+            let all = |side: fn(&DiffLine) -> bool| {
+                (0..lines.len()).filter(|at| side(&lines[*at])).collect::<Vec<_>>()
+            };
+            let old = all(|line| !matches!(line, DiffLine::Added(_)));
+            let new = all(|line| !matches!(line, DiffLine::Removed(_)));
+            assert_eq!((on(|it| it.old), on(|it| it.new)), (old, new));
+            for (marks, line) in words.marks(&lines, &beside).iter().zip(&lines) {
+                assert!(marks.iter().all(|mark| text(line).get(mark.clone()).is_some()));
+            }
+        }
+    }
+
+    /// A measure for what grows with the square.
+    #[test]
+    fn long_and_many_lines_take_no_time() {
+        let many = |sign: &str| (0..20_000).map(|n| format!("{sign}a{n} b c d e f g\n")).collect();
+        let text: String = [many("-"), many("+"), "+one\n".to_owned()].concat();
+        let long = format!("-{0}\n+{0}c\n", "a b ".repeat(250_000));
+        let begun = Instant::now();
+        for text in [text, long, "-a x\n+b x\n+c x\n c\n".repeat(20_000)] {
+            let lines = lines(&text);
+            let mut words = Words::default();
+            let beside = words.beside(&lines);
+            assert_eq!(words.marks(&lines, &beside).len(), lines.len());
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    }
+}

@@ -1,0 +1,67 @@
+//! The rows of a preview as a person reads them: gathered by instance, with values before and after.
+
+use std::collections::BTreeMap;
+
+use scene_schemas::proposal::{Proposal, Row};
+use scene_schemas::{Command, Value};
+
+/// Characters of exact values that are told, and how many of them before the first that differs.
+const TOLD: usize = 60;
+const BEFORE: usize = 12;
+
+/// Rows, gathered by instance in the order in which each first appears.
+pub fn by_instance<'a>(
+    proposal: &Proposal,
+    rows: impl Iterator<Item = &'a Row>,
+) -> Vec<Vec<&'a Row>> {
+    let mut groups: Vec<Vec<&Row>> = Vec::new();
+    // By id, not by path: after `Wall[1]` is gone, `Wall[1]` is somebody else.
+    let mut known: BTreeMap<&str, usize> = BTreeMap::new();
+    for row in rows {
+        let id = proposal.commands.get(row.command as usize).map_or("", subject);
+        let at = *known.entry(id).or_insert_with(|| {
+            groups.push(Vec::new());
+            groups.len() - 1
+        });
+        groups[at].push(row);
+    }
+    groups
+}
+
+/// The id of what a command makes or changes.
+fn subject(command: &Command) -> &str {
+    match command {
+        Command::Create { id, .. }
+        | Command::Clone { id, .. }
+        | Command::Restore { id, .. }
+        | Command::Insert { id, .. } => &id.0,
+        other => &other.target().id.0,
+    }
+}
+
+/// A value before and after, in short. Where the short forms are the same, the exact ones from where
+/// they differ.
+pub fn values(
+    before: Option<&Value>,
+    after: Option<&Value>,
+    short: impl Fn(&Value) -> String,
+) -> (String, String) {
+    let text = |value: Option<&Value>| value.map_or("none".to_owned(), &short);
+    let told = (text(before), text(after));
+    let (Some(old), Some(new)) = (before, after) else {
+        return told;
+    };
+    if told.0 != told.1 {
+        return told;
+    }
+    let exact = |value: &Value| serde_json::to_string(value).unwrap_or_default();
+    let (old, new) = (exact(old), exact(new));
+    let same = old.chars().zip(new.chars()).take_while(|(a, b)| a == b).count();
+    let from = same.saturating_sub(BEFORE);
+    let part = |text: &str| {
+        let cut: String = text.chars().skip(from).take(TOLD).collect();
+        let (head, tail) = (from > 0, text.chars().count() > from + TOLD);
+        format!("{}{cut}{}", if head { "…" } else { "" }, if tail { "…" } else { "" })
+    };
+    (part(&old), part(&new))
+}
