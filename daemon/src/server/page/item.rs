@@ -7,6 +7,7 @@ use scene_schemas::proposal::Class;
 use serde::Serialize;
 
 use super::words;
+use super::words::safe;
 
 /// A change of the page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -47,7 +48,7 @@ pub(super) fn changes(record: &EventRecord) -> Vec<Change> {
             vec![Change::Drop { key: coming(task) }]
         }
         Event::AssistantUpdate { text } => vec![
-            Change::More { key: coming(task), text: text.clone() },
+            Change::More { key: coming(task), text: safe(text) },
             Change::Waits { text: String::new() },
         ],
         Event::AssistantFinal { text, answers } => {
@@ -62,10 +63,12 @@ pub(super) fn changes(record: &EventRecord) -> Vec<Change> {
             Change::Drop { key: coming(task) },
             put(format!("call-{call}"), tool_call(*call, tool, brief)),
         ],
-        Event::ToolResult { call, brief } => vec![called(*call, "done", html! { p { (brief) } })],
+        Event::ToolResult { call, brief } => {
+            vec![called(*call, "done", html! { p { (safe(brief)) } })]
+        }
         Event::ToolError { call, reason, conflict } => {
             let text = html! {
-                p { (reason) }
+                p { (safe(reason)) }
                 @if let Some(conflict) = conflict {
                     p { "Changed twice: " code { (conflict.path) } }
                 }
@@ -101,7 +104,7 @@ fn passing(record: &EventRecord, event: &Event, key: String) -> Vec<Change> {
             vec![put(key.clone(), note(&key, &text, &[]))]
         }
         Event::Retrying { reason, seconds } => {
-            let text = format!("{reason}. The model is asked again in {seconds} s");
+            let text = format!("{}. The model is asked again in {seconds} s", safe(reason));
             vec![Change::Waits { text }]
         }
         Event::Error { message, hint, retryable, setting, .. } => vec![
@@ -123,10 +126,10 @@ fn called(call: Seq, state: &'static str, html: Markup) -> Change {
 fn asked(key: &str, at: u64, text: &str, driver: Option<&String>, attached: &[String]) -> Markup {
     html! {
         article.item.asked data-key=(key) {
-            header { b { "You" } @if let Some(driver) = driver { " to " span.driver { (driver) } } " " (words::time(at)) }
-            p.text { (text) }
+            header { b { "You" } @if let Some(driver) = driver { " to " span.driver { (safe(driver)) } } " " (words::time(at)) }
+            p.text { (safe(text)) }
             @if !attached.is_empty() {
-                ul.chips { @for it in attached { li { (it) } } }
+                ul.chips { @for it in attached { li { (safe(it)) } } }
             }
         }
     }
@@ -135,11 +138,11 @@ fn asked(key: &str, at: u64, text: &str, driver: Option<&String>, attached: &[St
 fn said(key: &str, text: &str, answers: &[String]) -> Markup {
     html! {
         article.item.said data-key=(key) {
-            p.text { (text) }
+            p.text { (safe(text)) }
             @if !answers.is_empty() {
                 div.answers role="group" aria-label="Answers" {
                     @for answer in answers {
-                        button type="button" data-act="answer" data-text=(answer) { (answer) }
+                        button type="button" data-act="answer" data-text=(answer) { (safe(answer)) }
                     }
                 }
             }
@@ -150,7 +153,7 @@ fn said(key: &str, text: &str, answers: &[String]) -> Markup {
 fn tool_call(call: Seq, tool: &str, brief: &str) -> Markup {
     html! {
         details.item.call data-key={ "call-" (call) } data-state="running" {
-            summary { span.sign aria-hidden="true" {} span.tool { (tool.replace('_', " ")) } " " span.brief { (brief) } span.outcome {} }
+            summary { span.sign aria-hidden="true" {} span.tool { (safe(&tool.replace('_', " "))) } " " span.brief { (safe(brief)) } span.outcome {} }
             div.result {}
         }
     }
@@ -159,8 +162,8 @@ fn tool_call(call: Seq, tool: &str, brief: &str) -> Markup {
 /// A card before its proposal was fetched.
 fn card(proposal: Seq, title: &str, class: Class) -> Markup {
     html! {
-        article.item.card data-key={ "p-" (proposal) } data-proposal=(proposal) data-class=(words::class(class)) aria-label=(title) {
-            header { a.title href={ "#/proposals/" (proposal) } { (title) } " " span.class { (words::class(class)) } }
+        article.item.card data-key={ "p-" (proposal) } data-proposal=(proposal) data-class=(words::class(class)) aria-label=(safe(title)) {
+            header { a.title href={ "#/proposals/" (proposal) } { (safe(title)) } " " span.class { (words::class(class)) } }
         }
     }
 }
@@ -168,11 +171,11 @@ fn card(proposal: Seq, title: &str, class: Class) -> Markup {
 fn note(key: &str, text: &str, details: &[String]) -> Markup {
     html! {
         @if details.is_empty() {
-            p.item.note data-key=(key) { (text) }
+            p.item.note data-key=(key) { (safe(text)) }
         } @else {
             details.item.note data-key=(key) {
-                summary { (text) }
-                ul { @for it in details { li { (it) } } }
+                summary { (safe(text)) }
+                ul { @for it in details { li { (safe(it)) } } }
             }
         }
     }
@@ -187,8 +190,8 @@ fn trouble(
 ) -> Markup {
     html! {
         article.item.trouble data-key=(key) role="alert" {
-            p { b { (message) } }
-            @if !hint.is_empty() { p.hint { (hint) } }
+            p { b { (safe(message)) } }
+            @if !hint.is_empty() { p.hint { (safe(hint)) } }
             div.buttons {
                 @if retryable {
                     button type="button" data-act="task" data-task=(task) data-verb="retry" { "Try again" }
@@ -218,7 +221,7 @@ fn done(key: &str, outcome: Finish, summary: Option<&str>) -> Markup {
     html! {
         article.item.end data-key=(key) data-state=(state) {
             p { b { (text) } }
-            @if let Some(summary) = summary { p.text { (summary) } }
+            @if let Some(summary) = summary { p.text { (safe(summary)) } }
         }
     }
 }

@@ -7,11 +7,13 @@
 //!
 //! - `settings`: what was chosen, and who is let in;
 //! - `shell`: what stands before anything is asked, and the files of the page;
+//! - `history`: what has happened, by what is looked for;
 //! - `now`: sessions, tasks, and one conversation;
 //! - `item`: what an event is in a conversation;
 //! - `stream`: what happens, as parts of the page;
 //! - `words`: names and times as a person reads them.
 
+mod history;
 mod item;
 mod now;
 mod settings;
@@ -34,7 +36,7 @@ pub(super) use self::stream::stream;
 
 use super::desk::{Ask, Desk, Door};
 use super::failure::failed;
-use super::past::Behind;
+use super::past::{Behind, Past, Wanted};
 
 /// What the page may load and do: what is served here, and nothing from anywhere else. Pictures are asked
 /// for with the token, and shown as blobs. HTML gets into the page at one place of its script alone.
@@ -86,6 +88,19 @@ pub(super) async fn part(
         "composer" => {
             let settings = desk.ask(Ask::Settings).await?;
             now::composer(&desk.ask(Ask::Sessions).await?, &settings)
+        }
+        "history" => {
+            let wanted = Wanted::of(behind)?;
+            let past = desk.ask(|reply| Ask::Past(Past::History(wanted.clone(), reply))).await?;
+            history::history(&wanted, &past, &desk.ask(Ask::Checkpoints).await?)
+        }
+        "older" => {
+            let wanted = Wanted::of(behind)?;
+            history::rows(&desk.ask(|reply| Ask::Past(Past::History(wanted, reply))).await?)
+        }
+        "entry" => {
+            let of = of(behind)?;
+            history::entry(&desk.ask(|reply| Ask::Past(Past::Entry(of, reply))).await?)
         }
         "settings" => {
             let settings = desk.ask(Ask::Settings).await?;

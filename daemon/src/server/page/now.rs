@@ -7,6 +7,7 @@ use scene_schemas::api::{
 
 use super::item::{Change, changes};
 use super::words;
+use super::words::safe;
 
 /// How many tasks of a session are listed.
 const TASKS: usize = 12;
@@ -30,7 +31,7 @@ pub(super) fn rail(sessions: &Sessions, workflows: &Workflows) -> Markup {
     html! {
         @if sessions.sessions.is_empty() { (nothing_open()) }
         @for session in &sessions.sessions {
-            section.session data-session=(session.session) aria-label=(session.place.name) {
+            section.session data-session=(session.session) aria-label=(safe(&session.place.name)) {
                 (place(session))
                 (tasks(&of(Some(&session.session))))
             }
@@ -61,12 +62,15 @@ fn nothing_open() -> Markup {
 
 fn place(session: &SessionView) -> Markup {
     let (state, word) = if session.connected { ("here", "connected") } else { ("away", "away") };
+    let name = last(&session.place.name);
+    let folder = session.place.name.strip_suffix(name).filter(|folder| !folder.is_empty());
     html! {
         header {
-            h2 { span.dot data-state=(state) title=(word) {} (session.place.name) }
+            h2 { span.dot data-state=(state) title=(word) {} (safe(name)) }
+            @if let Some(folder) = folder { p.dim { (safe(folder)) } }
             p.dim {
                 (words::count(session.instances as usize, "instance"))
-                @if let Some(project) = &session.project { ", synced with " (project.rsplit(['/', '\\']).next().unwrap_or_default()) }
+                @if let Some(project) = &session.project { ", synced with " (safe(last(project))) }
                 @if !session.connected { ", away" }
             }
         }
@@ -81,8 +85,8 @@ fn tasks(tasks: &[&WorkflowView]) -> Markup {
                 @let (state, word) = words::state(task.state, task.outcome);
                 li {
                     a.task href={ "#/now/" (task.seq) } data-task=(task.seq) data-state=(state) {
-                        span.goal { (task.goal.lines().next().unwrap_or_default()) }
-                        span.dim { (task.driver) ", " (word) }
+                        span.goal { (safe(task.goal.lines().next().unwrap_or_default())) }
+                        span.dim { (safe(&task.driver)) ", " (word) }
                     }
                 }
             }
@@ -168,6 +172,11 @@ fn called(html: &str, state: &str, text: &str) -> String {
     html.replacen("<div class=\"result\"></div>", &format!("<div class=\"result\">{text}</div>"), 1)
 }
 
+/// The last part of a file's name.
+fn last(file: &str) -> &str {
+    file.rsplit(['/', '\\']).next().unwrap_or(file)
+}
+
 /// What stands above a conversation: what was asked for, how far it is, what it took, and what can be
 /// done with it.
 pub(super) fn head(talk: &Talk) -> Markup {
@@ -176,10 +185,10 @@ pub(super) fn head(talk: &Talk) -> Markup {
     html! {
         header.head data-state=(state) {
             div {
-                h1 { (task.goal.lines().next().unwrap_or_default()) }
+                h1 { (safe(task.goal.lines().next().unwrap_or_default())) }
                 p.dim {
-                    span.state data-state=(state) { (word) } " · " (task.driver) " · " (words::mode(task.mode)) " · "
-                    (talk.place) " · " (words::time(talk.at))
+                    span.state data-state=(state) { (word) } " · " (safe(&task.driver)) " · " (words::mode(task.mode)) " · "
+                    (safe(&talk.place)) " · " (words::time(talk.at))
                 }
             }
             div.buttons { (verbs(task)) }
@@ -211,7 +220,7 @@ fn plan(task: &WorkflowView) -> Markup {
             }
             ol {
                 @for step in &task.plan {
-                    li data-state=[step.done.then_some("done")] { (step.text) @if step.done { span.hush { " (done)" } } }
+                    li data-state=[step.done.then_some("done")] { (safe(&step.text)) @if step.done { span.hush { " (done)" } } }
                 }
             }
             @if let Some(next) = task.plan.iter().find(|step| !step.done && task.state == WorkflowState::Finished) {
@@ -277,7 +286,7 @@ pub(super) fn composer(sessions: &Sessions, settings: &Settings) -> Markup {
                     label { span.hush { "Place" }
                         select name="session" {
                             @for it in &sessions.sessions {
-                                option value=(it.session) data-epoch=(it.epoch) { (it.place.name) }
+                                option value=(it.session) data-epoch=(it.epoch) { (safe(last(&it.place.name))) }
                             }
                         }
                     }
@@ -292,7 +301,7 @@ pub(super) fn composer(sessions: &Sessions, settings: &Settings) -> Markup {
                     }
                 }
                 label.check { input type="checkbox" name="begins"; "New conversation" }
-                span.dim { a href="#/settings" { (settings.model) } ", " (words::mode(settings.mode)) @if settings.dry_run { ", dry run" } }
+                span.dim { a href="#/settings" { (safe(&settings.model)) } ", " (words::mode(settings.mode)) @if settings.dry_run { ", dry run" } }
                 button.main type="submit" disabled[sessions.sessions.is_empty()] { "Ask" }
             }
         }

@@ -80,7 +80,7 @@ fn grants(title: &str, what: &str, grants: &[Grant]) -> Markup {
             ul.grants {
                 @for grant in grants {
                     li {
-                        code { (grant.name) }
+                        code { (words::safe(&grant.name)) }
                         @if let Some(made) = grant.made { " " span.dim { "since " (words::time(made)) } }
                         button type="button" data-act="revoke" data-name=(grant.name) aria-label={ "Take access away from " (grant.name) } { "Revoke" }
                     }

@@ -15,6 +15,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("daemon.js", JS, include_str!("assets/daemon.js")),
     ("ui.js", JS, include_str!("assets/ui.js")),
     ("now.js", JS, include_str!("assets/now.js")),
+    ("history.js", JS, include_str!("assets/history.js")),
     ("settings.js", JS, include_str!("assets/settings.js")),
     ("icon.svg", "image/svg+xml", include_str!("assets/icon.svg")),
 ];

@@ -2,11 +2,12 @@
 
 import * as daemon from "./daemon.js";
 import { act, elements, failed, soon, toast } from "./ui.js";
+import * as history from "./history.js";
 import * as now from "./now.js";
 import * as settings from "./settings.js";
 
 /** By the first word of the address. Each has `show(main, rest)`, and may have `told(told)`, `again()` and `hide()`. */
-const PAGES = { now, settings };
+const PAGES = { now, history, settings };
 
 const main = document.getElementById("main");
 const link = document.getElementById("link");
@@ -142,7 +143,7 @@ async function arrive() {
   const code = location.hash.match(/^#in=([0-9a-f]+)$/)?.[1];
   if (code) {
     // The code is of no use any more, and has no place in the browser's history.
-    history.replaceState(null, "", "#/now");
+    window.history.replaceState(null, "", "#/now");
     try {
       await daemon.enter(code);
     } catch (error) {

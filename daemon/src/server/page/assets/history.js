@@ -1,0 +1,111 @@
+// Looking back: what has happened, by what is looked for; an entry whole; and the way back from there.
+
+import { blob, call, part } from "./daemon.js";
+import { act, elements, failed, put, question, swap, toast } from "./ui.js";
+
+const NAMES = ["text", "path", "place", "tool", "outcome", "day"];
+
+let root = null;
+let wanted = {};
+
+export async function show(main, [of]) {
+  root = main;
+  if (of !== undefined) return one(of);
+  await list();
+}
+
+export const again = () => list();
+
+export function hide() {
+  seen.disconnect();
+}
+
+async function list() {
+  swap(root, await part("history", wanted));
+  watch();
+}
+
+/** One entry, with a way to those beside it. */
+async function one(of) {
+  const html = await part("entry", { of });
+  root.replaceChildren(elements(`<div class="page history"><h1></h1><div class="panel pad whole"></div></div>`));
+  root.querySelector("h1").textContent = `Entry ${of}`;
+  swap(root.querySelector(".whole"), html);
+}
+
+// What is older comes when its button comes into sight.
+const seen = new IntersectionObserver(
+  (entries) => {
+    for (const { isIntersecting, target } of entries) if (isIntersecting) target.click();
+  },
+  { rootMargin: "600px" },
+);
+
+function watch() {
+  seen.disconnect();
+  const older = root.querySelector("[data-act=older]");
+  if (older) seen.observe(older);
+}
+
+act("older", async (button) => {
+  const row = button.closest("li");
+  const html = await part("older", { ...wanted, before: button.dataset.before });
+  const had = document.activeElement === button;
+  const fresh = elements(html);
+  const first = fresh.querySelector("summary");
+  row.replaceWith(fresh);
+  if (had) first?.focus({ preventScroll: true });
+  watch();
+});
+
+act("filter", async (form) => {
+  wanted = Object.fromEntries(NAMES.map((name) => [name, form.elements[name].value.trim()]));
+  await list();
+});
+act("unfilter", async () => {
+  wanted = {};
+  await list();
+});
+
+addEventListener(
+  "toggle",
+  async ({ target }) => {
+    if (target.dataset?.actOpen !== "entry" || !target.open) return;
+    const box = target.querySelector(".whole");
+    if (box.childElementCount > 0) return;
+    try {
+      swap(box, await part("entry", { of: target.dataset.of }));
+    } catch (error) {
+      failed(error);
+    }
+  },
+  true,
+);
+
+act("export", async () => {
+  const query = new URLSearchParams(Object.entries(wanted).filter(([, value]) => value));
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await blob(`/api/history/export?${query}`));
+  link.download = "vector-history.jsonl";
+  link.click();
+  URL.revokeObjectURL(link.href);
+});
+
+/** A proposal that takes something back waits like any other. */
+async function went({ workflow }) {
+  toast("The way back waits for your decision.", "good");
+  location.hash = `#/now/${workflow}`;
+}
+
+act("revert", async ({ dataset }) => went(await call("POST", `/api/proposals/${dataset.proposal}/revert`)));
+act("restore", async ({ dataset }) => {
+  const text = "All that was applied since is proposed to be taken back, as one change.";
+  if ((await question({ title: "Go back to this checkpoint?", text, yes: "Propose it" })) === null) return;
+  await went(await call("POST", `/api/checkpoints/${dataset.checkpoint}/restore`));
+});
+act("script", async (button) => {
+  const { session, place, path, seq } = button.dataset;
+  const html = await part("script", { session, place: session ? "" : place, path, seq });
+  const box = button.closest(".whole");
+  put(box, box.querySelector(".script"), html);
+});

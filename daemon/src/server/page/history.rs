@@ -1,0 +1,156 @@
+//! Looking back: what has happened, by what is looked for, and an entry whole.
+
+use maud::{Markup, html};
+use scene_schemas::api::{
+    Checkpoint, Checkpoints, History, HistoryEntry, HistoryOutcome, HistoryRecord,
+};
+use scene_schemas::entry::{Approver, Seq};
+
+use super::super::past::{Filter, Wanted};
+use super::words;
+use super::words::safe;
+
+/// What is looked for, and the newest of what fits.
+pub(super) fn history(wanted: &Wanted, history: &History, checkpoints: &Checkpoints) -> Markup {
+    html! {
+        div.page.history {
+            header.head {
+                h1 { "History" }
+                button type="button" data-act="export" { "Export as JSON" }
+            }
+            (filters(&wanted.filter, history))
+            @if !checkpoints.checkpoints.is_empty() { (moments(&checkpoints.checkpoints)) }
+            @if history.entries.is_empty() && history.older.is_none() {
+                div.empty { h2 { "Nothing fits" } p { "Loosen what you look for, or ask for something first." } }
+            } @else {
+                ol.entries #entries aria-label="What has happened, newest first" { (rows(history)) }
+            }
+        }
+    }
+}
+
+/// More entries, and how it goes on.
+pub(super) fn rows(history: &History) -> Markup {
+    html! {
+        @for entry in &history.entries { (row(entry)) }
+        @if let Some(older) = history.older {
+            li.older { button type="button" data-act="older" data-before=(older) { "Older" } }
+        }
+    }
+}
+
+fn filters(filter: &Filter, history: &History) -> Markup {
+    let outcomes = HistoryOutcome::ALL.map(HistoryOutcome::as_str);
+    let outcome = filter.outcome.map(HistoryOutcome::as_str);
+    let places: Vec<&str> = history.places.iter().map(String::as_str).collect();
+    let tools: Vec<&str> = history.tools.iter().map(String::as_str).collect();
+    html! {
+        form.filters role="search" data-act="filter" aria-label="Look for" {
+            label.wide { span { "Words" } input type="search" name="text" value=[filter.text.as_ref()] placeholder="In what was asked, said or proposed"; }
+            label.wide { span { "Path" } input name="path" value=[filter.path.as_ref()] placeholder="Workspace.Door" spellcheck="false"; }
+            (choice("Place", "place", "Every place", &places, filter.place.as_deref()))
+            (choice("Tool", "tool", "Every tool", &tools, filter.tool.as_deref()))
+            (choice("Outcome", "outcome", "Every outcome", &outcomes, outcome))
+            label { span { "Day" } input type="date" name="day" value=[filter.day.map(words::day)]; }
+            div.buttons { button.main type="submit" { "Look" } button type="button" data-act="unfilter" { "Clear" } }
+        }
+    }
+}
+
+fn choice(label: &str, name: &str, all: &str, offered: &[&str], chosen: Option<&str>) -> Markup {
+    // What was chosen before stays to be seen, also where nothing on this page has it.
+    let unknown = chosen.filter(|it| !offered.contains(it));
+    html! {
+        label { span { (label) }
+            select name=(name) {
+                option value="" { (all) }
+                @for it in offered.iter().copied().chain(unknown) {
+                    option value=(it) selected[chosen == Some(it)] { (safe(&it.replace('_', " "))) }
+                }
+            }
+        }
+    }
+}
+
+fn moments(checkpoints: &[Checkpoint]) -> Markup {
+    html! {
+        details.panel.pad {
+            summary { (words::count(checkpoints.len(), "checkpoint")) }
+            ul.grants {
+                @for it in checkpoints {
+                    li {
+                        b { (safe(&it.label)) } span.dim { (words::time(it.at)) }
+                        button type="button" data-act="restore" data-checkpoint=(it.seq) { "Go back to it" }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn row(entry: &HistoryEntry) -> Markup {
+    html! {
+        li.entry data-kind=(entry.kind) {
+            details data-act-open="entry" data-of=(entry.seq) {
+                summary {
+                    span.when { (words::time(entry.at)) }
+                    span.what {
+                        b { (safe(&entry.title)) }
+                        span.dim {
+                            (kind(entry)) " · " (safe(&entry.place))
+                            @for path in &entry.paths { " · " code { (safe(path)) } }
+                            @if entry.more_paths > 0 { " and " (entry.more_paths) " more" }
+                        }
+                    }
+                    @if let Some(class) = entry.class { span.class data-class=(words::class(class)) { (words::class(class)) } }
+                    @if let Some(outcome) = entry.outcome { span.state data-state=(outcome.as_str()) { (outcome.as_str()) } }
+                }
+                div.whole {}
+            }
+        }
+    }
+}
+
+/// What kind of entry it is, in words.
+fn kind(entry: &HistoryEntry) -> String {
+    let by = match entry.by {
+        Some(Approver::Person) => " by you",
+        Some(Approver::PersonForAll) => " by you, with all that followed",
+        Some(Approver::Mode) => " by the mode",
+        Some(Approver::Yes) => " by --yes",
+        None => "",
+    };
+    let kind = entry.kind.replace('_', " ");
+    match &entry.tool {
+        Some(tool) => format!("{kind}{by}: {}", tool.replace('_', " ")),
+        None => format!("{kind}{by}"),
+    }
+}
+
+/// An entry whole, with what can be done from there.
+pub(super) fn entry(found: &HistoryRecord) -> Markup {
+    let (line, seq) = (&found.line, found.record.seq);
+    let text = serde_json::to_string_pretty(&found.record).unwrap_or_default();
+    let is_applied = line.outcome == Some(HistoryOutcome::Applied);
+    html! {
+        div.buttons {
+            a.button href={ "#/now/" (line.workflow) } { "Its conversation" }
+            @if let Some(proposal) = line.proposal {
+                a.button href={ "#/proposals/" (proposal) } { "Proposal " (proposal) }
+                @if is_applied {
+                    button type="button" data-act="revert" data-proposal=(proposal) { "Take it back" }
+                }
+            }
+            @for path in line.paths.iter().filter(|_| line.proposal.is_some()) {
+                button.plain type="button" data-act="script" data-session=[line.session.as_ref()]
+                    data-place=(line.place) data-path=(path) data-seq=(seq) { "Script at this point: " (safe(path)) }
+            }
+            (beside("Before it", found.previous)) (beside("After it", found.next))
+        }
+        pre.json tabindex="0" aria-label={ "Entry " (seq) } { (safe(&text)) }
+    }
+}
+
+fn beside(text: &str, seq: Option<Seq>) -> Markup {
+    html! { @if let Some(seq) = seq { a.button href={ "#/history/" (seq) } { (text) } } }
+}
