@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use scene_schemas::Fingerprint;
-use scene_schemas::entry::{Entry, Finish, Phase, Seq};
+use scene_schemas::entry::{Entry, Finish, Phase, Seq, Tokens};
 use serde_json::{Value as Json, json};
 use vector_daemon::ledger::{Append, Ledger};
 use vector_tests::binary::{self, Home};
@@ -176,6 +176,35 @@ fn an_entry_is_shown_whole_and_knows_its_neighbours() {
     }
 }
 
+#[test]
+fn what_tools_did_is_counted() {
+    let mut bench = Bench::new();
+    bench.apply(FADE);
+    let tool = |figures: &Json| {
+        let tools = figures["tools"].as_array().unwrap().iter();
+        tools.clone().find(|it| it["tool"] == "set_properties").unwrap().clone()
+    };
+    let figures = tool(&bench.get("/api/figures"));
+    assert_eq!(
+        (&figures["calls"], &figures["proposed"], &figures["applied"]),
+        (&json!(1), &json!(1), &json!(1))
+    );
+    assert_eq!(figures["planning"]["count"], 1);
+    let no = bench.ask(LAMP);
+    bench.human.decide(no, &json!({ "say": "reject" })).ok();
+    bench.human.until("done");
+    // It goes on where it has stopped.
+    let all = bench.get("/api/figures?days=1");
+    let figures = tool(&all);
+    assert_eq!((&figures["calls"], &figures["rejected"]), (&json!(2), &json!(1)));
+    assert_eq!(figures["deciding"]["count"], 2);
+    assert_eq!(all["usage"], json!([]), "the offline planner takes nothing");
+    for days in ["0", "18446744073709551615"] {
+        bench.get(&format!("/api/figures?days={days}"));
+    }
+    refused(&bench.human.call("GET", "/api/figures?days=x", &Json::Null), 400, "no number");
+}
+
 /// A proposal that gives a script of this number another text.
 fn proposed(call: u64, number: u64) -> Entry {
     let hash = Fingerprint::of(b"text");
@@ -199,7 +228,7 @@ fn called(tool: &str, args: Json) -> Entry {
     Entry::Called { tool: tool.to_owned(), args, id: None, flaw: None }
 }
 
-/// Appends a task of 20 entries.
+/// Appends a task of 24 entries.
 fn work(ledger: &Ledger, number: u64) {
     let started = json!({
         "entry": "started", "goal": format!("Task {number}: make it better"), "driver": "maker/model",
@@ -208,7 +237,9 @@ fn work(ledger: &Ledger, number: u64) {
         },
     });
     let started: Entry = serde_json::from_value(started).unwrap();
-    let mut entries = vec![started];
+    let tokens = Some(Tokens { prompt: 100, generated: 10, cache_read: 50, cache_write: 0 });
+    let (model, cost) = ("maker/model".to_owned(), number.is_multiple_of(2).then_some(0.5));
+    let mut entries = vec![started, Entry::Replied { model, tokens, cost, replay: None }];
     for step in 0..6_u64 {
         let text = format!("Now I look at step {step} of task {number}. ").repeat(20);
         entries.push(Entry::Said { text, phase: Phase::Update, answers: Vec::new() });
@@ -259,7 +290,7 @@ fn ten_thousand_entries_are_looked_through_at_once() {
         let Some(older) = page["older"].as_u64() else { break };
         query = format!("limit=200&before={older}");
     }
-    assert_eq!(all.len(), 440 * 23);
+    assert_eq!(all.len(), 440 * 24);
     assert!(all.is_sorted_by(|a, b| a == &(b + 1)));
     let (unfiltered, _) = took(&human, "before=5000");
     let (rare, page) = took(&human, "text=task+3%3A&kind=started");
@@ -271,6 +302,23 @@ fn ten_thousand_entries_are_looked_through_at_once() {
     assert_eq!(entries(&page).len(), 200);
     let (none, page) = took(&human, "text=nobody+ever+said+this");
     assert_eq!((entries(&page).len(), &page["older"]), (0, &Json::Null));
+    let start = Instant::now();
+    let figures = human.call("GET", "/api/figures", &Json::Null).ok();
+    let measured = start.elapsed().as_millis();
+    assert_eq!(figures["tools"][0]["tool"], "read_script");
+    let usage = figures["usage"].as_array().unwrap();
+    let sum = |name: &str| usage.iter().map(|it| it[name].as_f64().unwrap()).sum::<f64>();
+    assert_eq!(
+        (sum("messages"), sum("read"), sum("cached"), sum("written")),
+        (440., 44e3, 22e3, 4_400.)
+    );
+    assert_eq!((sum("usd"), sum("unpriced")), (110., 220.));
+    assert!(
+        usage
+            .iter()
+            .all(|it| (&it["model"], &it["project"]) == (&json!("maker/model"), &json!("/games")))
+    );
+    println!("figures: {measured} ms");
     println!(
         "ms: first {first}, a later one {unfiltered}, text {rare}, path {path}, outcome {outcome}, \
          none {none}"

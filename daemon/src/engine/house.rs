@@ -36,11 +36,10 @@ use self::views::{
     session_of, state_of, view_of,
 };
 use super::access::{Grants, Run};
-use super::history::Seen;
+use super::history::{Measured, Seen};
 use super::kept::{Chosen, settings};
 use super::live::{AtOnce, Live, Word};
 use super::settled::Readings;
-use super::spent::Spent;
 use super::{Target, settled};
 use crate::core::scene::Scene;
 use crate::core::workflow::{Input, Status, Workflow};
@@ -91,8 +90,9 @@ pub struct House {
     closing: Duration,
     say: Say,
     who: Arc<dyn Who>,
-    spent: Spent,
+    /// What was looked at of what has happened.
     seen: Arc<Seen>,
+    measured: Arc<Measured>,
     /// Who follows the files of the projects.
     watches: Vec<Watch>,
     /// The projects that are open, by their files, and the open places that are told of changes in them.
@@ -155,8 +155,8 @@ impl House {
             closing: CLOSED,
             say,
             who,
-            spent: Spent::default(),
             seen: Arc::default(),
+            measured: Arc::default(),
             watches: Vec::new(),
             projects: Vec::new(),
             followers: Arc::default(),

@@ -22,7 +22,7 @@ use super::guard::{self, Caller};
 use super::hold;
 use super::mcp::Http;
 use super::page;
-use super::past::{Behind, Past, Wanted};
+use super::past::{Behind, DAYS, Past, Wanted};
 
 /// Where MCP is spoken; its bodies are the SDK's to read.
 const MCP: &str = "/mcp";
@@ -260,6 +260,10 @@ async fn past(desk: &Desk, asked: &Asked<'_>) -> Result<Response<Body>, Failure>
         "/api/history" => {
             let wanted = Wanted::of(asked)?;
             answer(desk.ask(|reply| Ask::Past(Past::History(wanted, reply))).await)
+        }
+        "/api/figures" => {
+            let days = asked.number("days")?.unwrap_or(DAYS);
+            answer(desk.ask(|reply| Ask::Past(Past::Figures(days, reply))).await)
         }
         "/api/history/{id}" => {
             let seq = asked.seq()?;

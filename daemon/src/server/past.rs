@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use scene_schemas::api::{
-    Failure, FailureKind, History, HistoryOutcome, HistoryRecord, MAX_PAGE, Started,
+    Failure, FailureKind, Figures, History, HistoryOutcome, HistoryRecord, MAX_PAGE, Started,
 };
 use scene_schemas::entry::Seq;
 
@@ -11,6 +11,8 @@ use super::desk::Reply;
 use super::failure::failed;
 use crate::core::calendar;
 
+/// Of how many days figures are where nobody says it.
+pub(super) const DAYS: u64 = 30;
 /// How many entries a page has where nobody says it.
 const PAGE: u64 = 50;
 
@@ -21,6 +23,8 @@ pub enum Past {
     History(Wanted, Reply<History>),
     /// An entry.
     Entry(Seq, Reply<HistoryRecord>),
+    /// What models and tools took in so many days.
+    Figures(u64, Reply<Figures>),
     /// The way back from a proposal.
     Revert(Seq, Reply<Started>),
 }

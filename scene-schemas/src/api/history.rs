@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::FailureKind;
 use super::session::SessionId;
 use crate::entry::{Approver, Record, Seq};
 use crate::proposal::Class;
@@ -140,4 +141,114 @@ pub struct HistoryRecord {
     /// The entry behind it in its workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<Seq>,
+}
+
+/// What models took and how long things took, since a day.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Figures {
+    /// The first day, as `2026-12-01`; days are of UTC.
+    pub since: String,
+    /// What models took, by day, model and project, oldest first.
+    pub usage: Vec<UsageFigures>,
+    /// How models answered, by their names.
+    pub models: Vec<ModelFigures>,
+    /// What became of calls, by tool.
+    pub tools: Vec<ToolFigures>,
+}
+
+/// What a model took on a day for a project.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UsageFigures {
+    /// The day, as `2026-12-01`.
+    pub day: String,
+    /// The model: `PROVIDER/MODEL`.
+    pub model: String,
+    /// What it was spent on: the folder of a file, or a place.
+    pub project: String,
+    /// How many messages it wrote.
+    pub messages: u64,
+    /// Tokens that it read.
+    pub read: u64,
+    /// Of those, from a cache.
+    pub cached: u64,
+    /// Tokens that it wrote.
+    pub written: u64,
+    /// In US dollars, as far as prices are known.
+    pub usd: f64,
+    /// Messages of which nobody knows the price.
+    pub unpriced: u64,
+}
+
+/// How a model answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelFigures {
+    /// Who offers it.
+    pub provider: String,
+    /// The model: `PROVIDER/MODEL`.
+    pub model: String,
+    /// How often it was asked, or was to be.
+    pub asked: u64,
+    /// How often it answered.
+    pub answered: u64,
+    /// How often it did not, by what went wrong.
+    pub failures: Vec<FailureFigures>,
+    /// From the request to the whole answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answering: Option<Times>,
+}
+
+/// How often something went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FailureFigures {
+    /// What.
+    pub code: FailureKind,
+    /// How often.
+    pub count: u64,
+}
+
+/// What became of the calls of a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolFigures {
+    /// The tool.
+    pub tool: String,
+    /// How many calls there were.
+    pub calls: u64,
+    /// Those that were answered and changed nothing.
+    pub answered: u64,
+    /// Those that were refused.
+    pub refused: u64,
+    /// Proposals that came of them; a call that is planned again makes another one.
+    pub proposed: u64,
+    /// Of those, applied.
+    pub applied: u64,
+    /// Of those, rejected by a person.
+    pub rejected: u64,
+    /// Of those, withdrawn.
+    pub withdrawn: u64,
+    /// Of those, that the target did not do.
+    pub failed: u64,
+    /// From the call to what it was planned to be. Of calls that were written down with their answers
+    /// it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planning: Option<Times>,
+    /// From the proposal to a person's decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deciding: Option<Times>,
+}
+
+/// How long something took, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Times {
+    /// How often it was measured.
+    pub count: u64,
+    /// Half of them took no longer.
+    pub median: u64,
+    /// 95 of 100 took no longer.
+    pub p95: u64,
 }

@@ -26,7 +26,10 @@ pub use agent::{
     MAX_WAIT,
 };
 pub use event::{Event, EventRecord, ProposalStatus, Setting, StreamPage, ThinkingPhase};
-pub use history::{History, HistoryEntry, HistoryOutcome, HistoryRecord, MAX_PAGE};
+pub use history::{
+    FailureFigures, Figures, History, HistoryEntry, HistoryOutcome, HistoryRecord, MAX_PAGE,
+    ModelFigures, Times, ToolFigures, UsageFigures,
+};
 pub use route::{Method, ROUTES, Route, Token, openapi};
 pub use scene::{
     Answer, Document, KnownProperties, Nodes, ScenePart, SceneTaken, SceneUpdate, ScriptText,

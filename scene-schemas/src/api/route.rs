@@ -5,11 +5,11 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     About, Access, AgentCall, AgentEnds, AgentLog, ApplyAck, ApplyTaken, CallView, CancelCall,
-    Chat, Checkpoints, Decide, Decided, EnterPage, EnteredPage, Failure, Health, Hello, History,
-    HistoryRecord, MadeToken, MakeCheckpoint, MakeToken, Nothing, Open, Opened, PROTOCOL, PageLink,
-    Pair, Paired, PairingCode, Poll, Polled, ProposalView, Proposals, Revoke, Revoked, SceneTaken,
-    SceneUpdate, Sessions, Settings, Started, StreamPage, Talk, Usage, Welcome, WorkflowView,
-    Workflows,
+    Chat, Checkpoints, Decide, Decided, EnterPage, EnteredPage, Failure, Figures, Health, Hello,
+    History, HistoryRecord, MadeToken, MakeCheckpoint, MakeToken, Nothing, Open, Opened, PROTOCOL,
+    PageLink, Pair, Paired, PairingCode, Poll, Polled, ProposalView, Proposals, Revoke, Revoked,
+    SceneTaken, SceneUpdate, Sessions, Settings, Started, StreamPage, Talk, Usage, Welcome,
+    WorkflowView, Workflows,
 };
 
 /// Who may call a route.
@@ -84,7 +84,8 @@ impl Route {
 
     /// Whether it is for agents, about who is let in, or for looking back: the plugin never calls it.
     pub(crate) fn is_for_others(&self) -> bool {
-        let own = ["/", "/mcp", "/api/about", "/api/access", "/api/pairing", "/api/page"];
+        let own =
+            ["/", "/mcp", "/api/about", "/api/access", "/api/figures", "/api/pairing", "/api/page"];
         let rooms = [
             "/api/access/",
             "/api/agents/",
@@ -248,6 +249,14 @@ pub const ROUTES: &[Route] = &[
         HISTORY,
     ),
     get::<HistoryRecord>("/api/history/{id}", Token::Human, "An entry of the ledger, whole."),
+    with_query(
+        get::<Figures>(
+            "/api/figures",
+            Token::Human,
+            "What models took, and how long they and the tools took, in the last days.",
+        ),
+        &["days"],
+    ),
     get::<Usage>("/api/usage", Token::Human, "What models used."),
     post::<Nothing, Nothing>("/api/stop", Token::Human, "End the daemon."),
     get::<About>("/api/about", Token::Human, "Which daemon this is."),

@@ -6,6 +6,7 @@
 
 mod facts;
 mod known;
+mod measured;
 mod row;
 
 use std::sync::{Mutex, PoisonError};
@@ -13,6 +14,8 @@ use std::sync::{Mutex, PoisonError};
 use regex::{Regex, RegexBuilder};
 use scene_schemas::api::{History, HistoryRecord};
 use scene_schemas::entry::{Entry, Seq};
+
+pub use self::measured::Measured;
 
 use self::known::{Known, touched};
 use self::row::Row;

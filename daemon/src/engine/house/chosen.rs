@@ -3,6 +3,7 @@
 use scene_schemas::api::{Failure, FailureKind, Settings, Usage};
 
 use super::House;
+use super::views::broken;
 use crate::engine::kept::keep_settings;
 use crate::server::failed;
 
@@ -40,19 +41,7 @@ impl House {
     }
 
     /// What models have taken, all in all.
-    pub(super) fn usage(&mut self) -> Result<Usage, Failure> {
-        self.spent
-            .read(&self.ledger)
-            .map_err(|error| failed(FailureKind::Internal, error.to_string(), "Try again."))?;
-        let mut usage = Usage { input: 0, output: 0, cost: None };
-        for message in self.spent.messages() {
-            let tokens = message.tokens.unwrap_or_default();
-            usage.input += tokens.prompt;
-            usage.output += tokens.generated;
-            if let Some(dollars) = message.dollars {
-                usage.cost = Some(usage.cost.unwrap_or(0.0) + dollars);
-            }
-        }
-        Ok(usage)
+    pub(super) fn usage(&self) -> Result<Usage, Failure> {
+        self.measured.usage(&self.ledger).map_err(|error| broken(&error))
     }
 }

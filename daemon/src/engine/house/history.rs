@@ -11,11 +11,16 @@ use serde_json::json;
 use super::views::{broken, missing};
 use super::{House, Word};
 use crate::core::prompt::Call;
+use crate::engine::asked::now;
 use crate::engine::history::{Back, Seen};
+use crate::engine::spent::day;
 use crate::engine::thread::is_same;
 use crate::engine::{EngineError, RESTORE, REVERT, applied};
 use crate::ledger::Ledger;
 use crate::server::{Past, Reply, failed};
+
+/// Further back than any ledger goes.
+const MAX_DAYS: u64 = 100_000;
 
 impl House {
     pub(super) fn look_back(&mut self, past: Past) {
@@ -37,6 +42,14 @@ impl House {
                 entry.iter_mut().for_each(|entry| if_open(&mut entry.line));
                 let _ = reply.send(entry);
             })),
+            Past::Figures(days, reply) => {
+                let measured = Arc::clone(&self.measured);
+                let since = (day(now()) + 1).saturating_sub(days.clamp(1, MAX_DAYS));
+                thread::spawn(move || {
+                    let figures = measured.figures(&ledger, since);
+                    let _ = reply.send(figures.map_err(|error| broken(&error)));
+                });
+            }
             Past::Revert(seq, reply) => self.revert(seq, reply),
         }
     }
