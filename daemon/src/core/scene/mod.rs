@@ -336,6 +336,11 @@ impl Scene {
         }
     }
 
+    /// A stored property as the file crates say it, for pictures: they read many, and keep none.
+    pub(super) fn raw(&self, node: Node, key: Ustr) -> Option<Cow<'_, Variant>> {
+        self.variant(node.0, key)
+    }
+
     /// The stored properties of an instance, hidden ones too.
     fn keys(&self, node: u32) -> Vec<Ustr> {
         let is_set = |key: Ustr| matches!(self.edit(node, key), Edit::Set(_));

@@ -1,0 +1,280 @@
+//! From a scene to solids: which instances are parts, and what each looks like.
+//!
+//! Properties are read as they are stored, and defaults are those of reflection. Meshes, unions and
+//! textures are assets, which nobody here can read: what has one is the box around it.
+
+use std::borrow::Cow;
+
+use rbx_dom_weak::{Ustr, ustr};
+use rbx_types::{CFrame, Variant, Vector3};
+use rustc_hash::FxHashMap;
+
+use super::solid::{Mark, Shape, Solid, Solids};
+use crate::core::scene::{Node, Scene, reflection};
+
+/// Parts that are more transparent are not seen.
+const INVISIBLE: f32 = 0.99;
+/// Positions and sizes beyond are nobody's work: Roblox itself loses its way long before.
+const FAR: f32 = 1e12;
+
+/// What a class is to a picture.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// A part of this shape.
+    Part(Shape),
+    /// A part that says its shape itself.
+    Shaped,
+    /// A part whose shape is an asset.
+    Asset,
+    Terrain,
+    Other,
+}
+
+/// The names of the properties that are read.
+struct Keys {
+    cframe: Ustr,
+    size: Ustr,
+    colour: Ustr,
+    transparency: Ustr,
+    shape: Ustr,
+    mesh: Ustr,
+    scale: Ustr,
+    offset: Ustr,
+    grid: Ustr,
+}
+
+/// What the parts of a class have in common.
+#[derive(Clone, Copy)]
+struct Class {
+    kind: Kind,
+    size: Vector3,
+    colour: [u8; 3],
+}
+
+struct Gathering<'a> {
+    scene: &'a Scene,
+    keys: Keys,
+    classes: FxHashMap<&'a str, Class>,
+    solids: Solids,
+}
+
+/// The solids of an instance and of all below it; of a whole place, what stands in its Workspace.
+pub fn gather(scene: &Scene, root: Node) -> Solids {
+    let keys = Keys {
+        cframe: ustr("CFrame"),
+        size: ustr("Size"),
+        colour: ustr("Color"),
+        transparency: ustr("Transparency"),
+        shape: ustr("Shape"),
+        mesh: ustr("MeshType"),
+        scale: ustr("Scale"),
+        offset: ustr("Offset"),
+        grid: ustr("SmoothGrid"),
+    };
+    let classes = FxHashMap::default();
+    let mut gathering = Gathering { scene, keys, classes, solids: Solids::default() };
+    for node in scene.subtree(shown(scene, root)) {
+        gathering.take(node);
+    }
+    gathering.solids
+}
+
+/// What is seen of an instance: of a place, its Workspace.
+pub fn shown(scene: &Scene, root: Node) -> Node {
+    let is_workspace = |node: &Node| scene.class(*node) == "Workspace";
+    let workspace = || scene.children(root).find(is_workspace);
+    if root == scene.root() { workspace().unwrap_or(root) } else { root }
+}
+
+impl<'a> Gathering<'a> {
+    fn take(&mut self, node: Node) {
+        let class = self.class(node);
+        let (shape, boxed) = match class.kind {
+            Kind::Other => return,
+            Kind::Terrain => {
+                self.solids.left.terrain |= self.has_ground(node);
+                return;
+            }
+            Kind::Part(shape) => (shape, false),
+            Kind::Shaped => (self.shape(node), false),
+            Kind::Asset => (Shape::Block, true),
+        };
+        let cframe = match self.raw(node, self.keys.cframe).as_deref() {
+            Some(Variant::CFrame(cframe)) => *cframe,
+            _ => CFrame::identity(),
+        };
+        let size = self.vector(node, self.keys.size).unwrap_or(class.size);
+        let own = Look { shape, size: round(shape, size), offset: [0.0; 3], boxed };
+        let mesh = self.mesh(node);
+        let look = mesh.map_or(own, |mesh| self.worn(mesh, size));
+        let Some((at, half)) = placed(&cframe, &look) else {
+            self.solids.left.broken += 1;
+            return;
+        };
+        let opacity = self.opacity(node);
+        self.solids.left.invisible += u32::from(opacity == 0);
+        self.solids.left.boxed += u32::from(look.boxed && opacity > 0);
+        let colour = self.colour(node).unwrap_or(class.colour);
+        let (shape, mark) = (look.shape, Mark::None);
+        self.solids.all.push(Solid { node, shape, at, half, colour, opacity, mark });
+    }
+
+    fn raw(&self, node: Node, key: Ustr) -> Option<Cow<'a, Variant>> {
+        self.scene.raw(node, key)
+    }
+
+    fn class(&mut self, node: Node) -> Class {
+        let name = self.scene.class(node);
+        *self.classes.entry(name).or_insert_with(|| Class {
+            kind: kind(name),
+            size: match reflection::default_of(name, "Size") {
+                Some(Variant::Vector3(size)) => *size,
+                _ => Vector3::new(4.0, 1.2, 2.0),
+            },
+            colour: reflection::default_of(name, "Color").and_then(bytes).unwrap_or([163, 162, 165]),
+        })
+    }
+
+    fn vector(&self, node: Node, key: Ustr) -> Option<Vector3> {
+        match self.raw(node, key)?.as_ref() {
+            Variant::Vector3(vector) => Some(*vector),
+            _ => None,
+        }
+    }
+
+    fn colour(&self, node: Node) -> Option<[u8; 3]> {
+        bytes(self.raw(node, self.keys.colour)?.as_ref())
+    }
+
+    /// A transparency that is no number hides nothing.
+    fn opacity(&self, node: Node) -> u8 {
+        match self.raw(node, self.keys.transparency).as_deref() {
+            Some(Variant::Float32(transparency)) if *transparency >= INVISIBLE => 0,
+            // What is nearly invisible is still seen a little.
+            Some(Variant::Float32(it)) if *it > 0.0 => (255.0 * (1.0 - it)).max(12.0) as u8,
+            _ => 255,
+        }
+    }
+
+    fn number(&self, node: Node, key: Ustr) -> Option<u32> {
+        match self.raw(node, key)?.as_ref() {
+            Variant::Enum(item) => Some(item.to_u32()),
+            Variant::EnumItem(item) => Some(item.value),
+            _ => None,
+        }
+    }
+
+    /// By the numbers of `Enum.PartType`.
+    fn shape(&self, node: Node) -> Shape {
+        match self.number(node, self.keys.shape) {
+            Some(0) => Shape::Ball,
+            Some(2) => Shape::Cylinder,
+            Some(3) => Shape::Wedge,
+            Some(4) => Shape::CornerWedge,
+            _ => Shape::Block,
+        }
+    }
+
+    /// What a part wears in the place of its own shape.
+    fn mesh(&self, part: Node) -> Option<Node> {
+        let is_mesh = |class: &str| matches!(class, "SpecialMesh" | "BlockMesh" | "CylinderMesh");
+        self.scene.children(part).find(|child| is_mesh(self.scene.class(*child)))
+    }
+
+    /// By the numbers of `Enum.MeshType`.
+    fn worn(&self, mesh: Node, size: Vector3) -> Look {
+        let (shape, boxed) = match self.scene.class(mesh) {
+            "BlockMesh" => (Shape::Block, false),
+            "CylinderMesh" => (Shape::Column, false),
+            _ => match self.number(mesh, self.keys.mesh) {
+                // A head, unless something else is said.
+                None | Some(0) => (Shape::Column, false),
+                Some(1 | 6) => (Shape::Block, false),
+                Some(2) => (Shape::Wedge, false),
+                Some(3) => (Shape::Ball, false),
+                Some(4) => (Shape::Cylinder, false),
+                Some(8) => (Shape::Pyramid, false),
+                Some(11) => (Shape::CornerWedge, false),
+                Some(_) => (Shape::Block, true),
+            },
+        };
+        // The scale of an asset is not that of the part.
+        let scale = self.vector(mesh, self.keys.scale).filter(|_| !boxed);
+        let scale = scale.unwrap_or(Vector3::new(1.0, 1.0, 1.0));
+        let size = Vector3::new(size.x * scale.x, size.y * scale.y, size.z * scale.z);
+        let offset = self.vector(mesh, self.keys.offset).map_or([0.0; 3], |it| [it.x, it.y, it.z]);
+        Look { shape, size, offset, boxed }
+    }
+
+    /// Whether terrain has any. Of an open place nobody can tell, and it may.
+    fn has_ground(&self, node: Node) -> bool {
+        self.scene.is_open()
+            || match self.raw(node, self.keys.grid).as_deref() {
+                Some(Variant::BinaryString(grid)) => !AsRef::<[u8]>::as_ref(grid).is_empty(),
+                _ => false,
+            }
+    }
+}
+
+/// The shape of a part, where it stands for its part.
+struct Look {
+    shape: Shape,
+    size: Vector3,
+    /// From the part's middle, along its own axes.
+    offset: [f32; 3],
+    boxed: bool,
+}
+
+fn kind(class: &str) -> Kind {
+    match class {
+        "Part" | "FormFactorPart" => Kind::Shaped,
+        "WedgePart" => Kind::Part(Shape::Wedge),
+        "CornerWedgePart" => Kind::Part(Shape::CornerWedge),
+        "Terrain" => Kind::Terrain,
+        _ if reflection::is_a(class, "TriangleMeshPart") => Kind::Asset,
+        _ if reflection::is_a(class, "Part") => Kind::Shaped,
+        _ if reflection::is_a(class, "BasePart") => Kind::Part(Shape::Block),
+        _ => Kind::Other,
+    }
+}
+
+fn bytes(colour: &Variant) -> Option<[u8; 3]> {
+    match colour {
+        Variant::Color3uint8(it) => Some([it.r, it.g, it.b]),
+        Variant::Color3(it) => Some([it.r, it.g, it.b].map(|part| (part * 255.0 + 0.5) as u8)),
+        _ => None,
+    }
+}
+
+/// Parts that are round are as wide as they are high.
+fn round(shape: Shape, size: Vector3) -> Vector3 {
+    match shape {
+        Shape::Ball => {
+            let across = size.x.min(size.y).min(size.z);
+            Vector3::new(across, across, across)
+        }
+        Shape::Cylinder => {
+            let across = size.y.min(size.z);
+            Vector3::new(size.x, across, across)
+        }
+        _ => size,
+    }
+}
+
+/// Where a part's middle is, and half of it along each of its axes; none where that is nowhere.
+fn placed(cframe: &CFrame, look: &Look) -> Option<([f32; 3], [[f32; 3]; 3])> {
+    let CFrame { position, orientation: rows } = cframe;
+    let axes = [
+        [rows.x.x, rows.y.x, rows.z.x],
+        [rows.x.y, rows.y.y, rows.z.y],
+        [rows.x.z, rows.y.z, rows.z.z],
+    ];
+    let size = [look.size.x, look.size.y, look.size.z].map(f32::abs);
+    let half = [0, 1, 2].map(|own: usize| axes[own].map(|part| part * size[own] / 2.0));
+    let at = [0, 1, 2].map(|axis| {
+        let moved: f32 = (0..3).map(|own| axes[own][axis] * look.offset[own]).sum();
+        [position.x, position.y, position.z][axis] + moved
+    });
+    let is_near = |number: &f32| number.abs() <= FAR;
+    at.iter().chain(half.iter().flatten()).all(is_near).then_some((at, half))
+}
