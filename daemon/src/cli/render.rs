@@ -13,11 +13,11 @@ use scene_schemas::{Command, InstancePath};
 use super::opened::look;
 use super::terminal::{Terminal, say};
 use super::{Exit, resolve};
-use crate::core::picture::{Frame, LEAST_SIDE, MOST_SIDE, Picture, Solids, View, draw, gather};
+use crate::core::picture::{LEAST_SIDE, MOST_SIDE, Picture, Sides, View, When, gather};
 use crate::core::proposal::{Blobs, attempt};
 use crate::core::scene::Scene;
 use crate::core::workflow::{State, Status, Workflow};
-use crate::engine::pictured::{Sides, When, sides, sides_back};
+use crate::engine::pictured::{Drawing, sides, sides_back};
 use crate::ledger::Ledger;
 use crate::targets::place::real;
 use crate::targets::rojo::Project;
@@ -137,12 +137,10 @@ pub(super) fn run(
 
 fn present(scene: &Scene, args: &Render) -> anyhow::Result<(Picture, Vec<String>)> {
     let solids = gather(scene, resolve(scene, &args.path)?);
-    let Some(frame) = Frame::of(&solids) else {
-        let notes = solids.notes().join(" ");
-        bail!("there is nothing to see below {}: no part stands there. {notes}", args.path);
-    };
-    let picture = draw(&solids, args.view.view(), (args.size.0, args.size.1), frame);
-    Ok((picture, solids.notes()))
+    let notes = solids.notes();
+    let Size(width, height) = args.size;
+    let picture = Drawing::Place(solids).draw(args.view.view(), (width, height));
+    Ok((picture.with_context(|| format!("{} cannot be drawn", args.path))?, notes))
 }
 
 fn proposed(sides: &Sides, args: &Render) -> anyhow::Result<(Picture, Vec<String>)> {
@@ -153,8 +151,8 @@ fn proposed(sides: &Sides, args: &Render) -> anyhow::Result<(Picture, Vec<String
         Side::After => one(When::After)?,
         Side::Both => one(When::Before)?.beside(&one(When::After)?),
     };
-    let shown: &Solids = sides.of(if args.when == Side::Before { When::Before } else { When::After });
-    Ok((picture, shown.notes()))
+    let shown = if args.when == Side::Before { When::Before } else { When::After };
+    Ok((picture, sides.side(shown).notes()))
 }
 
 /// The sides of a proposal of the ledger in the place that was read.
@@ -175,7 +173,7 @@ fn sides_in(scene: &mut Scene, args: &Render, seq: Seq, home: &Path) -> anyhow::
     let mut blobs = Blobs::new();
     let sides = if let Status::Applied(ack) = &pending.status {
         fetch(&ledger, &ack.inverse, &mut blobs)?;
-        sides_back(scene, &blobs, ack)
+        sides_back(scene, &blobs, (seq, ack))
     } else {
         for before in &pending.proposal.after {
             let before = workflow.proposal(*before);

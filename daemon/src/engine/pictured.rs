@@ -1,67 +1,56 @@
-//! What a proposal's pictures are drawn from: the place before it, and the place after it.
+//! What pictures are drawn from: a place as it is, and before and after a proposal.
 //!
 //! A proposal that was not applied is done on trial on what is there, and one that was is taken back
 //! on trial; the scene is as it was when that was looked at. What differs is seen, whatever commands
-//! say. Nothing is drawn here.
+//! say. Nothing is drawn here: that is done somewhere else than where proposals are planned.
 
-use scene_schemas::Command;
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Ack, Proposal};
+use scene_schemas::{Command, InstancePath};
 
+use super::open::ask;
 use super::revert::go_back;
-use super::settled;
-use super::{Engine, EngineError, restored};
+use super::{Engine, EngineError, Target, restored, settled};
 use crate::core::Refusal;
-use crate::core::picture::{Frame, Picture, Solids, View, compare, draw, gather, shown};
+use crate::core::picture::{Frame, Picture, Sides, Solids, View, When, draw, gather, parts, shown};
 use crate::core::proposal::{Blobs, Draft, attempt};
 use crate::core::refusal::refuse;
 use crate::core::scene::{Node, Scene, reflection};
 use crate::core::workflow::Status;
 
-/// Which of the two.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum When {
-    /// As it is before the proposal.
-    Before,
-    /// As it is with it.
-    After,
+/// Of an open place, Studio has to tell what each part looks like: of more it is not asked.
+const MOST_TOLD: usize = 20_000;
+
+/// What a picture is of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pictured {
+    /// What a proposal changes.
+    Proposal(Seq, When),
+    /// An instance and all below it, as it is with what waits.
+    Place(InstancePath),
 }
 
-/// A place before and after a proposal. What differs is marked in both.
+/// What is drawn: no scene is needed any more.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sides {
-    /// Before.
-    pub before: Solids,
-    /// After.
-    pub after: Solids,
+pub enum Drawing {
+    /// A side of a proposal.
+    Side(Box<Sides>, When),
+    /// A place.
+    Place(Solids),
 }
 
-impl Sides {
-    /// One of them.
-    pub fn of(&self, when: When) -> &Solids {
-        match when {
-            When::Before => &self.before,
-            When::After => &self.after,
-        }
-    }
-
-    /// Draws one of them. Both show the same part of the world, from the same place.
+impl Drawing {
+    /// Draws it.
     ///
     /// # Errors
     /// There is nothing to see.
-    pub fn draw(&self, when: When, view: View, size: (u32, u32)) -> Result<Picture, Refusal> {
-        let frames = [Frame::of(&self.before), Frame::of(&self.after)];
-        let marked = [self.before.is_marked(), self.after.is_marked()];
-        // Where only one side has what changes, that is looked at in both.
-        let frame = match (frames, marked) {
-            ([Some(before), _], [true, false]) => Some(before),
-            ([_, Some(after)], [false, true]) => Some(after),
-            ([Some(before), Some(after)], _) => Some(before.and(after)),
-            ([before, after], _) => before.or(after),
-        };
-        match frame {
-            Some(frame) => Ok(draw(self.of(when), view, size, frame)),
-            None => refuse!("There is nothing to see: no part stands there."),
+    pub fn draw(&self, view: View, size: (u32, u32)) -> Result<Picture, Refusal> {
+        match self {
+            Self::Side(sides, when) => sides.draw(*when, view, size),
+            Self::Place(solids) => match Frame::of(solids) {
+                Some(frame) => Ok(draw(solids, view, size, frame)),
+                None => refuse!("There is nothing to see: no part stands there. Name another path."),
+            },
         }
     }
 }
@@ -86,10 +75,13 @@ pub fn sides(
 ///
 /// # Errors
 /// What it left was changed since, or nothing differs that a picture shows.
-pub fn sides_back(scene: &mut Scene, blobs: &Blobs, ack: &Ack) -> Result<Sides, Refusal> {
+pub fn sides_back(
+    scene: &mut Scene,
+    blobs: &Blobs,
+    (call, ack): (Seq, &Ack),
+) -> Result<Sides, Refusal> {
     let (after, before) = on_trial(scene, &ack.inverse, |scene| {
-        // No call is called so: what is made again is not mistaken for something else.
-        scene.begin(Seq(u64::MAX));
+        scene.begin(call);
         let mut draft = Draft::new(scene, blobs);
         draft.goes_back();
         let witnesses = ack.witnesses.iter().map(Option::as_ref).chain(std::iter::repeat(None));
@@ -124,32 +116,78 @@ fn roots(scene: &Scene, commands: &[Command]) -> Vec<Node> {
         return roots;
     }
     for command in commands {
-        let segments = &command.target().path.segments;
-        let service = segments.first().and_then(|it| scene.child(scene.root(), &it.name));
-        roots.extend(service.filter(|it| reflection::is_service(scene.class(*it))));
+        let first = command.target().path.segments.first();
+        let service = first.and_then(|it| scene.child(scene.root(), &it.name));
+        let is_service = |it: &Node| reflection::is_service(scene.class(*it));
+        if let Some(service) = service.filter(|it| is_service(it) && !roots.contains(it)) {
+            roots.push(service);
+        }
     }
-    let mut known = Vec::new();
-    roots.retain(|root| !known.contains(root) && (known.push(*root), true).1);
     roots
 }
 
 /// The first root in which something differs.
 fn told_apart(before: Vec<Solids>, after: Vec<Solids>) -> Result<Sides, Refusal> {
-    for (mut before, mut after) in before.into_iter().zip(after) {
-        compare(&mut before, &mut after);
-        if before.is_marked() || after.is_marked() {
-            return Ok(Sides { before, after });
-        }
-    }
-    refuse!("It changes nothing that a picture shows: no part comes, goes or looks otherwise.")
+    let found = before.into_iter().zip(after).find_map(|(before, after)| Sides::of(before, after));
+    found.ok_or_else(|| {
+        Refusal::new("It changes nothing that a picture shows: no part comes, goes or looks otherwise.")
+    })
 }
 
 impl Engine {
-    /// The sides of a proposal of this place, whatever has become of it. What waits stays on trial.
+    /// What a picture is drawn from; none where Studio has to tell something first, which it is asked.
     ///
     /// # Errors
-    /// There is none, it does not fit any more, or changes nothing that a picture shows.
-    pub fn sides_of(&mut self, seq: Seq) -> Result<Sides, EngineError> {
+    /// There is no such thing, or nothing to see.
+    pub(super) fn pictured(&mut self, of: &Pictured) -> Result<Option<Drawing>, EngineError> {
+        if !self.scene.is_whole() {
+            let why = "The place is being told by Studio. Ask again in a moment.";
+            return Err(Refusal::new(why).into());
+        }
+        if self.is_waiting_for_studio()? {
+            return Ok(None);
+        }
+        self.check_told(of)?;
+        let drawing = match of {
+            Pictured::Proposal(seq, when) => {
+                self.sides_of(*seq).map(|sides| Drawing::Side(Box::new(sides), *when))
+            }
+            Pictured::Place(path) => {
+                let root = self.scene.resolve(path)?;
+                Ok(Drawing::Place(gather(&self.scene, root)))
+            }
+        };
+        let missing = self.scene.take_missing();
+        if let Target::Open(studio) = &mut self.target
+            && !missing.is_empty()
+        {
+            ask(studio, missing);
+            return Ok(None);
+        }
+        drawing.map(Some)
+    }
+
+    /// Whether Studio can be asked for all that is seen.
+    fn check_told(&self, of: &Pictured) -> Result<(), Refusal> {
+        let root = match of {
+            Pictured::Place(path) => self.scene.resolve(path)?,
+            Pictured::Proposal(..) => self.scene.root(),
+        };
+        if !self.scene.is_open() {
+            return Ok(());
+        }
+        let parts = parts(&self.scene, root);
+        if parts <= MOST_TOLD {
+            return Ok(());
+        }
+        refuse!(
+            "{parts} parts are too many to ask Studio for; at most {MOST_TOLD} are drawn of an open \
+             place. Name a path with fewer, or save the place and use `vector render`."
+        )
+    }
+
+    /// The sides of a proposal of this place, whatever has become of it. What waits stays on trial.
+    fn sides_of(&mut self, seq: Seq) -> Result<Sides, EngineError> {
         let Some(record) = self.ledger.record(seq)? else {
             return Err(Refusal(format!("There is no proposal {seq}.")).into());
         };
@@ -158,19 +196,18 @@ impl Engine {
         let Some(pending) = workflow.and_then(|workflow| workflow.proposal(seq)) else {
             return Err(Refusal(format!("Entry {seq} is not a proposal.")).into());
         };
-        let of_ack = match &pending.status {
+        self.fetch(match &pending.status {
             Status::Applied(ack) => restored(&ack.inverse),
             _ => restored(&pending.proposal.commands),
-        };
-        self.fetch(of_ack)?;
+        })?;
         // What waits is looked at on top of what it was planned on, all else on the place itself.
         let at = self.trial.iter().position(|(on_trial, _)| *on_trial == seq).unwrap_or(0);
-        let dropped = self.trial.split_off(at.min(self.trial.len()));
+        let dropped = self.trial.split_off(at);
         if let Some((_, mark)) = dropped.first() {
             self.scene.rollback(*mark);
         }
         let sides = match &pending.status {
-            Status::Applied(ack) => sides_back(&mut self.scene, &self.blobs, ack),
+            Status::Applied(ack) => sides_back(&mut self.scene, &self.blobs, (seq, ack)),
             _ => sides(&mut self.scene, &self.blobs, (pending.call, &pending.proposal)),
         };
         let dropped: Vec<Seq> = dropped.into_iter().map(|(seq, _)| seq).collect();

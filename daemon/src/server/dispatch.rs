@@ -16,11 +16,12 @@ use serde::de::DeserializeOwned;
 use tokio::task::yield_now;
 
 use super::board::Board;
-use super::desk::{Ask, Desk, Door, Verb};
+use super::desk::{Ask, Desk, Door, PictureAsked, PictureOf, Verb};
 use super::failure::{answer, failed};
 use super::guard::{self, Caller};
 use super::hold;
 use super::mcp::Http;
+use super::picture;
 
 /// Where MCP is spoken; its bodies are the SDK's to read.
 const MCP: &str = "/mcp";
@@ -99,6 +100,11 @@ impl Asked<'_> {
             )
         })?;
         Ok(Some(text.into_owned()).filter(|text| !text.is_empty()))
+    }
+
+    /// How a picture is to be.
+    fn picture(&self) -> Result<PictureAsked, Failure> {
+        picture::asked(self.text("view")?, self.number("size")?)
     }
 
     fn number(&self, name: &str) -> Result<Option<u64>, Failure> {
@@ -227,6 +233,14 @@ async fn read(house: &House, asked: &Asked<'_>) -> Result<Response<Body>, Failur
         "/api/sessions" => ask!(desk, Ask::Sessions),
         "/api/proposals" => ask!(desk, Ask::Proposals),
         "/api/proposals/{id}" => ask!(desk, Ask::Proposal, asked.seq()?),
+        "/api/proposals/{id}/picture" => {
+            let of = PictureOf::Proposal(asked.seq()?, picture::when(asked.text("when")?)?);
+            picture::answer(desk, of, asked.picture()?).await
+        }
+        "/api/sessions/{id}/picture" => {
+            let of = PictureOf::Place(asked.session()?, picture::path(asked.text("path")?)?);
+            picture::answer(desk, of, asked.picture()?).await
+        }
         "/api/workflows" => ask!(desk, Ask::Workflows),
         "/api/workflows/{id}" => ask!(desk, Ask::Workflow, asked.seq()?),
         "/api/checkpoints" => ask!(desk, Ask::Checkpoints),

@@ -12,6 +12,7 @@ mod guard;
 mod hold;
 mod line;
 mod mcp;
+mod picture;
 
 use std::future::Future;
 use std::path::Path;
@@ -21,7 +22,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 
 pub use self::board::{Board, Decides, Seat};
-pub use self::desk::{Ask, Desk, Door, Reply, Verb};
+pub use self::desk::{Ask, Desk, Door, PictureAsked, PictureOf, Reply, Verb};
 pub use self::failure::failed;
 pub use self::guard::Secret;
 pub use self::mcp::{Agent, Gate, WAIT, listed, unique};

@@ -6,7 +6,7 @@ use super::solid::{Mark, Solid, Solids};
 use crate::core::scene::Node;
 
 /// Marks what came, what went, and what looks otherwise. Both have to be of one scene.
-pub fn compare(before: &mut Solids, after: &mut Solids) {
+pub(super) fn compare(before: &mut Solids, after: &mut Solids) {
     let mut known: FxHashMap<Node, usize> =
         before.all.iter().zip(0..).map(|(solid, at)| (solid.node, at)).collect();
     for solid in &mut after.all {

@@ -4,7 +4,7 @@ use super::ground::Ground;
 use super::label;
 use super::mesh::{Mesh, Meshes};
 use super::png::Picture;
-use super::raster::{Band, Corner, mixed};
+use super::raster::{Band, Corner, NOBODY, mixed};
 use super::solid::{Mark, Solid, Solids};
 use super::view::{Frame, View};
 
@@ -82,9 +82,15 @@ impl Camera {
 
     /// Where a point of the picture lies in the plane through the middle of what it shows.
     pub(super) fn back(&self, x: f64, y: f64) -> [f64; 3] {
-        let (right, up) = ((x - self.at[0]) / self.scale, (self.at[1] - y) / self.scale);
+        self.behind(x, y, 0.0)
+    }
+
+    /// The place of the world that is seen at a point of the picture, that near.
+    fn behind(&self, x: f64, y: f64, near: f64) -> [f64; 3] {
+        let seen = [(x - self.at[0]) / self.scale, (self.at[1] - y) / self.scale, near];
         [0, 1, 2].map(|axis| {
-            self.middle[axis] + self.axes[0][axis] * right + self.axes[1][axis] * up
+            let along = |own: usize| self.axes[own][axis] * seen[own];
+            self.middle[axis] + along(0) + along(1) + along(2)
         })
     }
 }
@@ -104,7 +110,7 @@ struct Drawn<'a> {
 /// Draws what is in a frame.
 pub fn draw(solids: &Solids, view: View, size: (u32, u32), frame: Frame) -> Picture {
     let camera = Camera::new(view, frame, size);
-    let mut drawing = Drawing::new(solids, camera, size, f64::from(frame.low[1]));
+    let mut drawing = Drawing::new(solids, camera, size, frame);
     let mut picture = Picture::new(size);
     let rows = size.1 as usize;
     for (at, top) in (0..rows).step_by(BAND).enumerate() {
@@ -122,6 +128,8 @@ struct Drawing<'a> {
     drawn: Vec<Drawn<'a>>,
     /// How strong the edges of each solid are.
     edges: Vec<u8>,
+    /// Which solids are the ground on which the others stand.
+    is_ground: Vec<bool>,
     /// By band: what hides all behind it; then the rest, the farthest first.
     bands: Vec<(Vec<u32>, Vec<u32>)>,
     band: Band,
@@ -133,7 +141,7 @@ struct Drawing<'a> {
 }
 
 impl<'a> Drawing<'a> {
-    fn new(solids: &'a Solids, camera: Camera, size: (u32, u32), floor: f64) -> Self {
+    fn new(solids: &'a Solids, camera: Camera, size: (u32, u32), frame: Frame) -> Self {
         let size = (size.0 as usize, size.1 as usize);
         let fine = match size.0 * size.1 {
             points if points <= 512 * 512 => 4,
@@ -151,10 +159,11 @@ impl<'a> Drawing<'a> {
         });
         let mut drawing = Self {
             camera,
-            ground: Ground::new(&camera, floor),
+            ground: Ground::new(&camera, f64::from(frame.low[1])),
             meshes: Meshes::new(),
             drawn,
             edges: vec![0; solids.all.len()],
+            is_ground: solids.all.iter().map(|it| is_ground(it, frame)).collect(),
             bands: vec![Default::default(); size.1.div_ceil(BAND)],
             band: Band::new(size.0 * fine, (BAND + 2) * fine),
             fine,
@@ -257,10 +266,31 @@ impl<'a> Drawing<'a> {
                         }
                     }
                 }
-                picture.put(x, y, sum.map(|sum| ((sum + count / 2) / count) as u8));
+                let colour = sum.map(|sum| ((sum + count / 2) / count) as u8);
+                let middle = first + fine / 2 * width + x * fine + fine / 2;
+                picture.put(x, y, self.on_ground((x, y), middle, colour));
             }
         }
     }
+
+    /// A point's colour, with the lines of the grid where it is of the ground.
+    fn on_ground(&self, (x, y): (usize, usize), sample: usize, colour: [u8; 3]) -> [u8; 3] {
+        let (face, near) = self.band.seen(sample);
+        if face == NOBODY || !self.is_ground[face as usize >> 3] {
+            return colour;
+        }
+        let place = self.camera.behind(x as f64 + 0.5, y as f64 + 0.5, f64::from(near));
+        self.ground.over(&self.camera, place, colour)
+    }
+}
+
+/// Whether something reaches under all that is shown.
+fn is_ground(solid: &Solid, frame: Frame) -> bool {
+    let reach = solid.reach();
+    [0, 2].into_iter().all(|axis| {
+        let (low, high) = (solid.at[axis] - reach[axis], solid.at[axis] + reach[axis]);
+        low <= frame.low[axis] && high >= frame.high[axis]
+    })
 }
 
 impl<'a> Drawn<'a> {

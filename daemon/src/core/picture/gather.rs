@@ -79,6 +79,12 @@ pub fn gather(scene: &Scene, root: Node) -> Solids {
     gathering.solids
 }
 
+/// How many parts that are, invisible ones too; their properties are not asked.
+pub fn parts(scene: &Scene, root: Node) -> usize {
+    let is_part = |node: &Node| reflection::is_a(scene.class(*node), "BasePart");
+    scene.subtree(shown(scene, root)).filter(is_part).count()
+}
+
 /// What is seen of an instance: of a place, its Workspace.
 pub fn shown(scene: &Scene, root: Node) -> Node {
     let is_workspace = |node: &Node| scene.class(*node) == "Workspace";

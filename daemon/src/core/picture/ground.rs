@@ -1,8 +1,7 @@
 //! What is behind everything: a plain colour, and a grid in the plane on which things stand.
 
 use super::draw::Camera;
-use super::raster::Band;
-use super::raster::mixed;
+use super::raster::{Band, mixed};
 use super::view::View;
 
 const PLAIN: [u8; 3] = [246, 247, 249];
@@ -13,6 +12,10 @@ const FIRST: [u8; 3] = [224, 150, 150];
 const SECOND: [u8; 3] = [150, 170, 226];
 /// Lines are at least so many points apart.
 const APART: f64 = 26.0;
+/// How much of a line is seen on what is ground itself.
+const FAINT: u8 = 18;
+/// What is darker has light lines, of 765.
+const MIDDLING: u32 = 360;
 /// One in so many is stronger.
 const GROUP: f64 = 5.0;
 
@@ -65,23 +68,43 @@ impl Ground {
             let down = self.floor - place[1];
             place = place.map(|part| part + down);
         }
-        let mut colour = PLAIN;
+        let colours = [[SECOND, STRONG, LINE], [FIRST, STRONG, LINE]];
+        self.lines(camera, place, PLAIN, colours)
+    }
+
+    /// A colour with the lines that go through a place: those through the origin, the strong ones, and
+    /// the others.
+    fn lines(
+        &self,
+        camera: &Camera,
+        place: [f64; 3],
+        mut under: [u8; 3],
+        colours: [[[u8; 3]; 3]; 2],
+    ) -> [u8; 3] {
         let wide = 1.0 / camera.scale;
-        for (axis, own) in self.axes.into_iter().zip([SECOND, FIRST]) {
+        for (axis, [own, strong, usual]) in self.axes.into_iter().zip(colours) {
             let at = place[axis];
             let line = (at / self.step).round();
             // How much of the point the line covers; seen from above or aslant, lines are as wide.
             let covered = 1.0 - ((at - line * self.step) / wide).abs();
             if covered > 0.0 {
                 let is_strong = line % GROUP == 0.0;
-                let line = match line {
+                let colour = match line {
                     0.0 => own,
-                    _ if is_strong => STRONG,
-                    _ => LINE,
+                    _ if is_strong => strong,
+                    _ => usual,
                 };
-                colour = mixed(colour, line, (covered * 255.0) as u8);
+                under = mixed(under, colour, (covered * 255.0) as u8);
             }
         }
-        colour
+        under
+    }
+
+    /// The colour of a solid that is ground itself: the lines go over it.
+    pub(super) fn over(&self, camera: &Camera, place: [f64; 3], under: [u8; 3]) -> [u8; 3] {
+        let sum: u32 = under.iter().map(|part| u32::from(*part)).sum();
+        let line = if sum < MIDDLING { [255; 3] } else { [0; 3] };
+        let (usual, strong) = (mixed(under, line, FAINT), mixed(under, line, 2 * FAINT));
+        self.lines(camera, place, under, [[strong, strong, usual]; 2])
     }
 }

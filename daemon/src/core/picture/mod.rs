@@ -14,7 +14,9 @@ mod label;
 mod mesh;
 mod png;
 mod raster;
+mod sides;
 mod solid;
+mod touched;
 mod view;
 
 /// How many points a side of a picture has at least.
@@ -22,11 +24,12 @@ pub const LEAST_SIDE: u32 = 64;
 /// And at most.
 pub const MOST_SIDE: u32 = 4096;
 
-pub use self::compare::compare;
 pub use self::draw::draw;
-pub use self::gather::{gather, shown};
+pub use self::gather::{gather, parts, shown};
 pub use self::png::Picture;
+pub use self::sides::{Sides, When};
 pub use self::solid::{LeftOut, Mark, Shape, Solid, Solids};
+pub use self::touched::has_geometry;
 pub use self::view::{Frame, View};
 
 #[cfg(test)]

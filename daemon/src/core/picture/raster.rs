@@ -110,19 +110,36 @@ impl Band {
                     self.faces[*next] != face && self.depths[*next] <= self.depths[at]
                 };
                 if face != NOBODY && around.iter().any(is_edge) {
-                    self.colours[at] = mixed(self.colours[at], EDGE, strength(face));
+                    self.colours[at] = edge(self.colours[at], strength(face));
                 }
                 let veil = self.veils[at];
                 if veil != NOBODY && around.iter().any(|next| self.veils[*next] != veil) {
-                    self.colours[at] = mixed(self.colours[at], EDGE, strength(veil) / 2);
+                    self.colours[at] = edge(self.colours[at], strength(veil) / 2);
                 }
             }
         }
     }
+
+    /// Whose face is seen at a sample, and how near it is.
+    pub(super) fn seen(&self, at: usize) -> (u32, f32) {
+        (self.faces[at], self.depths[at])
+    }
 }
 
-/// The colour of edges.
+/// The colour of edges, and that of the edges of what is dark itself.
 const EDGE: [u8; 3] = [28, 32, 44];
+const LIGHT_EDGE: [u8; 3] = [214, 219, 228];
+/// What is darker is dark, of 765.
+const DARK: u32 = 270;
+
+fn edge(colour: [u8; 3], strength: u8) -> [u8; 3] {
+    let sum: u32 = colour.iter().map(|part| u32::from(*part)).sum();
+    if sum < DARK {
+        mixed(colour, LIGHT_EDGE, strength / 2)
+    } else {
+        mixed(colour, EDGE, strength)
+    }
+}
 
 /// A colour, with so much of another over it.
 pub(super) fn mixed(under: [u8; 3], over: [u8; 3], opacity: u8) -> [u8; 3] {

@@ -67,9 +67,11 @@ const STRAY: usize = 50;
 /// How far away that is, in the size of where the others are.
 const AWAY: f32 = 4.0;
 /// What is so many times as large as all that is smaller is the ground, or the sky.
-const GROUND: f32 = 4.0;
-/// So many have to stand on it.
+const GROUND: f32 = 2.5;
+/// Where fewer stand on it, more of it is shown.
 const STANDING: usize = 4;
+/// How much of the ground is shown around what stands on it, in the size of that; and around few.
+const ROOM: (f32, f32) = (0.12, 2.0);
 
 impl Frame {
     /// What a picture of these shows: what changes and what is around it; where nothing does, all but
@@ -83,7 +85,8 @@ impl Frame {
             solids.all.iter().filter(|solid| solid.is_seen()).collect()
         };
         let frame = without_ground(without_strays(shown))?;
-        Some(if is_marked { frame.widened() } else { frame })
+        let room = (frame.size() * AROUND.0).max(AROUND.1);
+        Some(if is_marked { frame.widened(room) } else { frame })
     }
 
     /// Both.
@@ -101,11 +104,24 @@ impl Frame {
         Self { low, high }
     }
 
-    fn widened(self) -> Self {
-        let room = (self.size() * AROUND.0).max(AROUND.1);
-        let (low, high) = (self.low.map(|it| it - room), self.high.map(|it| it + room));
-        // The ground stays where it is: there is nothing to see below.
-        Self { low: [low[0], self.low[1], low[2]], high }
+    /// With room around it, but not above and below: there is little to see.
+    fn widened(self, room: f32) -> Self {
+        let Self { mut low, mut high } = self;
+        for axis in [0, 2] {
+            low[axis] -= room;
+            high[axis] += room;
+        }
+        Self { low, high }
+    }
+
+    /// What of it is not beside another, but for the heights.
+    fn within(self, other: Self) -> Self {
+        let Self { mut low, mut high } = self;
+        for axis in [0, 2] {
+            low[axis] = low[axis].max(other.low[axis]).min(high[axis]);
+            high[axis] = high[axis].min(other.high[axis]).max(low[axis]);
+        }
+        Self { low, high }
     }
 
     /// The longest of its sides.
@@ -153,11 +169,12 @@ fn without_ground(mut solids: Vec<&Solid>) -> Option<Frame> {
     let mut frames = solids.iter().map(|solid| Frame::around(solid));
     let first = frames.next()?;
     let mut frame = first;
-    for (at, next) in (1..).zip(frames) {
-        if at >= STANDING && next.size() > GROUND * frame.size() {
-            return Some(frame);
+    for (standing, ground) in (1..).zip(frames) {
+        if ground.size() > GROUND * frame.size() {
+            let room = if standing < STANDING { ROOM.1 } else { ROOM.0 };
+            return Some(frame.widened(room * frame.size()).within(ground));
         }
-        frame = frame.and(next);
+        frame = frame.and(ground);
     }
     Some(frame)
 }
