@@ -47,8 +47,8 @@ impl Drawing {
     pub fn draw(&self, view: View, size: (u32, u32)) -> Result<Picture, Refusal> {
         match self {
             Self::Side(sides, when) => sides.draw(*when, view, size),
-            Self::Place(solids) => match Frame::of(solids) {
-                Some(frame) => Ok(draw(solids, view, size, frame)),
+            Self::Place(solids) => match Frame::of(&[solids], view) {
+                Some(frame) => Ok(draw(solids, size, frame)),
                 None => refuse!("There is nothing to see: no part stands there. Name another path."),
             },
         }

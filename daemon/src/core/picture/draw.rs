@@ -6,7 +6,7 @@ use super::mesh::{Mesh, Meshes};
 use super::png::Picture;
 use super::raster::{Band, Corner, NOBODY, mixed};
 use super::solid::{Mark, Solid, Solids};
-use super::view::{Frame, View};
+use super::view::{Frame, Space, View};
 
 /// How many rows of the picture are drawn at once.
 const BAND: usize = 32;
@@ -53,18 +53,20 @@ fn dot(one: [f64; 3], other: [f64; 3]) -> f64 {
 }
 
 impl Camera {
-    fn new(view: View, frame: Frame, (width, height): (u32, u32)) -> Self {
-        let axes = view.axes();
+    fn new(frame: Frame, (width, height): (u32, u32)) -> Self {
+        let (view, axes) = (frame.view(), frame.view().axes());
         let (width, height) = (f64::from(width), f64::from(height));
-        let middle = frame.middle().map(f64::from);
-        let half = [0, 1, 2].map(|axis| f64::from(frame.high[axis]) - middle[axis]);
-        // How far the frame reaches along an axis of the picture.
-        let reach = |axis: [f64; 3]| {
-            (0..3).map(|at: usize| axis[at].abs() * half[at]).sum::<f64>().max(0.5)
-        };
+        let [across, along] = frame.seen.map(|(low, high)| (low + (high - low) / 2.0, high - low));
+        // How near things are is told from the middle of what is shown.
+        let Space { low, high } = frame.around;
+        let middle = [0, 1, 2].map(|axis| f64::from(low[axis] + (high[axis] - low[axis]) / 2.0));
+        let places = [across.0, along.0, dot(axes[2], middle)];
+        let middle = [0, 1, 2].map(|axis| {
+            let along = |own: usize| axes[own][axis] * places[own];
+            along(0) + along(1) + along(2)
+        });
         let room = 1.0 - 2.0 * MARGIN;
-        let across = width * room / (2.0 * reach(axes[0]));
-        let scale = across.min(height * room / (2.0 * reach(axes[1])));
+        let scale = (width * room / across.1.max(1.0)).min(height * room / along.1.max(1.0));
         Self { view, axes, middle, scale, at: [width / 2.0, height / 2.0] }
     }
 
@@ -108,8 +110,8 @@ struct Drawn<'a> {
 }
 
 /// Draws what is in a frame.
-pub fn draw(solids: &Solids, view: View, size: (u32, u32), frame: Frame) -> Picture {
-    let camera = Camera::new(view, frame, size);
+pub fn draw(solids: &Solids, size: (u32, u32), frame: Frame) -> Picture {
+    let camera = Camera::new(frame, size);
     let mut drawing = Drawing::new(solids, camera, size, frame);
     let mut picture = Picture::new(size);
     let rows = size.1 as usize;
@@ -159,11 +161,11 @@ impl<'a> Drawing<'a> {
         });
         let mut drawing = Self {
             camera,
-            ground: Ground::new(&camera, f64::from(frame.low[1])),
+            ground: Ground::new(&camera, f64::from(frame.around.low[1])),
             meshes: Meshes::new(),
             drawn,
             edges: vec![0; solids.all.len()],
-            is_ground: solids.all.iter().map(|it| is_ground(it, frame)).collect(),
+            is_ground: solids.all.iter().map(|it| Space::of(it).is_below(&frame.around)).collect(),
             bands: vec![Default::default(); size.1.div_ceil(BAND)],
             band: Band::new(size.0 * fine, (BAND + 2) * fine),
             fine,
@@ -284,15 +286,6 @@ impl<'a> Drawing<'a> {
     }
 }
 
-/// Whether something reaches under all that is shown.
-fn is_ground(solid: &Solid, frame: Frame) -> bool {
-    let reach = solid.reach();
-    [0, 2].into_iter().all(|axis| {
-        let (low, high) = (solid.at[axis] - reach[axis], solid.at[axis] + reach[axis]);
-        low <= frame.low[axis] && high >= frame.high[axis]
-    })
-}
-
 impl<'a> Drawn<'a> {
     fn new(
         solid: &'a Solid,
@@ -308,7 +301,7 @@ impl<'a> Drawn<'a> {
         let (colour, opacity) = match solid.mark {
             Mark::None if is_marked => (dimmed(solid.colour), solid.opacity),
             Mark::None => (solid.colour, solid.opacity),
-            mark => (mixed(solid.colour, colour_of(mark), 200), solid.opacity.max(GHOST)),
+            mark => (mixed(solid.colour, colour_of(mark), 220), solid.opacity.max(GHOST)),
         };
         let wide = 2.0 * scale * reach.fold(0.0, f64::max);
         Self { solid, number, colour, opacity, wide, near: camera.seen(solid.at)[2] }
@@ -319,7 +312,7 @@ impl<'a> Drawn<'a> {
 fn dimmed(colour: [u8; 3]) -> [u8; 3] {
     let [r, g, b] = colour.map(u32::from);
     let grey = ((77 * r + 150 * g + 29 * b) >> 8) as u8;
-    mixed(mixed([grey; 3], colour, 50), [232, 235, 240], 130)
+    mixed(mixed([grey; 3], colour, 50), [236, 238, 242], 165)
 }
 
 /// A solid's corners in the picture.

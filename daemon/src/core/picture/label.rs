@@ -87,10 +87,17 @@ impl Pen<'_> {
         let long = 16.0 * size;
         let (right, bottom) = (f64::from(self.picture.width), f64::from(self.picture.height));
         let at = match camera.view {
-            View::Iso => (right - 27.0 * size, bottom - 24.0 * size),
-            View::Top => (right - 34.0 * size, bottom - 34.0 * size),
-            View::Front => (right - 15.0 * size, bottom - 15.0 * size),
+            View::Iso => (right - 31.0 * size, bottom - 24.0 * size),
+            View::Top => (right - 36.0 * size, bottom - 36.0 * size),
+            View::Front => (right - 13.0 * size, bottom - 12.0 * size),
         };
+        let (wide, high) = match camera.view {
+            View::Iso => (54, 48),
+            View::Top | View::Front => (40, 40),
+        };
+        let corner = (i64::from(self.picture.width), i64::from(self.picture.height));
+        let corner = (corner.0 - (wide + 4) * self.size, corner.1 - (high + 4) * self.size);
+        self.fill(corner, (wide * self.size, high * self.size), PAPER, PAPER_OPACITY);
         for (axis, (name, colour)) in AXES.into_iter().enumerate() {
             let mut direction = [0.0; 3];
             direction[axis] = 1.0;

@@ -39,9 +39,9 @@ impl Meshes {
     /// A shape that is so many points wide.
     pub(super) fn of(&self, shape: Shape, wide: f64) -> &Mesh {
         let fineness = match wide {
-            wide if wide < 8.0 => 0,
-            wide if wide < 40.0 => 1,
-            wide if wide < 160.0 => 2,
+            wide if wide < 5.0 => 0,
+            wide if wide < 16.0 => 1,
+            wide if wide < 72.0 => 2,
             _ => 3,
         };
         &self.0[shape as usize][fineness]

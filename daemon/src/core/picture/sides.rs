@@ -55,10 +55,8 @@ impl Sides {
     /// # Errors
     /// There is nothing to see.
     pub fn draw(&self, when: When, view: View, size: (u32, u32)) -> Result<Picture, Refusal> {
-        // Where only one side has what changes, that is looked at in both.
-        let marked = [&self.before, &self.after].into_iter().filter(|side| side.is_marked());
-        match marked.filter_map(Frame::of).reduce(Frame::and) {
-            Some(frame) => Ok(draw(self.side(when), view, size, frame)),
+        match Frame::of(&[&self.before, &self.after], view) {
+            Some(frame) => Ok(draw(self.side(when), size, frame)),
             None => refuse!("There is nothing to see: no part stands there."),
         }
     }

@@ -49,13 +49,21 @@ impl View {
     }
 }
 
-/// A box of the world, in studs.
+/// Which part of the world a picture shows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Frame {
-    /// Its lowest corner.
-    pub low: [f32; 3],
-    /// Its highest.
-    pub high: [f32; 3],
+    view: View,
+    /// How far it reaches along what is to the right and what is upwards, in studs.
+    pub(super) seen: [(f64, f64); 2],
+    /// The box in the world around what it shows.
+    pub(super) around: Space,
+}
+
+/// A box in the world.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Space {
+    pub(super) low: [f32; 3],
+    pub(super) high: [f32; 3],
 }
 
 /// No picture shows less, in studs.
@@ -71,67 +79,71 @@ const GROUND: f32 = 2.5;
 /// Where fewer stand on it, more of it is shown.
 const STANDING: usize = 4;
 /// How much of the ground is shown around what stands on it, in the size of that; and around few.
-const ROOM: (f32, f32) = (0.12, 2.0);
+const ROOM: (f32, f32) = (0.1, 1.5);
 
 impl Frame {
     /// What a picture of these shows: what changes and what is around it; where nothing does, all but
     /// what is far away from the rest, or holds it. None where nothing is seen.
-    pub fn of(solids: &Solids) -> Option<Self> {
-        let marked: Vec<&Solid> = solids.all.iter().filter(|it| it.mark != Mark::None).collect();
+    pub fn of(sides: &[&Solids], view: View) -> Option<Self> {
+        let all = || sides.iter().flat_map(|side| &side.all);
+        let marked: Vec<&Solid> = all().filter(|solid| solid.mark != Mark::None).collect();
         let is_marked = !marked.is_empty();
-        let shown = if is_marked {
-            marked
-        } else {
-            solids.all.iter().filter(|solid| solid.is_seen()).collect()
-        };
-        let frame = without_ground(without_strays(shown))?;
-        let room = (frame.size() * AROUND.0).max(AROUND.1);
-        Some(if is_marked { frame.widened(room) } else { frame })
+        let shown = if is_marked { marked } else { all().filter(|it| it.is_seen()).collect() };
+        let (shown, around, room) = without_ground(without_strays(shown))?;
+        let room = if is_marked { (around.size() * AROUND.0).max(AROUND.1) } else { room };
+        let seen = [0, 1].map(|axis| {
+            let (low, high) = extent(&shown, view.axes()[axis]);
+            (low - f64::from(room), high + f64::from(room))
+        });
+        Some(Self { view, seen, around })
     }
 
-    /// Both.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        let low = [0, 1, 2].map(|axis| self.low[axis].min(other.low[axis]));
-        let high = [0, 1, 2].map(|axis| self.high[axis].max(other.high[axis]));
-        Self { low, high }
+    /// From where it is seen.
+    pub(super) fn view(&self) -> View {
+        self.view
     }
+}
 
-    fn around(solid: &Solid) -> Self {
+/// From where to where solids reach along an axis.
+fn extent(solids: &[&Solid], axis: [f64; 3]) -> (f64, f64) {
+    let along = |place: [f32; 3]| -> f64 {
+        (0..3).map(|at: usize| axis[at] * f64::from(place[at])).sum()
+    };
+    let mut bounds = (f64::INFINITY, f64::NEG_INFINITY);
+    for solid in solids {
+        let reach: f64 = solid.half.iter().map(|half| along(*half).abs()).sum();
+        let at = along(solid.at);
+        bounds = (bounds.0.min(at - reach), bounds.1.max(at + reach));
+    }
+    bounds
+}
+
+impl Space {
+    pub(super) fn of(solid: &Solid) -> Self {
         let reach = solid.reach();
         let low = [0, 1, 2].map(|axis| solid.at[axis] - reach[axis]);
         let high = [0, 1, 2].map(|axis| solid.at[axis] + reach[axis]);
         Self { low, high }
     }
 
-    /// With room around it, but not above and below: there is little to see.
-    fn widened(self, room: f32) -> Self {
-        let Self { mut low, mut high } = self;
-        for axis in [0, 2] {
-            low[axis] -= room;
-            high[axis] += room;
-        }
-        Self { low, high }
-    }
-
-    /// What of it is not beside another, but for the heights.
-    fn within(self, other: Self) -> Self {
-        let Self { mut low, mut high } = self;
-        for axis in [0, 2] {
-            low[axis] = low[axis].max(other.low[axis]).min(high[axis]);
-            high[axis] = high[axis].min(other.high[axis]).max(low[axis]);
-        }
+    fn and(self, other: Self) -> Self {
+        let low = [0, 1, 2].map(|axis| self.low[axis].min(other.low[axis]));
+        let high = [0, 1, 2].map(|axis| self.high[axis].max(other.high[axis]));
         Self { low, high }
     }
 
     /// The longest of its sides.
-    pub(super) fn size(&self) -> f32 {
+    fn size(&self) -> f32 {
         let sides = [0, 1, 2].map(|axis| self.high[axis] - self.low[axis]);
         sides.into_iter().fold(LEAST, f32::max)
     }
 
-    pub(super) fn middle(&self) -> [f32; 3] {
-        [0, 1, 2].map(|axis| self.low[axis] + (self.high[axis] - self.low[axis]) / 2.0)
+    /// Whether it reaches under all of another.
+    pub(super) fn is_below(&self, other: &Self) -> bool {
+        let reaches = |axis: usize| {
+            self.low[axis] <= other.low[axis] && self.high[axis] >= other.high[axis]
+        };
+        reaches(0) && reaches(2)
     }
 }
 
@@ -141,7 +153,7 @@ fn without_strays(mut solids: Vec<&Solid>) -> Vec<&Solid> {
     if strays == 0 {
         return solids;
     }
-    let mut sizes: Vec<f32> = solids.iter().map(|solid| Frame::around(solid).size()).collect();
+    let mut sizes: Vec<f32> = solids.iter().map(|solid| Space::of(solid).size()).collect();
     let middle = sizes.len() / 2;
     let usual = *sizes.select_nth_unstable_by(middle, f32::total_cmp).1;
     let core = [0, 1, 2].map(|axis| {
@@ -150,31 +162,28 @@ fn without_strays(mut solids: Vec<&Solid>) -> Vec<&Solid> {
         let last = places.len() - 1 - strays;
         (low, *places.select_nth_unstable_by(last, f32::total_cmp).1)
     });
-    let size = core.iter().map(|(low, high)| high - low).fold(usual, f32::max);
-    let is_near = |solid: &&Solid| {
-        let is_near = |axis: usize| {
-            let (low, high) = core[axis];
-            (low - AWAY * size..=high + AWAY * size).contains(&solid.at[axis])
-        };
-        (0..3).all(is_near)
-    };
-    solids.retain(is_near);
+    let away = AWAY * core.iter().map(|(low, high)| high - low).fold(usual, f32::max);
+    solids.retain(|solid| {
+        let place = core.iter().zip(solid.at);
+        place.into_iter().all(|((low, high), at)| (low - away..=high + away).contains(&at))
+    });
     solids
 }
 
-/// The box around those that are not the ground on which the others stand.
-fn without_ground(mut solids: Vec<&Solid>) -> Option<Frame> {
-    let size = |solid: &&Solid| Frame::around(solid).size();
+/// Those that are not the ground on which the others stand, the box around them, and how much room
+/// is left around that.
+fn without_ground(mut solids: Vec<&Solid>) -> Option<(Vec<&Solid>, Space, f32)> {
+    let size = |solid: &&Solid| Space::of(solid).size();
     solids.sort_by(|one, other| size(one).total_cmp(&size(other)));
-    let mut frames = solids.iter().map(|solid| Frame::around(solid));
-    let first = frames.next()?;
-    let mut frame = first;
-    for (standing, ground) in (1..).zip(frames) {
-        if ground.size() > GROUND * frame.size() {
+    let mut around = Space::of(solids.first()?);
+    for standing in 1..solids.len() {
+        let next = Space::of(solids[standing]);
+        if next.size() > GROUND * around.size() {
+            solids.truncate(standing);
             let room = if standing < STANDING { ROOM.1 } else { ROOM.0 };
-            return Some(frame.widened(room * frame.size()).within(ground));
+            return Some((solids, around, room * around.size()));
         }
-        frame = frame.and(ground);
+        around = around.and(next);
     }
-    Some(frame)
+    Some((solids, around, 0.0))
 }
