@@ -49,7 +49,9 @@ impl Drawing {
             Self::Side(sides, when) => sides.draw(*when, view, size),
             Self::Place(solids) => match Frame::of(&[solids], view) {
                 Some(frame) => Ok(draw(solids, size, frame)),
-                None => refuse!("There is nothing to see: no part stands there. Name another path."),
+                None => {
+                    refuse!("There is nothing to see: no part stands there. Name another path.")
+                }
             },
         }
     }
@@ -130,7 +132,9 @@ fn roots(scene: &Scene, commands: &[Command]) -> Vec<Node> {
 fn told_apart(before: Vec<Solids>, after: Vec<Solids>) -> Result<Sides, Refusal> {
     let found = before.into_iter().zip(after).find_map(|(before, after)| Sides::of(before, after));
     found.ok_or_else(|| {
-        Refusal::new("It changes nothing that a picture shows: no part comes, goes or looks otherwise.")
+        Refusal::new(
+            "It changes nothing that a picture shows: no part comes, goes or looks otherwise.",
+        )
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use scene_schemas::InstancePath;
 use scene_schemas::api::{
     About, Access, AgentCall, AgentLog, ApplyAck, ApplyTaken, CallView, CancelCall, Chat,
     Checkpoint, Checkpoints, Decide, Decided, Failure, FailureKind, Hello, MadeToken,
@@ -9,7 +10,6 @@ use scene_schemas::api::{
     Revoke, Revoked, SceneTaken, SceneUpdate, SessionId, Sessions, Settings, Started, Usage,
     Welcome, WorkflowView, Workflows,
 };
-use scene_schemas::InstancePath;
 use scene_schemas::entry::Seq;
 use tokio::sync::{mpsc, oneshot};
 

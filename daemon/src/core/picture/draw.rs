@@ -153,8 +153,9 @@ impl<'a> Drawing<'a> {
         let is_marked = solids.is_marked();
         let scale = camera.scale * fine as f64;
         let all = solids.all.iter().zip(0..).filter(|(solid, _)| solid.is_seen());
-        let mut drawn: Vec<Drawn> =
-            all.map(|(solid, number)| Drawn::new(solid, number, &camera, scale, is_marked)).collect();
+        let mut drawn: Vec<Drawn> = all
+            .map(|(solid, number)| Drawn::new(solid, number, &camera, scale, is_marked))
+            .collect();
         // What is small is drawn first: of faces in one plane it is the one that is seen.
         drawn.sort_by(|one, other| {
             one.wide.total_cmp(&other.wide).then(one.number.cmp(&other.number))
@@ -194,7 +195,8 @@ impl<'a> Drawing<'a> {
             let strength = ((drawn.wide - THIN) / (WIDE - THIN)).clamp(0.0, 1.0) * EDGES;
             self.edges[drawn.number as usize] = strength as u8;
             let first = (y - along - 1.0).max(0.0) as usize / BAND;
-            let last = ((y + along + 1.0).min(height - 1.0) as usize / BAND).min(self.bands.len() - 1);
+            let last =
+                ((y + along + 1.0).min(height - 1.0) as usize / BAND).min(self.bands.len() - 1);
             for (opaque, veils) in &mut self.bands[first..=last] {
                 let list = if drawn.opacity == 255 { opaque } else { veils };
                 list.push(at);
@@ -287,13 +289,7 @@ impl<'a> Drawing<'a> {
 }
 
 impl<'a> Drawn<'a> {
-    fn new(
-        solid: &'a Solid,
-        number: u32,
-        camera: &Camera,
-        scale: f64,
-        is_marked: bool,
-    ) -> Self {
+    fn new(solid: &'a Solid, number: u32, camera: &Camera, scale: f64, is_marked: bool) -> Self {
         let reach = solid.half.iter().map(|half| {
             let [right, up, _] = camera.turned(half.map(f64::from));
             (right * right + up * up).sqrt()
@@ -343,11 +339,14 @@ impl Placed {
 
     fn corner(&self, corner: [f64; 3]) -> Corner {
         let along = |axis: usize| {
-            self.half[0][axis] * corner[0] + self.half[1][axis] * corner[1] + self.half[2][axis] * corner[2]
+            self.half[0][axis] * corner[0]
+                + self.half[1][axis] * corner[1]
+                + self.half[2][axis] * corner[2]
         };
         let [right, up, near] = [along(0), along(1), along(2)];
         let bent = [0, 1, 2].map(|own| corner[own] * self.bent[own]);
-        let normal = [0, 1, 2].map(|axis| (0..3).map(|own| self.normal[own][axis] * bent[own]).sum());
+        let normal =
+            [0, 1, 2].map(|axis| (0..3).map(|own| self.normal[own][axis] * bent[own]).sum());
         Corner {
             x: self.at[0] + right * self.scale,
             y: self.at[1] - up * self.scale,

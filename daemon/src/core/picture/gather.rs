@@ -95,32 +95,51 @@ pub fn shown(scene: &Scene, root: Node) -> Node {
 impl<'a> Gathering<'a> {
     fn take(&mut self, node: Node) {
         let class = self.class(node);
-        let (shape, boxed) = match class.kind {
-            Kind::Other => return,
-            Kind::Terrain => {
-                self.solids.left.terrain |= self.has_ground(node);
-                return;
+        match class.kind {
+            Kind::Other => {}
+            Kind::Terrain => self.solids.left.terrain |= self.has_ground(node),
+            Kind::Part(shape) => self.part(node, class, Look::of(shape, false)),
+            Kind::Asset => self.part(node, class, Look::of(Shape::Block, true)),
+            Kind::Shaped => {
+                let Keys { cframe, size, colour, transparency, shape, .. } = self.keys;
+                let keys = [cframe, size, colour, transparency, shape];
+                let [cframe, size, colour, transparency, shape] = self.scene.raws(node, keys);
+                let look = Look::of(by_number(shape.as_ref()), false);
+                self.add(node, class, look, [cframe, size, colour, transparency]);
             }
-            Kind::Part(shape) => (shape, false),
-            Kind::Shaped => (self.shape(node), false),
-            Kind::Asset => (Shape::Block, true),
-        };
-        let cframe = match self.raw(node, self.keys.cframe).as_deref() {
-            Some(Variant::CFrame(cframe)) => *cframe,
+        }
+    }
+
+    fn part(&mut self, node: Node, class: Class, look: Look) {
+        let Keys { cframe, size, colour, transparency, .. } = self.keys;
+        let found = self.scene.raws(node, [cframe, size, colour, transparency]);
+        self.add(node, class, look, found);
+    }
+
+    fn add(
+        &mut self,
+        node: Node,
+        class: Class,
+        look: Look,
+        [cframe, size, colour, transparency]: [Option<Variant>; 4],
+    ) {
+        let cframe = match cframe {
+            Some(Variant::CFrame(cframe)) => cframe,
             _ => CFrame::identity(),
         };
-        let size = self.vector(node, self.keys.size).unwrap_or(class.size);
-        let own = Look { shape, size: round(shape, size), offset: [0.0; 3], boxed };
-        let mesh = self.mesh(node);
-        let look = mesh.map_or(own, |mesh| self.worn(mesh, size));
+        let size = size.as_ref().and_then(vector).unwrap_or(class.size);
+        let look = match self.mesh(node) {
+            Some(mesh) => self.worn(mesh, size),
+            None => Look { size: round(look.shape, size), ..look },
+        };
         let Some((at, half)) = placed(&cframe, &look) else {
             self.solids.left.broken += 1;
             return;
         };
-        let opacity = self.opacity(node);
+        let opacity = opacity(transparency.as_ref());
         self.solids.left.invisible += u32::from(opacity == 0);
         self.solids.left.boxed += u32::from(look.boxed && opacity > 0);
-        let colour = self.colour(node).unwrap_or(class.colour);
+        let colour = colour.as_ref().and_then(bytes).unwrap_or(class.colour);
         let (shape, mark) = (look.shape, Mark::None);
         self.solids.all.push(Solid { node, shape, at, half, colour, opacity, mark });
     }
@@ -137,48 +156,14 @@ impl<'a> Gathering<'a> {
                 Some(Variant::Vector3(size)) => *size,
                 _ => Vector3::new(4.0, 1.2, 2.0),
             },
-            colour: reflection::default_of(name, "Color").and_then(bytes).unwrap_or([163, 162, 165]),
+            colour: reflection::default_of(name, "Color")
+                .and_then(bytes)
+                .unwrap_or([163, 162, 165]),
         })
     }
 
     fn vector(&self, node: Node, key: Ustr) -> Option<Vector3> {
-        match self.raw(node, key)?.as_ref() {
-            Variant::Vector3(vector) => Some(*vector),
-            _ => None,
-        }
-    }
-
-    fn colour(&self, node: Node) -> Option<[u8; 3]> {
-        bytes(self.raw(node, self.keys.colour)?.as_ref())
-    }
-
-    /// A transparency that is no number hides nothing.
-    fn opacity(&self, node: Node) -> u8 {
-        match self.raw(node, self.keys.transparency).as_deref() {
-            Some(Variant::Float32(transparency)) if *transparency >= INVISIBLE => 0,
-            // What is nearly invisible is still seen a little.
-            Some(Variant::Float32(it)) if *it > 0.0 => (255.0 * (1.0 - it)).max(12.0) as u8,
-            _ => 255,
-        }
-    }
-
-    fn number(&self, node: Node, key: Ustr) -> Option<u32> {
-        match self.raw(node, key)?.as_ref() {
-            Variant::Enum(item) => Some(item.to_u32()),
-            Variant::EnumItem(item) => Some(item.value),
-            _ => None,
-        }
-    }
-
-    /// By the numbers of `Enum.PartType`.
-    fn shape(&self, node: Node) -> Shape {
-        match self.number(node, self.keys.shape) {
-            Some(0) => Shape::Ball,
-            Some(2) => Shape::Cylinder,
-            Some(3) => Shape::Wedge,
-            Some(4) => Shape::CornerWedge,
-            _ => Shape::Block,
-        }
+        vector(self.raw(node, key)?.as_ref())
     }
 
     /// What a part wears in the place of its own shape.
@@ -192,7 +177,7 @@ impl<'a> Gathering<'a> {
         let (shape, boxed) = match self.scene.class(mesh) {
             "BlockMesh" => (Shape::Block, false),
             "CylinderMesh" => (Shape::Column, false),
-            _ => match self.number(mesh, self.keys.mesh) {
+            _ => match self.raw(mesh, self.keys.mesh).as_deref().and_then(number) {
                 // A head, unless something else is said.
                 None | Some(0) => (Shape::Column, false),
                 Some(1 | 6) => (Shape::Block, false),
@@ -231,6 +216,13 @@ struct Look {
     boxed: bool,
 }
 
+impl Look {
+    /// A shape whose size is not known yet.
+    fn of(shape: Shape, boxed: bool) -> Self {
+        Self { shape, size: Vector3::new(0.0, 0.0, 0.0), offset: [0.0; 3], boxed }
+    }
+}
+
 fn kind(class: &str) -> Kind {
     match class {
         "Part" | "FormFactorPart" => Kind::Shaped,
@@ -241,6 +233,42 @@ fn kind(class: &str) -> Kind {
         _ if reflection::is_a(class, "Part") => Kind::Shaped,
         _ if reflection::is_a(class, "BasePart") => Kind::Part(Shape::Block),
         _ => Kind::Other,
+    }
+}
+
+fn vector(value: &Variant) -> Option<Vector3> {
+    match value {
+        Variant::Vector3(vector) => Some(*vector),
+        _ => None,
+    }
+}
+
+fn number(value: &Variant) -> Option<u32> {
+    match value {
+        Variant::Enum(item) => Some(item.to_u32()),
+        Variant::EnumItem(item) => Some(item.value),
+        _ => None,
+    }
+}
+
+/// By the numbers of `Enum.PartType`.
+fn by_number(shape: Option<&Variant>) -> Shape {
+    match shape.and_then(number) {
+        Some(0) => Shape::Ball,
+        Some(2) => Shape::Cylinder,
+        Some(3) => Shape::Wedge,
+        Some(4) => Shape::CornerWedge,
+        _ => Shape::Block,
+    }
+}
+
+/// A transparency that is no number hides nothing.
+fn opacity(transparency: Option<&Variant>) -> u8 {
+    match transparency {
+        Some(Variant::Float32(it)) if *it >= INVISIBLE => 0,
+        // What is nearly invisible is still seen a little.
+        Some(Variant::Float32(it)) if *it > 0.0 => (255.0 * (1.0 - it)).max(12.0) as u8,
+        _ => 255,
     }
 }
 

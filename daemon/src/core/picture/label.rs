@@ -73,7 +73,12 @@ impl Pen<'_> {
         let text = format!("{studs} {}", if studs == 1.0 { "stud" } else { "studs" });
         let (x, y) = (8 * size, i64::from(self.picture.height) - 8 * size);
         let wide = long.max(width(&text) * size);
-        self.fill((x - 4 * size, y - 15 * size), (wide + 8 * size, 19 * size), PAPER, PAPER_OPACITY);
+        self.fill(
+            (x - 4 * size, y - 15 * size),
+            (wide + 8 * size, 19 * size),
+            PAPER,
+            PAPER_OPACITY,
+        );
         self.text((x, y - 12 * size), &text, INK);
         self.fill((x, y - size), (long, size), INK, 255);
         for end in [x, x + long - size] {
@@ -109,7 +114,11 @@ impl Pen<'_> {
             self.line(at, to, 0.8 * size, colour);
             let letter = (to.0 + x * 6.0 * size, to.1 - y * 6.0 * size);
             let corner = (letter.0 - 2.5 * size, letter.1 - 3.5 * size);
-            self.text((corner.0.round() as i64, corner.1.round() as i64), &name.to_string(), colour);
+            self.text(
+                (corner.0.round() as i64, corner.1.round() as i64),
+                &name.to_string(),
+                colour,
+            );
         }
     }
 

@@ -62,11 +62,8 @@ fn mesh(shape: Shape, fineness: u32) -> Mesh {
 }
 
 fn flat(corners: &[[f64; 3]], faces: &[&[u16]]) -> Mesh {
-    let face = |(corners, side): (&&[u16], u8)| Face {
-        corners: corners.to_vec(),
-        side,
-        is_round: false,
-    };
+    let face =
+        |(corners, side): (&&[u16], u8)| Face { corners: corners.to_vec(), side, is_round: false };
     let faces = faces.iter().zip(0..).map(face).collect();
     Mesh { corners: corners.to_vec(), faces, bent: [0.0; 3] }
 }

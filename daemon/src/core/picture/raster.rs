@@ -134,11 +134,7 @@ const DARK: u32 = 270;
 
 fn edge(colour: [u8; 3], strength: u8) -> [u8; 3] {
     let sum: u32 = colour.iter().map(|part| u32::from(*part)).sum();
-    if sum < DARK {
-        mixed(colour, LIGHT_EDGE, strength / 2)
-    } else {
-        mixed(colour, EDGE, strength)
-    }
+    if sum < DARK { mixed(colour, LIGHT_EDGE, strength / 2) } else { mixed(colour, EDGE, strength) }
 }
 
 /// A colour, with so much of another over it.
@@ -206,7 +202,8 @@ fn span(corners: &[Corner], y: f64) -> (f64, f64) {
     let mut before = corners[corners.len() - 1];
     for corner in corners {
         // Both faces at an edge see it from the same end.
-        let (upper, lower) = if before.y <= corner.y { (before, *corner) } else { (*corner, before) };
+        let (upper, lower) =
+            if before.y <= corner.y { (before, *corner) } else { (*corner, before) };
         if upper.y <= y && y < lower.y {
             let x = upper.x + (y - upper.y) * (lower.x - upper.x) / (lower.y - upper.y);
             (left, right) = (left.min(x), right.max(x));

@@ -130,7 +130,10 @@ impl Solids {
             notes.push(format!("Not drawn, for they stand nowhere: {}.", parts(broken)));
         }
         if boxed > 0 {
-            notes.push(format!("Drawn as the boxes around them: {} (meshes, unions).", parts(boxed)));
+            notes.push(format!(
+                "Drawn as the boxes around them: {} (meshes, unions).",
+                parts(boxed)
+            ));
         }
         notes
     }

@@ -106,9 +106,8 @@ impl Frame {
 
 /// From where to where solids reach along an axis.
 fn extent(solids: &[&Solid], axis: [f64; 3]) -> (f64, f64) {
-    let along = |place: [f32; 3]| -> f64 {
-        (0..3).map(|at: usize| axis[at] * f64::from(place[at])).sum()
-    };
+    let along =
+        |place: [f32; 3]| -> f64 { (0..3).map(|at: usize| axis[at] * f64::from(place[at])).sum() };
     let mut bounds = (f64::INFINITY, f64::NEG_INFINITY);
     for solid in solids {
         let reach: f64 = solid.half.iter().map(|half| along(*half).abs()).sum();
@@ -140,9 +139,8 @@ impl Space {
 
     /// Whether it reaches under all of another.
     pub(super) fn is_below(&self, other: &Self) -> bool {
-        let reaches = |axis: usize| {
-            self.low[axis] <= other.low[axis] && self.high[axis] >= other.high[axis]
-        };
+        let reaches =
+            |axis: usize| self.low[axis] <= other.low[axis] && self.high[axis] >= other.high[axis];
         reaches(0) && reaches(2)
     }
 }

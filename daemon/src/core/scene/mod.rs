@@ -28,6 +28,7 @@ mod memory;
 pub mod merge;
 mod mirror;
 mod pieces;
+mod raw;
 mod read;
 pub mod reflection;
 pub mod selector;
@@ -334,11 +335,6 @@ impl Scene {
             Edit::Removed => None,
             Edit::None => self.file.value(self.base(node)?, key).map(Cow::Owned),
         }
-    }
-
-    /// A stored property as the file crates say it, for pictures: they read many, and keep none.
-    pub(super) fn raw(&self, node: Node, key: Ustr) -> Option<Cow<'_, Variant>> {
-        self.variant(node.0, key)
     }
 
     /// The stored properties of an instance, hidden ones too.

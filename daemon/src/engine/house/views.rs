@@ -6,8 +6,8 @@ use scene_schemas::api::{
 use scene_schemas::entry::{Entry, Record, Seq};
 
 use super::{AWAY, CHECKPOINT};
-use crate::core::{picture, policy};
 use crate::core::workflow::{State, Status, Workflow};
+use crate::core::{picture, policy};
 use crate::engine::settled;
 use crate::ledger::{Ledger, LedgerError};
 use crate::server::{Board, failed};
