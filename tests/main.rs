@@ -19,6 +19,7 @@ mod models;
 mod picture;
 mod plugin_style;
 mod printed;
+mod render;
 mod rojo;
 mod samples;
 mod studio;

@@ -17,6 +17,7 @@ mod live;
 pub mod look;
 mod moved;
 mod open;
+pub mod pictured;
 mod plan;
 pub mod reading;
 mod recover;

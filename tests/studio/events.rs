@@ -77,6 +77,7 @@ fn proposal(rows: u32) -> ProposalView {
         status: ProposalStatus::Waiting,
         reason: None,
         needs_twice: false,
+        has_geometry: false,
         proposal,
     }
 }

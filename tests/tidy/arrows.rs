@@ -24,6 +24,8 @@ const ARROWS: [(&str, &[&str]); 26] = [
     ("core::scene", &["core::refusal"]),
     // Scripts that know each other: the tools ask it, and the working set is chosen by it.
     ("core::code", &["core::scene", "core::luau", "core::refusal"]),
+    // What parts look like; whoever proposes and whoever asks for a picture is not known there.
+    ("core::picture", &["core::scene", "core::refusal"]),
     ("core::proposal", &["core::scene", "core::edit", "core::luau", "core::code", "core::refusal"]),
     (
         "core::tools",

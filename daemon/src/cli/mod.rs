@@ -33,6 +33,7 @@ mod opened;
 mod pair;
 mod patch;
 mod plugin;
+mod render;
 mod revert;
 mod review;
 mod serve;
@@ -102,6 +103,8 @@ enum Command {
     Chat(chat::Chat),
     /// Show the tree of a place, or one instance
     Show(show::Show),
+    /// Draw a picture of a place, or of what a proposal changes
+    Render(render::Render),
     /// Print a script's text
     Source(source::Source),
     /// Map the instances of a Rojo project to its files
@@ -259,6 +262,7 @@ pub fn main() -> ExitCode {
         Command::Checkpoint(args) => home().and_then(|home| checkpoint::run(&args, &home)),
         Command::Log(args) => home().and_then(|home| log::run(&args, &home)),
         Command::Show(args) => show::run(&args),
+        Command::Render(args) => render::run(&args, home),
         Command::Source(args) => source::run(&args),
         Command::Sourcemap(args) => sourcemap::run(&args),
         Command::Check(args) => Ok(check::run(&args)),

@@ -9,6 +9,7 @@ pub mod luau;
 pub mod memory;
 pub mod mention;
 pub mod page;
+pub mod picture;
 pub mod policy;
 pub mod prompt;
 pub mod proposal;

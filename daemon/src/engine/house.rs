@@ -8,6 +8,7 @@ mod chosen;
 mod history;
 mod opened;
 mod pairing;
+mod pictures;
 mod places;
 mod projects;
 mod talk;
@@ -54,7 +55,7 @@ const MEMORIES: &str = "memory";
 /// The driver of a workflow that is only a moment to come back to.
 const CHECKPOINT: &str = "checkpoint";
 /// A plugin that was not heard of for this long is away: it polls at least every 15 seconds.
-const AWAY: Duration = Duration::from_secs(30);
+pub(super) const AWAY: Duration = Duration::from_secs(30);
 /// A session whose plugin was not heard of for this long is closed.
 const CLOSED: Duration = Duration::from_mins(10);
 /// How many workflows and checkpoints a list has.
@@ -237,6 +238,7 @@ impl House {
             Ask::Sessions(reply) => drop(reply.send(Ok(self.list()))),
             Ask::Proposals(reply) => drop(reply.send(self.proposals())),
             Ask::Proposal(seq, reply) => drop(reply.send(self.proposal(seq))),
+            Ask::Picture(of, asked, reply) => self.picture(of, asked, reply),
             Ask::Workflows(reply) => drop(reply.send(self.workflows())),
             Ask::Workflow(seq, reply) => drop(reply.send(self.workflow(seq))),
             Ask::Talk(seq, reply) => drop(reply.send(self.talk(seq))),

@@ -10,6 +10,7 @@ mod asking;
 mod attached;
 mod decisions;
 mod moment;
+mod pictures;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
@@ -27,6 +28,7 @@ use serde_json::Value as Json;
 
 use super::asked::Ask;
 use super::kept::Chosen;
+use super::pictured::Pictured;
 use super::{Asked, Driver, Due, Engine, EngineError, Listener, Target, asked, settled};
 use crate::core::prompt::Call;
 use crate::core::scene::Scene;
@@ -37,7 +39,7 @@ use crate::providers::answer::Answer;
 use crate::providers::choose::OFFLINE;
 use crate::providers::client::Who;
 use crate::providers::http::HttpError;
-use crate::server::{Board, Reply, Seat, Verb, failed};
+use crate::server::{Board, PictureAsked, Reply, Seat, Verb, failed};
 use crate::targets::rojo::{Heard, Project};
 use crate::targets::studio::{Studio, recorded};
 
@@ -80,6 +82,8 @@ pub(super) enum Word {
     Do(Seq, Verb, Option<String>, Reply<()>),
     /// A person wants to go back: what that is called, and the call that plans it.
     GoBack(String, Call, Reply<Started>),
+    /// A picture is wanted.
+    Picture(Pictured, PictureAsked, Reply<Vec<u8>>),
     /// How large the mirror is, and what it is synced with.
     Size(Sender<Size>),
     /// Something was decided, and there is more to do.
@@ -133,6 +137,8 @@ pub(super) struct Live {
     words: Sender<Word>,
     /// The projects that are opened beside an open place.
     projects: Vec<PathBuf>,
+    /// The pictures that wait for what Studio tells.
+    pictures: Vec<pictures::Wanted>,
 }
 
 impl Live {
@@ -162,6 +168,7 @@ impl Live {
             who,
             words,
             projects: Vec::new(),
+            pictures: Vec::new(),
         }
     }
 
@@ -305,6 +312,7 @@ impl Live {
                 let done = self.act(workflow, verb, model.as_deref());
                 let _ = reply.send(done);
             }
+            Word::Picture(of, asked, reply) => self.wants_picture(of, asked, reply),
             Word::GoOn | Word::End => {}
             Word::Size(reply) => {
                 let _ = reply.send(Size {
@@ -453,6 +461,7 @@ impl Live {
                 break;
             }
         }
+        self.take_pictures();
         self.say_what_is_asked();
         for (workflow, due) in due {
             self.thinks(workflow, due);

@@ -181,7 +181,7 @@ impl Engine {
 
 /// Drafts a command of an inverse. The file may have moved on, and so may its numbers; paths,
 /// fingerprints and witnesses tell whether it means what it meant.
-fn go_back(
+pub(super) fn go_back(
     draft: &mut Draft<'_>,
     command: Command,
     left: Option<&Fingerprint>,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use scene_schemas::InstancePath;
 use scene_schemas::api::{
     About, Access, AgentCall, AgentLog, ApplyAck, ApplyTaken, CallView, CancelCall, Chat,
     Checkpoint, Checkpoints, Decide, Decided, EnterPage, EnteredPage, Failure, FailureKind, Hello,
@@ -14,6 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::failure::failed;
 use super::past::Past;
+use crate::core::picture::{View, When};
 
 /// How often what nobody uses is closed.
 const TIDIED: Duration = Duration::from_mins(1);
@@ -53,6 +55,24 @@ pub enum Door {
     Revoke(Revoke, Reply<Revoked>),
 }
 
+/// What a picture is of.
+#[derive(Debug)]
+pub enum PictureOf {
+    /// What a proposal changes: the place before or after it.
+    Proposal(Seq, When),
+    /// An open place, or what is below an instance.
+    Place(SessionId, InstancePath),
+}
+
+/// How a picture is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PictureAsked {
+    /// From where.
+    pub view: View,
+    /// Its width and height in points.
+    pub size: u32,
+}
+
 /// What somebody wants.
 #[derive(Debug)]
 pub enum Ask {
@@ -78,6 +98,8 @@ pub enum Ask {
     Proposals(Reply<Proposals>),
     /// To see a proposal.
     Proposal(Seq, Reply<ProposalView>),
+    /// To see a picture, as a PNG.
+    Picture(PictureOf, PictureAsked, Reply<Vec<u8>>),
     /// To see the workflows.
     Workflows(Reply<Workflows>),
     /// To see a workflow.

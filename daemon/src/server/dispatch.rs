@@ -16,13 +16,14 @@ use serde::de::DeserializeOwned;
 use tokio::task::yield_now;
 
 use super::board::Board;
-use super::desk::{Ask, Desk, Door, Verb};
+use super::desk::{Ask, Desk, Door, PictureAsked, PictureOf, Verb};
 use super::failure::{answer, failed};
 use super::guard::{self, Caller};
 use super::hold;
 use super::mcp::Http;
 use super::page;
 use super::past::{Behind, DAYS, Past, Wanted};
+use super::picture;
 
 /// Where MCP is spoken; its bodies are the SDK's to read.
 const MCP: &str = "/mcp";
@@ -88,6 +89,11 @@ impl Asked<'_> {
     fn sent(&self, name: &str) -> Option<&str> {
         let mut pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));
         pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
+    }
+
+    /// How a picture is to be.
+    fn picture(&self) -> Result<PictureAsked, Failure> {
+        picture::asked(self.text("view")?, self.number("size")?)
     }
 }
 
@@ -230,6 +236,14 @@ async fn read(house: &House, asked: &Asked<'_>) -> Result<Response<Body>, Failur
         "/api/sessions" => ask!(desk, Ask::Sessions),
         "/api/proposals" => ask!(desk, Ask::Proposals),
         "/api/proposals/{id}" => ask!(desk, Ask::Proposal, asked.seq()?),
+        "/api/proposals/{id}/picture" => {
+            let of = PictureOf::Proposal(asked.seq()?, picture::when(asked.text("when")?)?);
+            picture::answer(desk, of, asked.picture()?).await
+        }
+        "/api/sessions/{id}/picture" => {
+            let of = PictureOf::Place(asked.session()?, picture::path(asked.text("path")?)?);
+            picture::answer(desk, of, asked.picture()?).await
+        }
         "/api/workflows" => ask!(desk, Ask::Workflows),
         "/api/workflows/{id}" => ask!(desk, Ask::Workflow, asked.seq()?),
         "/api/checkpoints" => ask!(desk, Ask::Checkpoints),

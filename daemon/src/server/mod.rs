@@ -14,6 +14,7 @@ mod line;
 mod mcp;
 mod page;
 mod past;
+mod picture;
 
 use std::future::Future;
 use std::path::Path;
@@ -23,7 +24,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 
 pub use self::board::{Board, Decides, Seat};
-pub use self::desk::{Ask, Desk, Door, Reply, Verb};
+pub use self::desk::{Ask, Desk, Door, PictureAsked, PictureOf, Reply, Verb};
 pub use self::failure::failed;
 pub use self::guard::Secret;
 pub use self::mcp::{Agent, Gate, WAIT, listed, unique};

@@ -203,6 +203,34 @@ pub const ROUTES: &[Route] = &[
     get::<Sessions>("/api/sessions", Token::Client, "The open places."),
     get::<Proposals>("/api/proposals", Token::Human, "The proposals that wait for a decision."),
     get::<ProposalView>("/api/proposals/{id}", Token::Human, "A proposal with its preview."),
+    answers(
+        "image/png",
+        with_texts(
+            with_query(
+                get::<Nothing>(
+                    "/api/proposals/{id}/picture",
+                    Token::Human,
+                    "What a proposal changes, before or after it (`when`), from `view`: top, iso, front.",
+                ),
+                &["size"],
+            ),
+            &["view", "when"],
+        ),
+    ),
+    answers(
+        "image/png",
+        with_texts(
+            with_query(
+                get::<Nothing>(
+                    "/api/sessions/{id}/picture",
+                    Token::Human,
+                    "An open place, or what is below `path`, from `view`: top, iso, front.",
+                ),
+                &["size"],
+            ),
+            &["view", "path"],
+        ),
+    ),
     get::<Workflows>("/api/workflows", Token::Human, "The newest workflows."),
     get::<WorkflowView>("/api/workflows/{id}", Token::Human, "A workflow."),
     post::<Nothing, WorkflowView>(

@@ -143,6 +143,9 @@ pub struct ProposalView {
     pub reason: Option<String>,
     /// Whether a yes has to be said twice.
     pub needs_twice: bool,
+    /// Whether it may change what a picture of the place shows.
+    #[serde(default)]
+    pub has_geometry: bool,
     /// The proposal itself, with its preview.
     pub proposal: Proposal,
 }

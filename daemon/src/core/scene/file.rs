@@ -89,6 +89,18 @@ impl File {
         }
     }
 
+    /// What it has for some properties of an instance.
+    pub(super) fn values<const N: usize>(
+        &self,
+        node: u32,
+        keys: [Ustr; N],
+    ) -> [Option<Variant>; N] {
+        match self {
+            Self::Xml(xml) => xml.values(node, keys),
+            Self::Binary(_) | Self::Open(_) => keys.map(|key| self.value(node, key)),
+        }
+    }
+
     /// Visits what it has for all properties of an instance that can be shown.
     pub(super) fn each(&self, node: u32, class: &str, visit: &mut dyn FnMut(Ustr, Variant)) {
         match self {

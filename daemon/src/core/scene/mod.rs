@@ -28,6 +28,7 @@ mod memory;
 pub mod merge;
 mod mirror;
 mod pieces;
+mod raw;
 mod read;
 pub mod reflection;
 pub mod selector;

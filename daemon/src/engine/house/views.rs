@@ -6,8 +6,8 @@ use scene_schemas::api::{
 use scene_schemas::entry::{Entry, Record, Seq};
 
 use super::{AWAY, CHECKPOINT};
-use crate::core::policy;
 use crate::core::workflow::{State, Status, Workflow};
+use crate::core::{picture, policy};
 use crate::engine::settled;
 use crate::ledger::{Ledger, LedgerError};
 use crate::server::{Board, failed};
@@ -124,6 +124,7 @@ pub(super) fn proposal_view(
         status: pending.status.shown(),
         reason: pending.status.reason().map(str::to_owned),
         needs_twice: policy::needs_second_confirmation(&pending.proposal),
+        has_geometry: picture::has_geometry(&pending.proposal.preview),
         proposal: pending.proposal.clone(),
     })
 }

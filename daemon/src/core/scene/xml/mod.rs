@@ -256,6 +256,19 @@ impl Xml {
         source.value(self.read_at(node, whole)?)
     }
 
+    /// What the file has for some properties of an instance, which is read once for all of them.
+    pub(super) fn values<const N: usize>(
+        &self,
+        node: u32,
+        keys: [Ustr; N],
+    ) -> [Option<Variant>; N] {
+        let (elements, layout) = self.properties(node);
+        keys.map(|key| {
+            let source = layout.get(key)?;
+            source.value(self.read(node, elements.get(source.at as usize)?)?)
+        })
+    }
+
     /// What stands for a property, and where in the item's content.
     fn place(&self, node: u32, key: Ustr) -> Option<(Source, Range<usize>)> {
         if self.content(node).len() < LONG {

@@ -1,0 +1,268 @@
+//! `vector render`: a picture of a place, or of what a proposal changes, as a PNG.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+use scene_schemas::entry::{Place, Seq};
+use scene_schemas::{Command, InstancePath};
+
+use super::opened::look;
+use super::terminal::{Terminal, say};
+use super::{Exit, resolve};
+use crate::core::picture::{LEAST_SIDE, MOST_SIDE, Picture, Sides, View, When, gather};
+use crate::core::proposal::{Blobs, attempt};
+use crate::core::scene::Scene;
+use crate::core::workflow::{State, Status, Workflow};
+use crate::engine::pictured::{Drawing, sides, sides_back};
+use crate::ledger::Ledger;
+use crate::targets::place::real;
+use crate::targets::rojo::Project;
+use crate::targets::write_file;
+
+/// What every PNG begins with.
+const SIGNATURE: [u8; 8] = *b"\x89PNG\r\n\x1a\n";
+/// What stands for stdout.
+const STDOUT: &str = "-";
+
+/// Draw a picture of a place: its parts from above, from a corner or from the front.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  vector render game.rbxl -o game.png
+  vector render game.rbxl game.Workspace.Lobby -o lobby.png --view top --size 2048
+  vector render game.rbxl -o 12.png --proposal 12     # before and after, side by side
+  vector render game.rbxl -o - | display
+
+Boxes, wedges, balls and cylinders are drawn as they are, meshes and unions as the boxes around them.
+What a picture leaves out is said on stderr. With --proposal, what comes is green, what changes amber,
+and what goes red; `vector log` lists the numbers.")]
+pub(super) struct Render {
+    /// The place or model, or a Rojo project: its file, or its folder
+    place: PathBuf,
+    /// What is drawn, with all below it [default: the Workspace; of a model, all of it]
+    #[arg(default_value = "game", hide_default_value = true)]
+    path: InstancePath,
+    /// The picture; - for stdout. A file that is no PNG is not replaced
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+    /// From where
+    #[arg(long, value_enum, default_value_t = ViewName::Iso)]
+    view: ViewName,
+    /// Its width and height in points, as 1024 or 1280x720
+    #[arg(long, value_name = "SIZE", default_value = "1024")]
+    size: Size,
+    /// Draw what this proposal changes, as `vector log` numbers it
+    #[arg(long, value_name = "NUMBER", conflicts_with = "path")]
+    proposal: Option<u64>,
+    /// With --proposal: which side of it
+    #[arg(long, value_enum, default_value_t = Side::Both, requires = "proposal")]
+    when: Side,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ViewName {
+    /// From above, X to the right
+    Top,
+    /// From the corner at +X, +Y and +Z
+    Iso,
+    /// What Roblox calls the front: towards +Z, X to the left
+    Front,
+}
+
+impl ViewName {
+    fn view(self) -> View {
+        match self {
+            Self::Top => View::Top,
+            Self::Iso => View::Iso,
+            Self::Front => View::Front,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Side {
+    /// The place before it
+    Before,
+    /// The place with it
+    After,
+    /// Both, side by side
+    Both,
+}
+
+/// Width and height.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Size(u32, u32);
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (width, height) = text.split_once(['x', 'X']).unwrap_or((text, text));
+        let side = |text: &str| {
+            let side = text.trim().parse().ok();
+            side.filter(|side| (LEAST_SIDE..=MOST_SIDE).contains(side)).ok_or_else(|| {
+                format!("a side has {LEAST_SIDE} to {MOST_SIDE} points; write 1024, or 1280x720")
+            })
+        };
+        Ok(Self(side(width)?, side(height)?))
+    }
+}
+
+pub(super) fn run(
+    args: &Render,
+    home: impl FnOnce() -> anyhow::Result<PathBuf>,
+) -> anyhow::Result<Exit> {
+    check_output(&args.output)?;
+    let mut scene = look(&args.place)?.scene;
+    let terminal = Terminal::of(false);
+    let (picture, notes) = match args.proposal {
+        Some(number) => {
+            let sides = sides_in(&mut scene, args, Seq(number), &home()?)?;
+            terminal.busy("Drawing", || proposed(&sides, args))?
+        }
+        None => terminal.busy("Drawing", || present(&scene, args))?,
+    };
+    // The process ends: what a large scene holds need not be given back piece by piece.
+    std::mem::forget(scene);
+    write(&args.output, &picture.png()?)?;
+    for note in notes {
+        say(&format!("note: {note}"));
+    }
+    Ok(Exit::Done)
+}
+
+fn present(scene: &Scene, args: &Render) -> anyhow::Result<(Picture, Vec<String>)> {
+    let solids = gather(scene, resolve(scene, &args.path)?);
+    let notes = solids.notes();
+    let Size(width, height) = args.size;
+    let picture = Drawing::Place(solids).draw(args.view.view(), (width, height));
+    Ok((picture.with_context(|| format!("{} cannot be drawn", args.path))?, notes))
+}
+
+fn proposed(sides: &Sides, args: &Render) -> anyhow::Result<(Picture, Vec<String>)> {
+    let Size(width, height) = args.size;
+    let one = |when| sides.draw(when, args.view.view(), (width, height));
+    let picture = match args.when {
+        Side::Before => one(When::Before)?,
+        Side::After => one(When::After)?,
+        Side::Both => one(When::Before)?.beside(&one(When::After)?),
+    };
+    let shown = if args.when == Side::Before { When::Before } else { When::After };
+    Ok((picture, sides.side(shown).notes()))
+}
+
+/// The sides of a proposal of the ledger in the place that was read.
+fn sides_in(scene: &mut Scene, args: &Render, seq: Seq, home: &Path) -> anyhow::Result<Sides> {
+    let ledger = Ledger::open(home)?;
+    let Some(record) = ledger.record(seq)? else {
+        bail!("the ledger has no entry {seq}; `vector log` lists what it has");
+    };
+    let mut state = State::default();
+    for record in ledger.workflow(record.workflow)? {
+        state.apply(&record);
+    }
+    let workflow = state.workflow(record.workflow);
+    let Some((workflow, pending)) = workflow.and_then(|it| Some((it, it.proposal(seq)?))) else {
+        bail!("entry {seq} is not a proposal; `vector log` lists the proposals");
+    };
+    check_place(workflow, seq, &args.place)?;
+    let mut blobs = Blobs::new();
+    let sides = if let Status::Applied(ack) = &pending.status {
+        fetch(&ledger, &ack.inverse, &mut blobs)?;
+        sides_back(scene, &blobs, (seq, ack))
+    } else {
+        for before in &pending.proposal.after {
+            let before = workflow.proposal(*before);
+            if let Some(before) = before.filter(|it| !matches!(it.status, Status::Applied(_))) {
+                fetch(&ledger, &before.proposal.commands, &mut blobs)?;
+                scene.begin(before.call);
+                for command in &before.proposal.commands {
+                    attempt(scene, command, &blobs)?;
+                }
+            }
+        }
+        fetch(&ledger, &pending.proposal.commands, &mut blobs)?;
+        sides(scene, &blobs, (pending.call, &pending.proposal))
+    };
+    sides.with_context(|| format!("proposal {seq} cannot be drawn"))
+}
+
+/// Whether a proposal is of the place that was named.
+fn check_place(workflow: &Workflow, seq: Seq, place: &Path) -> anyhow::Result<()> {
+    let named = match &workflow.place {
+        Place::Open(_) => bail!(
+            "proposal {seq} is of a place that is open in Studio; its pictures are on the page, which \
+             `vector serve` names"
+        ),
+        Place::File(file) => [Some(&file.file), file.out.as_ref()].into_iter().flatten().collect(),
+        Place::Project(project) => vec![&project.project],
+    };
+    let is_project = matches!(workflow.place, Place::Project(_));
+    let here = if is_project { Project::locate(place)? } else { place.to_owned() };
+    let here = real(&here)?;
+    if named.iter().any(|file| real(Path::new(file)).is_ok_and(|file| file == here)) {
+        return Ok(());
+    }
+    bail!(
+        "proposal {seq} is of {}, not of {}; name that place",
+        workflow.place.name(),
+        place.display()
+    )
+}
+
+/// Fetches what was removed and is brought back.
+fn fetch(ledger: &Ledger, commands: &[Command], blobs: &mut Blobs) -> anyhow::Result<()> {
+    for command in commands {
+        if let Command::Restore { blob: Some(blob), .. } = command
+            && let Some(bytes) = ledger.blob(blob)?
+        {
+            blobs.insert(blob.clone(), bytes);
+        }
+    }
+    Ok(())
+}
+
+/// Whether a picture may be written there: nothing else than a picture is replaced.
+fn check_output(output: &Path) -> anyhow::Result<()> {
+    if output == Path::new(STDOUT) {
+        if io::stdout().is_terminal() {
+            bail!("a terminal cannot show a PNG; name a file with -o, or pipe stdout to a program");
+        }
+        return Ok(());
+    }
+    if output.is_dir() {
+        bail!("{} is a folder; name a file in it", output.display());
+    }
+    let mut front = Vec::new();
+    match File::open(output) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error).with_context(|| unwritable(output)),
+        Ok(file) => file.take(SIGNATURE.len() as u64).read_to_end(&mut front)?,
+    };
+    if front.is_empty() || front == SIGNATURE {
+        return Ok(());
+    }
+    bail!("{} is there and is no PNG, so it is not replaced; name another file", output.display())
+}
+
+fn unwritable(output: &Path) -> String {
+    format!("{} cannot be written", output.display())
+}
+
+fn write(output: &Path, png: &[u8]) -> anyhow::Result<()> {
+    if output != Path::new(STDOUT) {
+        return write_file(output, png).with_context(|| unwritable(output));
+    }
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(png).and_then(|()| stdout.flush()) {
+        // A reader who has seen enough and closed the pipe is no error.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(error).context("stdout cannot be written")
+        }
+        _ => Ok(()),
+    }
+}

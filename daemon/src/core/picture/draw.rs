@@ -1,0 +1,381 @@
+//! From solids to points: the camera, the light, what hides what, and what is highlighted.
+
+use super::ground::Ground;
+use super::label;
+use super::mesh::{Mesh, Meshes};
+use super::png::Picture;
+use super::raster::{Band, Corner, NOBODY, mixed};
+use super::solid::{Mark, Solid, Solids};
+use super::view::{Frame, Space, View};
+
+/// How many rows of the picture are drawn at once.
+const BAND: usize = 32;
+/// How much of the picture stays free at each side.
+const MARGIN: f64 = 0.07;
+/// From where light comes: to the right, upwards, towards whoever looks.
+const LIGHT: [f64; 3] = [-0.3, 0.6, 0.74];
+/// The light that is everywhere, and that from there.
+const AMBIENT: f64 = 0.58;
+const DIRECT: f64 = 0.45;
+/// How dark edges are, and from which width on, in samples.
+const EDGES: f64 = 120.0;
+const THIN: f64 = 6.0;
+const WIDE: f64 = 30.0;
+/// How much of a change shines through what hides it.
+const THROUGH: u8 = 84;
+/// How much of an invisible part is seen that changes.
+const GHOST: u8 = 120;
+
+/// The colour of a mark.
+pub(super) fn colour_of(mark: Mark) -> [u8; 3] {
+    match mark {
+        Mark::None => [128, 128, 128],
+        Mark::Added => [38, 166, 84],
+        Mark::Changed => [240, 158, 22],
+        Mark::Removed => [216, 56, 52],
+    }
+}
+
+/// How the world becomes a picture.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Camera {
+    pub(super) view: View,
+    axes: [[f64; 3]; 3],
+    middle: [f64; 3],
+    /// Points a stud.
+    pub(super) scale: f64,
+    /// The middle of the picture, in points.
+    at: [f64; 2],
+}
+
+fn dot(one: [f64; 3], other: [f64; 3]) -> f64 {
+    one[0] * other[0] + one[1] * other[1] + one[2] * other[2]
+}
+
+impl Camera {
+    fn new(frame: Frame, (width, height): (u32, u32)) -> Self {
+        let (view, axes) = (frame.view(), frame.view().axes());
+        let (width, height) = (f64::from(width), f64::from(height));
+        let [across, along] = frame.seen.map(|(low, high)| (low + (high - low) / 2.0, high - low));
+        // How near things are is told from the middle of what is shown.
+        let Space { low, high } = frame.around;
+        let middle = [0, 1, 2].map(|axis| f64::from(low[axis] + (high[axis] - low[axis]) / 2.0));
+        let places = [across.0, along.0, dot(axes[2], middle)];
+        let middle = [0, 1, 2].map(|axis| {
+            let along = |own: usize| axes[own][axis] * places[own];
+            along(0) + along(1) + along(2)
+        });
+        let room = 1.0 - 2.0 * MARGIN;
+        let scale = (width * room / across.1.max(1.0)).min(height * room / along.1.max(1.0));
+        Self { view, axes, middle, scale, at: [width / 2.0, height / 2.0] }
+    }
+
+    /// A direction of the world, as it is seen.
+    pub(super) fn turned(&self, direction: [f64; 3]) -> [f64; 3] {
+        self.axes.map(|axis| dot(axis, direction))
+    }
+
+    /// A place in the world, in points of the picture, and how near it is.
+    fn seen(&self, place: [f32; 3]) -> [f64; 3] {
+        let away = [0, 1, 2].map(|axis| f64::from(place[axis]) - self.middle[axis]);
+        let [right, up, near] = self.turned(away);
+        [self.at[0] + right * self.scale, self.at[1] - up * self.scale, near]
+    }
+
+    /// Where a point of the picture lies in the plane through the middle of what it shows.
+    pub(super) fn back(&self, x: f64, y: f64) -> [f64; 3] {
+        self.behind(x, y, 0.0)
+    }
+
+    /// The place of the world that is seen at a point of the picture, that near.
+    fn behind(&self, x: f64, y: f64, near: f64) -> [f64; 3] {
+        let seen = [(x - self.at[0]) / self.scale, (self.at[1] - y) / self.scale, near];
+        [0, 1, 2].map(|axis| {
+            let along = |own: usize| self.axes[own][axis] * seen[own];
+            self.middle[axis] + along(0) + along(1) + along(2)
+        })
+    }
+}
+
+/// A solid as it is drawn.
+struct Drawn<'a> {
+    solid: &'a Solid,
+    number: u32,
+    colour: [u8; 3],
+    opacity: u8,
+    /// Its width in samples.
+    wide: f64,
+    /// How near it is.
+    near: f64,
+}
+
+/// Draws what is in a frame.
+pub fn draw(solids: &Solids, size: (u32, u32), frame: Frame) -> Picture {
+    let camera = Camera::new(frame, size);
+    let mut drawing = Drawing::new(solids, camera, size, frame);
+    let mut picture = Picture::new(size);
+    let rows = size.1 as usize;
+    for (at, top) in (0..rows).step_by(BAND).enumerate() {
+        drawing.band(at, top);
+        drawing.shrink(&mut picture, top);
+    }
+    label::write(&mut picture, solids, &camera);
+    picture
+}
+
+struct Drawing<'a> {
+    camera: Camera,
+    ground: Ground,
+    meshes: Meshes,
+    drawn: Vec<Drawn<'a>>,
+    /// How strong the edges of each solid are.
+    edges: Vec<u8>,
+    /// Which solids are the ground on which the others stand.
+    is_ground: Vec<bool>,
+    /// By band: what hides all behind it; then the rest, the farthest first.
+    bands: Vec<(Vec<u32>, Vec<u32>)>,
+    band: Band,
+    /// Samples a point, along each side.
+    fine: usize,
+    size: (usize, usize),
+    scratch: Vec<Corner>,
+    face: Vec<Corner>,
+}
+
+impl<'a> Drawing<'a> {
+    fn new(solids: &'a Solids, camera: Camera, size: (u32, u32), frame: Frame) -> Self {
+        let size = (size.0 as usize, size.1 as usize);
+        let fine = match size.0 * size.1 {
+            points if points <= 512 * 512 => 4,
+            points if points <= 1_100_000 => 3,
+            _ => 2,
+        };
+        let is_marked = solids.is_marked();
+        let scale = camera.scale * fine as f64;
+        let all = solids.all.iter().zip(0..).filter(|(solid, _)| solid.is_seen());
+        let mut drawn: Vec<Drawn> = all
+            .map(|(solid, number)| Drawn::new(solid, number, &camera, scale, is_marked))
+            .collect();
+        // What is small is drawn first: of faces in one plane it is the one that is seen.
+        drawn.sort_by(|one, other| {
+            one.wide.total_cmp(&other.wide).then(one.number.cmp(&other.number))
+        });
+        let mut drawing = Self {
+            camera,
+            ground: Ground::new(&camera, f64::from(frame.around.low[1])),
+            meshes: Meshes::new(),
+            drawn,
+            edges: vec![0; solids.all.len()],
+            is_ground: solids.all.iter().map(|it| Space::of(it).is_below(&frame.around)).collect(),
+            bands: vec![Default::default(); size.1.div_ceil(BAND)],
+            band: Band::new(size.0 * fine, (BAND + 2) * fine),
+            fine,
+            size,
+            scratch: Vec::new(),
+            face: Vec::new(),
+        };
+        drawing.sort();
+        drawing
+    }
+
+    /// Finds in which bands each solid is seen.
+    fn sort(&mut self) {
+        let (width, height) = (self.size.0 as f64, self.size.1 as f64);
+        for (at, drawn) in (0..).zip(&self.drawn) {
+            let [x, y, _] = self.camera.seen(drawn.solid.at);
+            let reach = |axis: usize| {
+                let half = drawn.solid.half.iter();
+                let half = half.map(|half| self.camera.turned(half.map(f64::from))[axis].abs());
+                half.sum::<f64>() * self.camera.scale + 1.0
+            };
+            let (across, along) = (reach(0), reach(1));
+            if x + across < 0.0 || x - across > width || y + along < 0.0 || y - along > height {
+                continue;
+            }
+            let strength = ((drawn.wide - THIN) / (WIDE - THIN)).clamp(0.0, 1.0) * EDGES;
+            self.edges[drawn.number as usize] = strength as u8;
+            let first = (y - along - 1.0).max(0.0) as usize / BAND;
+            let last =
+                ((y + along + 1.0).min(height - 1.0) as usize / BAND).min(self.bands.len() - 1);
+            for (opaque, veils) in &mut self.bands[first..=last] {
+                let list = if drawn.opacity == 255 { opaque } else { veils };
+                list.push(at);
+            }
+        }
+        for (_, veils) in &mut self.bands {
+            let near = |at: &u32| self.drawn[*at as usize].near;
+            veils.sort_by(|one, other| near(one).total_cmp(&near(other)).then(one.cmp(other)));
+        }
+    }
+
+    /// Draws a band, with a point more on either side for the edges.
+    fn band(&mut self, at: usize, top: usize) {
+        let fine = self.fine as i64;
+        self.band.begin((top as i64 - 1) * fine);
+        self.ground.draw(&mut self.band, &self.camera, self.fine);
+        let (opaque, veils) = std::mem::take(&mut self.bands[at]);
+        for at in &opaque {
+            self.faces(*at, |band, face, number, drawn| band.solid(face, number, drawn.colour));
+        }
+        for at in &veils {
+            self.faces(*at, |band, face, number, drawn| {
+                band.veil(face, number, drawn.colour, drawn.opacity);
+            });
+        }
+        let edges = &self.edges;
+        self.band.edges(|face| edges[face as usize >> 3]);
+        for at in opaque.iter().chain(&veils) {
+            let mark = self.drawn[*at as usize].solid.mark;
+            if mark != Mark::None {
+                let colour = colour_of(mark);
+                self.faces(*at, |band, face, _, _| band.behind(face, colour, THROUGH));
+            }
+        }
+    }
+
+    /// Visits the faces of a solid.
+    fn faces(&mut self, at: u32, mut visit: impl FnMut(&mut Band, &[Corner], u32, &Drawn<'_>)) {
+        let drawn = &self.drawn[at as usize];
+        let mesh = self.meshes.of(drawn.solid.shape, drawn.wide / self.fine as f64);
+        let placed = Placed::new(drawn.solid, mesh, &self.camera, self.fine as f64);
+        self.scratch.clear();
+        self.scratch.extend(mesh.corners.iter().map(|corner| placed.corner(*corner)));
+        for face in &mesh.faces {
+            self.face.clear();
+            self.face.extend(face.corners.iter().map(|at| self.scratch[*at as usize]));
+            if placed.is_mirrored {
+                self.face.reverse();
+            }
+            if !face.is_round {
+                let light = placed.light(&self.face);
+                self.face.iter_mut().for_each(|corner| corner.light = light);
+            }
+            let number = drawn.number << 3 | u32::from(face.side);
+            visit(&mut self.band, &self.face, number, drawn);
+        }
+    }
+
+    /// Makes points of the band's samples.
+    fn shrink(&self, picture: &mut Picture, top: usize) {
+        let (fine, width) = (self.fine, self.band.width);
+        let count = (fine * fine) as u32;
+        for y in top..(top + BAND).min(self.size.1) {
+            let first = (y + 1 - top) * fine * width;
+            for x in 0..self.size.0 {
+                let mut sum = [0_u32; 3];
+                for row in 0..fine {
+                    for colour in &self.band.colours[first + row * width + x * fine..][..fine] {
+                        for (sum, part) in sum.iter_mut().zip(colour) {
+                            *sum += u32::from(*part);
+                        }
+                    }
+                }
+                let colour = sum.map(|sum| ((sum + count / 2) / count) as u8);
+                let middle = first + fine / 2 * width + x * fine + fine / 2;
+                picture.put(x, y, self.on_ground((x, y), middle, colour));
+            }
+        }
+    }
+
+    /// A point's colour, with the lines of the grid where it is of the ground.
+    fn on_ground(&self, (x, y): (usize, usize), sample: usize, colour: [u8; 3]) -> [u8; 3] {
+        let (face, near) = self.band.seen(sample);
+        if face == NOBODY || !self.is_ground[face as usize >> 3] {
+            return colour;
+        }
+        let place = self.camera.behind(x as f64 + 0.5, y as f64 + 0.5, f64::from(near));
+        self.ground.over(&self.camera, place, colour)
+    }
+}
+
+impl<'a> Drawn<'a> {
+    fn new(solid: &'a Solid, number: u32, camera: &Camera, scale: f64, is_marked: bool) -> Self {
+        let reach = solid.half.iter().map(|half| {
+            let [right, up, _] = camera.turned(half.map(f64::from));
+            (right * right + up * up).sqrt()
+        });
+        let (colour, opacity) = match solid.mark {
+            Mark::None if is_marked => (dimmed(solid.colour), solid.opacity),
+            Mark::None => (solid.colour, solid.opacity),
+            mark => (mixed(solid.colour, colour_of(mark), 220), solid.opacity.max(GHOST)),
+        };
+        let wide = 2.0 * scale * reach.fold(0.0, f64::max);
+        Self { solid, number, colour, opacity, wide, near: camera.seen(solid.at)[2] }
+    }
+}
+
+/// What does not change, where something does.
+fn dimmed(colour: [u8; 3]) -> [u8; 3] {
+    let [r, g, b] = colour.map(u32::from);
+    let grey = ((77 * r + 150 * g + 29 * b) >> 8) as u8;
+    mixed(mixed([grey; 3], colour, 50), [236, 238, 242], 165)
+}
+
+/// A solid's corners in the picture.
+struct Placed {
+    at: [f64; 3],
+    half: [[f64; 3]; 3],
+    /// For light: along the same axes, shorter where the solid is longer.
+    normal: [[f64; 3]; 3],
+    bent: [f64; 3],
+    scale: f64,
+    is_mirrored: bool,
+}
+
+impl Placed {
+    fn new(solid: &Solid, mesh: &Mesh, camera: &Camera, fine: f64) -> Self {
+        let half = solid.half.map(|half| camera.turned(half.map(f64::from)));
+        let cross = cross(half[0], half[1]);
+        let normal = half.map(|half| {
+            let square = dot(half, half);
+            half.map(|part| if square > 0.0 { part / square } else { 0.0 })
+        });
+        let scale = camera.scale * fine;
+        let [x, y, near] = camera.seen(solid.at);
+        let at = [x * fine, y * fine, near];
+        let is_mirrored = dot(cross, half[2]) < 0.0;
+        Self { at, half, normal, bent: mesh.bent, scale, is_mirrored }
+    }
+
+    fn corner(&self, corner: [f64; 3]) -> Corner {
+        let along = |axis: usize| {
+            self.half[0][axis] * corner[0]
+                + self.half[1][axis] * corner[1]
+                + self.half[2][axis] * corner[2]
+        };
+        let [right, up, near] = [along(0), along(1), along(2)];
+        let bent = [0, 1, 2].map(|own| corner[own] * self.bent[own]);
+        let normal =
+            [0, 1, 2].map(|axis| (0..3).map(|own| self.normal[own][axis] * bent[own]).sum());
+        Corner {
+            x: self.at[0] + right * self.scale,
+            y: self.at[1] - up * self.scale,
+            z: self.at[2] + near,
+            light: lit(normal),
+        }
+    }
+
+    /// The light on a flat face.
+    fn light(&self, face: &[Corner]) -> f64 {
+        let third = (face.len() / 3).max(1);
+        let edge = |at: usize| {
+            let (from, to) = (face[0], face[at]);
+            [(to.x - from.x) / self.scale, (from.y - to.y) / self.scale, to.z - from.z]
+        };
+        lit(cross(edge(third), edge(2 * third)))
+    }
+}
+
+fn cross(one: [f64; 3], other: [f64; 3]) -> [f64; 3] {
+    [0, 1, 2].map(|axis: usize| {
+        let (next, last) = ((axis + 1) % 3, (axis + 2) % 3);
+        one[next] * other[last] - one[last] * other[next]
+    })
+}
+
+/// How much light comes to what faces this way.
+fn lit(normal: [f64; 3]) -> f64 {
+    let length = dot(normal, normal).sqrt();
+    let direct = if length > 0.0 { dot(normal, LIGHT) / length } else { 0.0 };
+    AMBIENT + DIRECT * direct.max(0.0)
+}

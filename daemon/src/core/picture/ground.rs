@@ -1,0 +1,110 @@
+//! What is behind everything: a plain colour, and a grid in the plane on which things stand.
+
+use super::draw::Camera;
+use super::raster::{Band, mixed};
+use super::view::View;
+
+const PLAIN: [u8; 3] = [246, 247, 249];
+const LINE: [u8; 3] = [222, 226, 232];
+const STRONG: [u8; 3] = [202, 208, 217];
+/// The lines through the origin: where the second axis is 0, and where the first is.
+const FIRST: [u8; 3] = [224, 150, 150];
+const SECOND: [u8; 3] = [150, 170, 226];
+/// Lines are at least so many points apart.
+const APART: f64 = 26.0;
+/// How much of a line is seen on what is ground itself.
+const FAINT: u8 = 18;
+/// What is darker has light lines, of 765.
+const MIDDLING: u32 = 360;
+/// One in so many is stronger.
+const GROUP: f64 = 5.0;
+
+/// The grid.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ground {
+    /// How far lines are apart, in studs.
+    step: f64,
+    /// Which axes of the world lie in its plane.
+    axes: [usize; 2],
+    /// Where the plane is.
+    floor: f64,
+}
+
+/// The least of 1, 2, 5, 10, 20, … that is not less.
+pub(super) fn round_number(least: f64) -> f64 {
+    let mut ten = 1.0;
+    while ten * 10.0 <= least && ten < 1e15 {
+        ten *= 10.0;
+    }
+    [1.0, 2.0, 5.0].map(|part| part * ten).into_iter().find(|it| *it >= least).unwrap_or(10.0 * ten)
+}
+
+impl Ground {
+    pub(super) fn new(camera: &Camera, floor: f64) -> Self {
+        let axes = if camera.view == View::Front { [0, 1] } else { [0, 2] };
+        Self { step: round_number(APART / camera.scale), axes, floor }
+    }
+
+    /// Fills a band. What is behind everything is the same in all samples of a point.
+    pub(super) fn draw(&self, band: &mut Band, camera: &Camera, fine: usize) {
+        let width = band.width;
+        for row in (0..band.rows).step_by(fine) {
+            let y = (band.top + row as i64) as f64 / fine as f64 + 0.5;
+            for column in (0..width).step_by(fine) {
+                let colour = self.colour(camera, column as f64 / fine as f64 + 0.5, y);
+                band.colours[row * width + column..][..fine].fill(colour);
+            }
+            for more in 1..fine {
+                let start = row * width;
+                band.colours.copy_within(start..start + width, start + more * width);
+            }
+        }
+    }
+
+    fn colour(&self, camera: &Camera, x: f64, y: f64) -> [u8; 3] {
+        let mut place = camera.back(x, y);
+        if camera.view == View::Iso {
+            // Along the line of sight, down to the floor; all its parts are alike.
+            let down = self.floor - place[1];
+            place = place.map(|part| part + down);
+        }
+        let colours = [[SECOND, STRONG, LINE], [FIRST, STRONG, LINE]];
+        self.lines(camera, place, PLAIN, colours)
+    }
+
+    /// A colour with the lines that go through a place: those through the origin, the strong ones, and
+    /// the others.
+    fn lines(
+        &self,
+        camera: &Camera,
+        place: [f64; 3],
+        mut under: [u8; 3],
+        colours: [[[u8; 3]; 3]; 2],
+    ) -> [u8; 3] {
+        let wide = 1.0 / camera.scale;
+        for (axis, [own, strong, usual]) in self.axes.into_iter().zip(colours) {
+            let at = place[axis];
+            let line = (at / self.step).round();
+            // How much of the point the line covers; seen from above or aslant, lines are as wide.
+            let covered = 1.0 - ((at - line * self.step) / wide).abs();
+            if covered > 0.0 {
+                let is_strong = line % GROUP == 0.0;
+                let colour = match line {
+                    0.0 => own,
+                    _ if is_strong => strong,
+                    _ => usual,
+                };
+                under = mixed(under, colour, (covered * 255.0) as u8);
+            }
+        }
+        under
+    }
+
+    /// The colour of a solid that is ground itself: the lines go over it.
+    pub(super) fn over(&self, camera: &Camera, place: [f64; 3], under: [u8; 3]) -> [u8; 3] {
+        let sum: u32 = under.iter().map(|part| u32::from(*part)).sum();
+        let line = if sum < MIDDLING { [255; 3] } else { [0; 3] };
+        let (usual, strong) = (mixed(under, line, FAINT), mixed(under, line, 2 * FAINT));
+        self.lines(camera, place, under, [[strong, strong, usual]; 2])
+    }
+}

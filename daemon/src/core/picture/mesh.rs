@@ -1,0 +1,192 @@
+//! The shapes as corners and faces, in a box from -1 to 1.
+//!
+//! Round ones are made of halved edges: no sine is asked, which not all machines round alike.
+
+use super::solid::Shape;
+
+/// A side of a solid: its corners, seen from outside against the clock.
+#[derive(Debug, Clone)]
+pub(super) struct Face {
+    pub(super) corners: Vec<u16>,
+    /// Faces of one number have no edge between them.
+    pub(super) side: u8,
+    /// Whether it is a piece of something round.
+    pub(super) is_round: bool,
+}
+
+/// A shape.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Mesh {
+    pub(super) corners: Vec<[f64; 3]>,
+    pub(super) faces: Vec<Face>,
+    /// The axes around which its round faces are round.
+    pub(super) bent: [f64; 3],
+}
+
+/// How finely round shapes are drawn; each is twice as fine as the one before.
+pub(super) const FINENESS: usize = 4;
+
+/// All shapes, each in every fineness.
+#[derive(Debug)]
+pub(super) struct Meshes(Vec<[Mesh; FINENESS]>);
+
+impl Meshes {
+    pub(super) fn new() -> Self {
+        let all = |shape| [0, 1, 2, 3].map(|fineness| mesh(shape, fineness));
+        Self(Shape::ALL.map(all).to_vec())
+    }
+
+    /// A shape that is so many points wide.
+    pub(super) fn of(&self, shape: Shape, wide: f64) -> &Mesh {
+        let fineness = match wide {
+            wide if wide < 5.0 => 0,
+            wide if wide < 16.0 => 1,
+            wide if wide < 72.0 => 2,
+            _ => 3,
+        };
+        &self.0[shape as usize][fineness]
+    }
+}
+
+fn mesh(shape: Shape, fineness: u32) -> Mesh {
+    match shape {
+        Shape::Block => block(),
+        Shape::Wedge => wedge(),
+        Shape::CornerWedge => pyramid([1.0, 1.0, -1.0]),
+        Shape::Pyramid => pyramid([0.0, 1.0, 0.0]),
+        Shape::Ball => ball(fineness),
+        Shape::Cylinder => cylinder(fineness, |along, [a, b]| [along, a, b]),
+        // Turned round, so that the outside stays outside.
+        Shape::Column => cylinder(fineness, |along, [a, b]| [b, along, a]),
+    }
+}
+
+fn flat(corners: &[[f64; 3]], faces: &[&[u16]]) -> Mesh {
+    let face =
+        |(corners, side): (&&[u16], u8)| Face { corners: corners.to_vec(), side, is_round: false };
+    let faces = faces.iter().zip(0..).map(face).collect();
+    Mesh { corners: corners.to_vec(), faces, bent: [0.0; 3] }
+}
+
+/// The corners at the bottom, as the shapes that stand on one have them.
+const BOTTOM: [[f64; 3]; 4] =
+    [[-1.0, -1.0, -1.0], [1.0, -1.0, -1.0], [1.0, -1.0, 1.0], [-1.0, -1.0, 1.0]];
+
+fn block() -> Mesh {
+    let mut corners = BOTTOM.to_vec();
+    corners.extend(BOTTOM.map(|[x, _, z]| [x, 1.0, z]));
+    let faces: [&[u16]; 6] =
+        [&[0, 1, 2, 3], &[7, 6, 5, 4], &[3, 2, 6, 7], &[2, 1, 5, 6], &[1, 0, 4, 5], &[0, 3, 7, 4]];
+    flat(&corners, &faces)
+}
+
+fn wedge() -> Mesh {
+    let mut corners = BOTTOM.to_vec();
+    corners.extend([[1.0, 1.0, 1.0], [-1.0, 1.0, 1.0]]);
+    flat(&corners, &[&[0, 1, 2, 3], &[3, 2, 4, 5], &[1, 0, 5, 4], &[2, 1, 4], &[0, 3, 5]])
+}
+
+fn pyramid(tip: [f64; 3]) -> Mesh {
+    let mut corners = BOTTOM.to_vec();
+    corners.push(tip);
+    flat(&corners, &[&[0, 1, 2, 3], &[3, 2, 4], &[2, 1, 4], &[1, 0, 4], &[0, 3, 4]])
+}
+
+/// A point on the unit ball in the direction of the middle between two.
+fn between(one: [f64; 3], other: [f64; 3]) -> [f64; 3] {
+    let sum = [0, 1, 2].map(|axis| one[axis] + other[axis]);
+    let length = sum.iter().map(|part| part * part).sum::<f64>().sqrt();
+    sum.map(|part| part / length)
+}
+
+/// An octahedron whose edges are halved so often.
+fn ball(fineness: u32) -> Mesh {
+    let tips = [
+        [1.0, 0.0, 0.0],
+        [0.0, 0.0, -1.0],
+        [-1.0, 0.0, 0.0],
+        [0.0, 0.0, 1.0],
+        [0.0, 1.0, 0.0],
+        [0.0, -1.0, 0.0],
+    ];
+    let mut triangles = Vec::new();
+    for at in 0..4 {
+        let (one, other) = (tips[at], tips[(at + 1) % 4]);
+        triangles.push([one, other, tips[4]]);
+        triangles.push([other, one, tips[5]]);
+    }
+    for _ in 0..=fineness {
+        let halved = |[a, b, c]: [[f64; 3]; 3]| {
+            let (ab, bc, ca) = (between(a, b), between(b, c), between(c, a));
+            [[a, ab, ca], [ab, b, bc], [ca, bc, c], [ab, bc, ca]]
+        };
+        triangles = triangles.into_iter().flat_map(halved).collect();
+    }
+    let mut mesh = Mesh { bent: [1.0; 3], ..Mesh::default() };
+    for triangle in triangles {
+        let first = mesh.corners.len() as u16;
+        mesh.corners.extend(triangle);
+        let corners = vec![first, first + 1, first + 2];
+        mesh.faces.push(Face { corners, side: 0, is_round: true });
+    }
+    mesh
+}
+
+fn cylinder(fineness: u32, turned: impl Fn(f64, [f64; 2]) -> [f64; 3]) -> Mesh {
+    let mut circle = vec![[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]];
+    for _ in 0..=fineness {
+        let next = |at: usize| circle[(at + 1) % circle.len()];
+        let halved = (0..circle.len()).flat_map(|at| {
+            let [a, b]: [f64; 2] = circle[at];
+            let [x, y, _] = between([a, b, 0.0], [next(at)[0], next(at)[1], 0.0]);
+            [[a, b], [x, y]]
+        });
+        circle = halved.collect();
+    }
+    let len = circle.len() as u16;
+    let end = |end: f64| circle.iter().map(move |at| (end, *at));
+    let corners = end(1.0).chain(end(-1.0)).map(|(end, at)| turned(end, at)).collect();
+    let bent = turned(0.0, [1.0, 1.0]);
+    let side = (0..len).map(|at| {
+        let next = (at + 1) % len;
+        Face { corners: vec![at, len + at, len + next, next], side: 0, is_round: true }
+    });
+    let cap = |corners, side| Face { corners, side, is_round: false };
+    let caps = [cap((0..len).collect(), 1), cap((len..2 * len).rev().collect(), 2)];
+    Mesh { corners, faces: side.chain(caps).collect(), bent }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Twice the volume that the faces enclose, were they cut into triangles: positive where they are
+    /// seen from outside against the clock.
+    fn volume(mesh: &Mesh) -> f64 {
+        let at = |corner: &u16| mesh.corners[*corner as usize];
+        let mut sum = 0.0;
+        for face in &mesh.faces {
+            for pair in face.corners[1..].windows(2) {
+                let [a, b, c] = [at(&face.corners[0]), at(&pair[0]), at(&pair[1])];
+                let cross = [0, 1, 2].map(|i: usize| {
+                    let (j, k) = ((i + 1) % 3, (i + 2) % 3);
+                    b[j] * c[k] - b[k] * c[j]
+                });
+                sum += (0..3).map(|axis| a[axis] * cross[axis]).sum::<f64>() / 6.0;
+            }
+        }
+        sum
+    }
+
+    #[test]
+    fn shapes_are_closed_and_as_large_as_they_are() {
+        let volume = |shape, fineness| volume(&mesh(shape, fineness));
+        assert!((volume(Shape::Block, 0) - 8.0).abs() < 1e-9);
+        assert!((volume(Shape::Wedge, 0) - 4.0).abs() < 1e-9);
+        assert!((volume(Shape::CornerWedge, 0) - 8.0 / 3.0).abs() < 1e-9);
+        assert!((volume(Shape::Pyramid, 0) - 8.0 / 3.0).abs() < 1e-9);
+        assert!((volume(Shape::Ball, 3) - 4.18).abs() < 0.02);
+        assert!((volume(Shape::Cylinder, 3) - 6.28).abs() < 0.02);
+        assert!((volume(Shape::Column, 3) - 6.28).abs() < 0.02);
+    }
+}

@@ -1,0 +1,187 @@
+//! From where a picture is taken, and which part of the world is in it.
+//!
+//! Views have no vanishing point: what is as large looks as large, and can be measured. The numbers of
+//! each are written down here, so that every machine draws the same.
+
+use super::solid::{Mark, Solid, Solids};
+
+/// From where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum View {
+    /// From above: X to the right, Z downwards.
+    Top,
+    /// From the corner at +X, +Y and +Z.
+    #[default]
+    Iso,
+    /// What Roblox calls the front: towards +Z, with X to the left.
+    Front,
+}
+
+impl View {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Top, Self::Iso, Self::Front];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Top => "top",
+            Self::Iso => "iso",
+            Self::Front => "front",
+        }
+    }
+
+    /// The view of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|view| view.name() == name)
+    }
+
+    /// What is to the right, upwards, and towards whoever looks.
+    pub(super) fn axes(self) -> [[f64; 3]; 3] {
+        match self {
+            Self::Top => [[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]],
+            Self::Front => [[-1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, -1.0]],
+            Self::Iso => [
+                [0.707_106_78, 0.0, -0.707_106_78],
+                [-0.408_248_29, 0.816_496_58, -0.408_248_29],
+                [0.577_350_27, 0.577_350_27, 0.577_350_27],
+            ],
+        }
+    }
+}
+
+/// Which part of the world a picture shows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Frame {
+    view: View,
+    /// How far it reaches along what is to the right and what is upwards, in studs.
+    pub(super) seen: [(f64, f64); 2],
+    /// The box in the world around what it shows.
+    pub(super) around: Space,
+}
+
+/// A box in the world.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Space {
+    pub(super) low: [f32; 3],
+    pub(super) high: [f32; 3],
+}
+
+/// No picture shows less, in studs.
+const LEAST: f32 = 4.0;
+/// What changes is shown with so much around it: a part of its size, and so many studs at least.
+const AROUND: (f32, f32) = (0.5, 10.0);
+/// One in so many may stand far away from all others, on either side.
+const STRAY: usize = 50;
+/// How far away that is, in the size of where the others are.
+const AWAY: f32 = 4.0;
+/// What is so many times as large as all that is smaller is the ground, or the sky.
+const GROUND: f32 = 2.5;
+/// Where fewer stand on it, more of it is shown.
+const STANDING: usize = 4;
+/// How much of the ground is shown around what stands on it, in the size of that; and around few.
+const ROOM: (f32, f32) = (0.1, 1.5);
+
+impl Frame {
+    /// What a picture of these shows: what changes and what is around it; where nothing does, all but
+    /// what is far away from the rest, or holds it. None where nothing is seen.
+    pub fn of(sides: &[&Solids], view: View) -> Option<Self> {
+        let all = || sides.iter().flat_map(|side| &side.all);
+        let marked: Vec<&Solid> = all().filter(|solid| solid.mark != Mark::None).collect();
+        let is_marked = !marked.is_empty();
+        let shown = if is_marked { marked } else { all().filter(|it| it.is_seen()).collect() };
+        let (shown, around, room) = without_ground(without_strays(shown))?;
+        let room = if is_marked { (around.size() * AROUND.0).max(AROUND.1) } else { room };
+        let seen = [0, 1].map(|axis| {
+            let (low, high) = extent(&shown, view.axes()[axis]);
+            (low - f64::from(room), high + f64::from(room))
+        });
+        Some(Self { view, seen, around })
+    }
+
+    /// From where it is seen.
+    pub(super) fn view(&self) -> View {
+        self.view
+    }
+}
+
+/// From where to where solids reach along an axis.
+fn extent(solids: &[&Solid], axis: [f64; 3]) -> (f64, f64) {
+    let along =
+        |place: [f32; 3]| -> f64 { (0..3).map(|at: usize| axis[at] * f64::from(place[at])).sum() };
+    let mut bounds = (f64::INFINITY, f64::NEG_INFINITY);
+    for solid in solids {
+        let reach: f64 = solid.half.iter().map(|half| along(*half).abs()).sum();
+        let at = along(solid.at);
+        bounds = (bounds.0.min(at - reach), bounds.1.max(at + reach));
+    }
+    bounds
+}
+
+impl Space {
+    pub(super) fn of(solid: &Solid) -> Self {
+        let reach = solid.reach();
+        let low = [0, 1, 2].map(|axis| solid.at[axis] - reach[axis]);
+        let high = [0, 1, 2].map(|axis| solid.at[axis] + reach[axis]);
+        Self { low, high }
+    }
+
+    fn and(self, other: Self) -> Self {
+        let low = [0, 1, 2].map(|axis| self.low[axis].min(other.low[axis]));
+        let high = [0, 1, 2].map(|axis| self.high[axis].max(other.high[axis]));
+        Self { low, high }
+    }
+
+    /// The longest of its sides.
+    fn size(&self) -> f32 {
+        let sides = [0, 1, 2].map(|axis| self.high[axis] - self.low[axis]);
+        sides.into_iter().fold(LEAST, f32::max)
+    }
+
+    /// Whether it reaches under all of another.
+    pub(super) fn is_below(&self, other: &Self) -> bool {
+        let reaches =
+            |axis: usize| self.low[axis] <= other.low[axis] && self.high[axis] >= other.high[axis];
+        reaches(0) && reaches(2)
+    }
+}
+
+/// Those that do not stand far away from nearly all others.
+fn without_strays(mut solids: Vec<&Solid>) -> Vec<&Solid> {
+    let strays = if solids.len() < 2 * STANDING { 0 } else { (solids.len() / STRAY).max(1) };
+    if strays == 0 {
+        return solids;
+    }
+    let mut sizes: Vec<f32> = solids.iter().map(|solid| Space::of(solid).size()).collect();
+    let middle = sizes.len() / 2;
+    let usual = *sizes.select_nth_unstable_by(middle, f32::total_cmp).1;
+    let core = [0, 1, 2].map(|axis| {
+        let mut places: Vec<f32> = solids.iter().map(|solid| solid.at[axis]).collect();
+        let low = *places.select_nth_unstable_by(strays, f32::total_cmp).1;
+        let last = places.len() - 1 - strays;
+        (low, *places.select_nth_unstable_by(last, f32::total_cmp).1)
+    });
+    let away = AWAY * core.iter().map(|(low, high)| high - low).fold(usual, f32::max);
+    solids.retain(|solid| {
+        let place = core.iter().zip(solid.at);
+        place.into_iter().all(|((low, high), at)| (low - away..=high + away).contains(&at))
+    });
+    solids
+}
+
+/// Those that are not the ground on which the others stand, the box around them, and how much room
+/// is left around that.
+fn without_ground(mut solids: Vec<&Solid>) -> Option<(Vec<&Solid>, Space, f32)> {
+    let size = |solid: &&Solid| Space::of(solid).size();
+    solids.sort_by(|one, other| size(one).total_cmp(&size(other)));
+    let mut around = Space::of(solids.first()?);
+    for standing in 1..solids.len() {
+        let next = Space::of(solids[standing]);
+        if next.size() > GROUND * around.size() {
+            solids.truncate(standing);
+            let room = if standing < STANDING { ROOM.1 } else { ROOM.0 };
+            return Some((solids, around, room * around.size()));
+        }
+        around = around.and(next);
+    }
+    Some((solids, around, 0.0))
+}

@@ -1,0 +1,86 @@
+//! Pictures that somebody wants of a session: gathered in its turn, drawn in a thread of their own, so
+//! that a large one keeps nobody waiting.
+
+use std::thread;
+
+use scene_schemas::api::{Failure, FailureKind};
+
+use super::{Live, wrong};
+use crate::engine::EngineError;
+use crate::engine::house::AWAY;
+use crate::engine::pictured::{Drawing, Pictured};
+use crate::server::{PictureAsked, Reply, failed};
+
+/// How often one picture asks Studio for something before it is refused.
+const MAX_ROUNDS: usize = 16;
+/// How many pictures wait for Studio at once.
+const MAX_WAITING: usize = 32;
+
+/// A picture that waits for what Studio tells.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    of: Pictured,
+    asked: PictureAsked,
+    rounds: usize,
+    reply: Reply<Vec<u8>>,
+}
+
+impl Live {
+    /// Somebody wants a picture.
+    pub(super) fn wants_picture(
+        &mut self,
+        of: Pictured,
+        asked: PictureAsked,
+        reply: Reply<Vec<u8>>,
+    ) {
+        if self.pictures.len() >= MAX_WAITING {
+            let message = format!("{MAX_WAITING} pictures of this place are being made.");
+            let hint = "Wait until they are there.";
+            return drop(reply.send(Err(failed(FailureKind::TooMany, message, hint))));
+        }
+        self.pictures.push(Wanted { of, asked, rounds: 0, reply });
+    }
+
+    /// Makes the pictures for which all is known.
+    pub(super) fn take_pictures(&mut self) {
+        for mut wanted in std::mem::take(&mut self.pictures) {
+            if wanted.reply.is_closed() {
+                continue;
+            }
+            wanted.rounds += 1;
+            let is_away = self.engine.studio().is_some() && self.seat.silence() > AWAY;
+            match self.engine.pictured(&wanted.of) {
+                Ok(Some(drawing)) => draw(drawing, wanted.asked, wanted.reply),
+                Ok(None) if is_away || wanted.rounds > MAX_ROUNDS => {
+                    let message = "Studio does not tell what the place looks like.";
+                    let hint = "Look whether its plugin is connected, and ask again.";
+                    let failure = failed(FailureKind::NotFound, message, hint);
+                    let _ = wanted.reply.send(Err(failure));
+                }
+                Ok(None) => self.pictures.push(wanted),
+                Err(error) => drop(wanted.reply.send(Err(unseen(&error)))),
+            }
+        }
+    }
+}
+
+/// Why there is no picture.
+fn unseen(error: &EngineError) -> Failure {
+    match error {
+        EngineError::Refused(refusal) => {
+            let hint = "Ask for another picture, or look again when the place has changed.";
+            failed(FailureKind::NotFound, refusal.0.clone(), hint)
+        }
+        error => wrong(error),
+    }
+}
+
+fn draw(drawing: Drawing, PictureAsked { view, size }: PictureAsked, reply: Reply<Vec<u8>>) {
+    let draw = move || {
+        let drawn = drawing.draw(view, (size, size)).and_then(|picture| picture.png());
+        let drawn = drawn.map_err(|refusal| unseen(&EngineError::Refused(refusal)));
+        let _ = reply.send(drawn);
+    };
+    // Where no thread can be had, the reply is dropped, which says so.
+    let _ = thread::Builder::new().name("picture".to_owned()).spawn(draw);
+}
