@@ -19,7 +19,7 @@ pub(super) fn history(wanted: &Wanted, history: &History, checkpoints: &Checkpoi
                 button type="button" data-act="export" { "Export as JSON" }
             }
             (filters(&wanted.filter, history))
-            @if !checkpoints.checkpoints.is_empty() { (moments(&checkpoints.checkpoints)) }
+            (moments(&checkpoints.checkpoints))
             @if history.entries.is_empty() && history.older.is_none() {
                 div.empty { h2 { "Nothing fits" } p { "Loosen what you look for, or ask for something first." } }
             } @else {
@@ -72,15 +72,21 @@ fn choice(label: &str, name: &str, all: &str, offered: &[&str], chosen: Option<&
     }
 }
 
+/// The moments of places in Studio that a person can go back to. Files have their entries for that.
 fn moments(checkpoints: &[Checkpoint]) -> Markup {
+    let is_file =
+        |it: &&Checkpoint| ["file-", "project-"].iter().any(|kind| it.session.0.starts_with(kind));
+    let moments: Vec<&Checkpoint> = checkpoints.iter().filter(|it| !is_file(it)).collect();
     html! {
-        details.panel.pad {
-            summary { (words::count(checkpoints.len(), "checkpoint")) }
-            ul.grants {
-                @for it in checkpoints {
-                    li {
-                        b { (safe(&it.label)) } span.dim { (words::time(it.at)) }
-                        button type="button" data-act="restore" data-checkpoint=(it.seq) { "Go back to it" }
+        @if !moments.is_empty() {
+            details.panel.pad {
+                summary { "Go back to a moment: " (words::count(moments.len(), "checkpoint")) }
+                ul.grants {
+                    @for it in moments {
+                        li {
+                            b { (safe(it.label.lines().next().unwrap_or_default())) } span.dim { (words::time(it.at)) }
+                            button type="button" data-act="restore" data-checkpoint=(it.seq) { "Go back to it" }
+                        }
                     }
                 }
             }

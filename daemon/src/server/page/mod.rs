@@ -11,6 +11,7 @@
 //! - `now`: sessions, tasks, and one conversation;
 //! - `item`: what an event is in a conversation;
 //! - `stream`: what happens, as parts of the page;
+//! - `usage`: what models took, and how they and the tools did;
 //! - `words`: names and times as a person reads them.
 
 mod history;
@@ -19,6 +20,7 @@ mod now;
 mod settings;
 mod shell;
 mod stream;
+mod usage;
 mod words;
 
 use axum::body::Body;
@@ -36,7 +38,7 @@ pub(super) use self::stream::stream;
 
 use super::desk::{Ask, Desk, Door};
 use super::failure::failed;
-use super::past::{Behind, Past, Wanted};
+use super::past::{Behind, DAYS, Past, Wanted};
 
 /// What the page may load and do: what is served here, and nothing from anywhere else. Pictures are asked
 /// for with the token, and shown as blobs. HTML gets into the page at one place of its script alone.
@@ -101,6 +103,11 @@ pub(super) async fn part(
         "entry" => {
             let of = of(behind)?;
             history::entry(&desk.ask(|reply| Ask::Past(Past::Entry(of, reply))).await?)
+        }
+        "usage" => {
+            let days = behind.number("days")?.unwrap_or(DAYS);
+            let figures = desk.ask(|reply| Ask::Past(Past::Figures(days, reply))).await?;
+            usage::usage(days, &figures)
         }
         "settings" => {
             let settings = desk.ask(Ask::Settings).await?;

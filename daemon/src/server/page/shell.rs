@@ -17,6 +17,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("now.js", JS, include_str!("assets/now.js")),
     ("history.js", JS, include_str!("assets/history.js")),
     ("settings.js", JS, include_str!("assets/settings.js")),
+    ("usage.js", JS, include_str!("assets/usage.js")),
     ("icon.svg", "image/svg+xml", include_str!("assets/icon.svg")),
 ];
 const CSS: &str = "text/css; charset=utf-8";

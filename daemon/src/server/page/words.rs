@@ -1,7 +1,7 @@
 //! Names and times as a person reads them.
 
 use maud::{Markup, html};
-use scene_schemas::api::{ProposalStatus, WorkflowState};
+use scene_schemas::api::{FailureKind, ProposalStatus, WorkflowState};
 use scene_schemas::entry::Finish;
 use scene_schemas::proposal::{Class, Mode};
 
@@ -27,6 +27,22 @@ pub(super) fn day(day: u64) -> String {
 /// `n` of something; the plural by an `s`.
 pub(super) fn count(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
+
+/// A time in milliseconds, short.
+pub(super) fn length(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{:.1} s", ms as f64 / 1e3),
+        60_000..3_600_000 => format!("{} min", ms / 60_000),
+        _ => format!("{:.1} h", ms as f64 / 3.6e6),
+    }
+}
+
+/// A kind of failure, in words.
+pub(super) fn failure(kind: FailureKind) -> String {
+    let name = serde_json::to_value(kind).unwrap_or_default();
+    name.as_str().unwrap_or_default().replace('_', " ")
 }
 
 /// A number of tokens or bytes, short.

@@ -5,9 +5,10 @@ import { act, elements, failed, soon, toast } from "./ui.js";
 import * as history from "./history.js";
 import * as now from "./now.js";
 import * as settings from "./settings.js";
+import * as usage from "./usage.js";
 
 /** By the first word of the address. Each has `show(main, rest)`, and may have `told(told)`, `again()` and `hide()`. */
-const PAGES = { now, history, settings };
+const PAGES = { now, history, settings, usage };
 
 const main = document.getElementById("main");
 const link = document.getElementById("link");

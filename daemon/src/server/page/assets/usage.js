@@ -1,0 +1,14 @@
+// What models took, and how they and the tools did.
+
+import { part } from "./daemon.js";
+import { swap } from "./ui.js";
+
+let root = null;
+let days = "30";
+
+export async function show(main, [span = "30"]) {
+  [root, days] = [main, span];
+  swap(main, await part("usage", { days }));
+}
+
+export const again = () => show(root, [days]);

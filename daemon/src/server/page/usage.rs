@@ -1,0 +1,206 @@
+//! What models took and how they and the tools did, as tables and charts.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+use scene_schemas::api::{Figures, ModelFigures, Times, ToolFigures, UsageFigures};
+
+use super::words;
+use super::words::safe;
+
+/// The chart, in its own units.
+const WIDE: f64 = 720.0;
+const HIGH: f64 = 150.0;
+/// What stands below it.
+const FOOT: f64 = 20.0;
+/// How many days the person may choose.
+const SPANS: [u64; 4] = [7, 30, 90, 365];
+
+/// What some messages took.
+#[derive(Debug, Default, Clone, Copy)]
+struct Sum {
+    messages: u64,
+    read: u64,
+    cached: u64,
+    written: u64,
+    usd: f64,
+    unpriced: u64,
+}
+
+impl Sum {
+    fn add(&mut self, it: &UsageFigures) {
+        self.messages += it.messages;
+        self.read += it.read;
+        self.cached += it.cached;
+        self.written += it.written;
+        self.usd += it.usd;
+        self.unpriced += it.unpriced;
+    }
+}
+
+/// All figures of so many days.
+pub(super) fn usage(days: u64, figures: &Figures) -> Markup {
+    let by_day = sums(&figures.usage, |it| it.day.clone());
+    html! {
+        div.page.usage {
+            header.head {
+                h1 { "Usage" }
+                nav.buttons aria-label="How many days" {
+                    @for span in SPANS {
+                        a.button href={ "#/usage/" (span) } aria-current=[(span == days).then_some("true")] { (span) " days" }
+                    }
+                }
+            }
+            @if figures.usage.is_empty() {
+                div.empty { h2 { "No model has answered in these days" } p { "The offline planner is no model, and takes nothing." } }
+            } @else {
+                (chart("US dollars a day", &by_day, |sum| sum.usd, |usd| format!("{usd:.2} USD")))
+                (chart("Tokens a day", &by_day, |sum| (sum.read + sum.written) as f64, |n| format!("{} tokens", words::short(n as u64))))
+                (took("By model", &sums(&figures.usage, |it| it.model.clone())))
+                (took("By project", &sums(&figures.usage, |it| it.project.clone())))
+            }
+            @if !figures.models.is_empty() { (models(&figures.models)) }
+            @if !figures.tools.is_empty() { (tools(&figures.tools)) }
+        }
+    }
+}
+
+fn sums(usage: &[UsageFigures], name: impl Fn(&UsageFigures) -> String) -> BTreeMap<String, Sum> {
+    let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
+    for it in usage {
+        sums.entry(name(it)).or_default().add(it);
+    }
+    sums
+}
+
+/// A bar for each day. Its figures are in the tables too, and in each bar's title.
+fn chart(
+    title: &str,
+    days: &BTreeMap<String, Sum>,
+    value: impl Fn(&Sum) -> f64,
+    written: impl Fn(f64) -> String,
+) -> Markup {
+    let most = days.values().map(&value).fold(0.0, f64::max);
+    let step = WIDE / days.len().max(1) as f64;
+    let bar = |at: usize, sum: &Sum| {
+        let high = if most > 0.0 { value(sum) / most * (HIGH - 12.0) } else { 0.0 };
+        let wide = (step - 3.0).clamp(1.0, 44.0);
+        (at as f64 * step + (step - wide) / 2.0, HIGH - high, wide, high.max(1.0))
+    };
+    html! {
+        figure.panel.pad {
+            figcaption { b { (title) } " " span.dim { "most: " (written(most)) } }
+            svg.chart viewBox=(format!("0 0 {WIDE} {}", HIGH + FOOT)) role="img" aria-label={ (title) ", at most " (written(most)) } {
+                @for (at, (day, sum)) in days.iter().enumerate() {
+                    @let (x, y, wide, high) = bar(at, sum);
+                    rect x=(format!("{x:.1}")) y=(format!("{y:.1}")) width=(format!("{wide:.1}")) height=(format!("{high:.1}")) rx="2" {
+                        title { (day) ": " (written(value(sum))) }
+                    }
+                }
+                line x1="0" x2=(WIDE) y1=(HIGH) y2=(HIGH) {}
+                @if let (Some(first), Some(last)) = (days.keys().next(), days.keys().last()) {
+                    text x="0" y=(HIGH + 15.0) { (first) }
+                    @if first != last { text x=(WIDE) y=(HIGH + 15.0) text-anchor="end" { (last) } }
+                }
+            }
+        }
+    }
+}
+
+fn table(title: &str, head: &[&str], body: Markup) -> Markup {
+    html! {
+        section.panel.pad {
+            h2 { (title) }
+            div.wide tabindex="0" role="group" aria-label=(title) {
+                table.figures {
+                    thead { tr { @for name in head { th scope="col" { (name) } } } }
+                    tbody { (body) }
+                }
+            }
+        }
+    }
+}
+
+fn took(title: &str, sums: &BTreeMap<String, Sum>) -> Markup {
+    let head = ["", "Messages", "Read", "From cache", "Written", "USD"];
+    table(
+        title,
+        &head,
+        html! {
+            @for (name, sum) in sums {
+                tr {
+                    th scope="row" { (safe(name)) }
+                    td { (sum.messages) } td { (words::short(sum.read)) } td { (words::short(sum.cached)) } td { (words::short(sum.written)) }
+                    td {
+                        (format!("{:.4}", sum.usd))
+                        @if sum.unpriced > 0 { " " span.dim { (words::count(sum.unpriced as usize, "message")) " without a price" } }
+                    }
+                }
+            }
+        },
+    )
+}
+
+fn times(times: Option<Times>) -> Markup {
+    html! {
+        @if let Some(times) = times {
+            td { (words::length(times.median)) } td { (words::length(times.p95)) }
+        } @else { td { "–" } td { "–" } }
+    }
+}
+
+fn models(models: &[ModelFigures]) -> Markup {
+    let head = ["Model", "Asked", "Answered", "Failed", "Median", "95 of 100 within"];
+    table(
+        "How models answered",
+        &head,
+        html! {
+            @for model in models {
+                tr {
+                    th scope="row" { (safe(&model.model)) }
+                    td { (model.asked) } td { (model.answered) }
+                    td {
+                        @if model.failures.is_empty() { "0" }
+                        @for (at, it) in model.failures.iter().enumerate() {
+                            @if at > 0 { ", " } (it.count) " " span.dim { (words::failure(it.code)) }
+                        }
+                    }
+                    (times(model.answering))
+                }
+            }
+        },
+    )
+}
+
+fn tools(tools: &[ToolFigures]) -> Markup {
+    let head = [
+        "Tool",
+        "Calls",
+        "Answered",
+        "Refused",
+        "Proposed",
+        "Applied",
+        "Rejected",
+        "Withdrawn",
+        "Failed",
+        "Planned: median",
+        "95 of 100",
+        "Decided: median",
+        "95 of 100",
+    ];
+    table(
+        "What became of calls, by tool",
+        &head,
+        html! {
+            @for tool in tools {
+                tr {
+                    th scope="row" { (safe(&tool.tool.replace('_', " "))) }
+                    @for n in [tool.calls, tool.answered, tool.refused, tool.proposed, tool.applied, tool.rejected, tool.withdrawn, tool.failed] {
+                        td { (n) }
+                    }
+                    (times(tool.planning)) (times(tool.deciding))
+                }
+            }
+        },
+    )
+}
