@@ -1,12 +1,16 @@
 //! What an event is in a conversation. Each part has a key: what comes under the same key takes its place.
 
+use std::iter;
+
 use maud::{Markup, html};
 use scene_schemas::api::{Event, EventRecord, Setting, ThinkingPhase};
 use scene_schemas::entry::{Finish, Seq};
 use scene_schemas::proposal::Class;
 use serde::Serialize;
 
+use super::review::conflict as conflict_of;
 use super::words;
+use crate::core::shown::shown;
 
 /// A change of the page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -64,13 +68,10 @@ pub(super) fn changes(record: &EventRecord) -> Vec<Change> {
         ],
         Event::ToolResult { call, brief } => vec![called(*call, "done", html! { p { (brief) } })],
         Event::ToolError { call, reason, conflict } => {
-            let text = html! {
-                p { (reason) }
-                @if let Some(conflict) = conflict {
-                    p { "Changed twice: " code { (conflict.path) } }
-                }
-            };
-            vec![called(*call, "refused", text)]
+            let told = called(*call, "refused", html! { p { (reason) } });
+            let key = format!("conflict-{call}");
+            let twice = conflict.iter().map(|it| put(key.clone(), conflict_of(&key, it)));
+            iter::once(told).chain(twice).collect()
         }
         Event::ProposalMapped { call, proposal, title, class, .. } => vec![
             called(*call, "done", html! {}),
@@ -159,8 +160,8 @@ fn tool_call(call: Seq, tool: &str, brief: &str) -> Markup {
 /// A card before its proposal was fetched.
 fn card(proposal: Seq, title: &str, class: Class) -> Markup {
     html! {
-        article.item.card data-key={ "p-" (proposal) } data-proposal=(proposal) data-class=(words::class(class)) aria-label=(title) {
-            header { a.title href={ "#/proposals/" (proposal) } { (title) } " " span.class { (words::class(class)) } }
+        article.item.card data-key={ "p-" (proposal) } data-proposal=(proposal) data-class=(words::class(class)) aria-label=(shown(title)) {
+            header { a.title href={ "#/proposals/" (proposal) } { (shown(title)) } " " span.class { (words::class(class)) } }
         }
     }
 }

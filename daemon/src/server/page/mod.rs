@@ -8,11 +8,13 @@
 //! - `shell`: what stands before anything is asked, and the files of the page;
 //! - `now`: sessions, tasks, and one conversation;
 //! - `item`: what an event is in a conversation;
+//! - `review`: proposals, and what is decided upon them;
 //! - `stream`: what happens, as parts of the page;
 //! - `words`: names and times as a person reads them.
 
 mod item;
 mod now;
+mod review;
 mod shell;
 mod stream;
 mod words;
@@ -90,6 +92,9 @@ pub(super) async fn part(
             let settings = desk.ask(Ask::Settings).await?;
             now::composer(&desk.ask(Ask::Sessions).await?, &settings)
         }
+        "proposals" => review::proposals(desk).await?,
+        "proposal" => review::proposal(desk, behind).await?,
+        "card" => review::card(desk, behind).await?,
         _ => {
             let message = format!("The page has no part called {name}.");
             return Err(failed(FailureKind::NotFound, message, "Reload the page."));

@@ -3,9 +3,10 @@
 import * as daemon from "./daemon.js";
 import { act, elements, failed, soon, toast } from "./ui.js";
 import * as now from "./now.js";
+import * as review from "./review.js";
 
 /** By the first word of the address. Each has `show(main, rest)`, and may have `told(told)`, `again()` and `hide()`. */
-const PAGES = { now };
+const PAGES = { now, proposals: review };
 
 const main = document.getElementById("main");
 const link = document.getElementById("link");
