@@ -12,7 +12,7 @@ use scene_schemas::{InstancePath, Value};
 use super::hunks;
 use super::style::{Paint, Style, count, safe, wrap};
 use super::tree::Mark;
-use crate::core::proposal::{by_instance, values, why};
+use crate::core::proposal::{by_instance, note, values, why};
 
 /// Rows of the table that a card shows.
 const ROWS: usize = 60;
@@ -139,45 +139,24 @@ fn groups<'a>(
 
 impl Group<'_> {
     fn tell(&mut self, change: &Change, whole: bool) {
-        let note = match change {
+        match change {
             Change::Created { props } => {
                 self.mark = Mark::Added;
                 let shown = props.iter().map(|(name, it)| (name.clone(), text_of(it, whole)));
                 self.props.extend(shown);
-                String::new()
             }
-            Change::Cloned { source, count: n } => {
+            Change::Cloned { .. } | Change::Inserted { .. } | Change::Restored { .. } => {
                 self.mark = Mark::Added;
-                format!("a copy of {source}{}", in_all(*n))
-            }
-            Change::Inserted { asset, count: n } => {
-                self.mark = Mark::Added;
-                format!("from asset {asset}{}", in_all(*n))
-            }
-            Change::Restored { count: n } => {
-                self.mark = Mark::Added;
-                format!("comes back{}", in_all(*n))
             }
             Change::Set { property, before, after } => {
                 let text = change_text(before.as_ref(), after.as_ref(), whole);
                 self.props.push((property.clone(), text));
-                String::new()
             }
-            Change::Moved { to } => {
-                if self.mark == Mark::Changed {
-                    self.mark = Mark::Moved;
-                }
-                format!("moves into {to}")
-            }
-            Change::Deleted { count: n } => {
-                self.mark = Mark::Removed;
-                match n {
-                    1 => String::new(),
-                    n => format!("with everything below it, {n} instances"),
-                }
-            }
-        };
-        if !note.is_empty() {
+            Change::Moved { .. } if self.mark == Mark::Changed => self.mark = Mark::Moved,
+            Change::Moved { .. } => {}
+            Change::Deleted { .. } => self.mark = Mark::Removed,
+        }
+        if let Some(note) = note(change) {
             let comma = if self.note.is_empty() { "" } else { ", " };
             self.note = format!("{}{comma}{note}", self.note);
         }
@@ -202,13 +181,6 @@ impl Group<'_> {
             lines.push(format!("    {name}  {}", safe(value)));
         }
         lines
-    }
-}
-
-fn in_all(count: u32) -> String {
-    match count {
-        1 => String::new(),
-        n => format!(", {n} instances in all"),
     }
 }
 

@@ -36,7 +36,7 @@ pub use self::inverse::{Back, Inverse, inverse, witness};
 pub use self::part::{Text as PartText, Unit, draft_again, draft_by_path, relocated, units};
 pub use self::parted::{Holder, Parted, parted};
 pub use self::perform::{Blobs, Done, attempt, perform, text_of};
-pub use self::rows::{by_instance, values};
+pub use self::rows::{by_instance, note, values};
 pub use self::text::text;
 pub use self::why::why;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use scene_schemas::proposal::{Proposal, Row};
+use scene_schemas::proposal::{Change, Proposal, Row};
 use scene_schemas::{Command, Value};
 
 /// Characters of exact values that are told, and how many of them before the first that differs.
@@ -36,6 +36,22 @@ fn subject(command: &Command) -> &str {
         | Command::Restore { id, .. }
         | Command::Insert { id, .. } => &id.0,
         other => &other.target().id.0,
+    }
+}
+
+/// What happens to an instance besides what happens to its properties.
+pub fn note(change: &Change) -> Option<String> {
+    let in_all = |count: u32| match count {
+        1 => String::new(),
+        n => format!(", {n} instances in all"),
+    };
+    match change {
+        Change::Created { .. } | Change::Set { .. } | Change::Deleted { count: 1 } => None,
+        Change::Cloned { source, count } => Some(format!("a copy of {source}{}", in_all(*count))),
+        Change::Inserted { asset, count } => Some(format!("from asset {asset}{}", in_all(*count))),
+        Change::Restored { count } => Some(format!("comes back{}", in_all(*count))),
+        Change::Moved { to } => Some(format!("moves into {to}")),
+        Change::Deleted { count } => Some(format!("with everything below it, {count} instances")),
     }
 }
 

@@ -1,11 +1,14 @@
 //! What an event is in a conversation. Each part has a key: what comes under the same key takes its place.
 
+use std::iter;
+
 use maud::{Markup, html};
 use scene_schemas::api::{Event, EventRecord, Setting, ThinkingPhase};
 use scene_schemas::entry::{Finish, Seq};
 use scene_schemas::proposal::Class;
 use serde::Serialize;
 
+use super::review::conflict as conflict_of;
 use super::words;
 use super::words::safe;
 
@@ -67,13 +70,10 @@ pub(super) fn changes(record: &EventRecord) -> Vec<Change> {
             vec![called(*call, "done", html! { p { (safe(brief)) } })]
         }
         Event::ToolError { call, reason, conflict } => {
-            let text = html! {
-                p { (safe(reason)) }
-                @if let Some(conflict) = conflict {
-                    p { "Changed twice: " code { (conflict.path) } }
-                }
-            };
-            vec![called(*call, "refused", text)]
+            let told = called(*call, "refused", html! { p { (safe(reason)) } });
+            let key = format!("conflict-{call}");
+            let twice = conflict.iter().map(|it| put(key.clone(), conflict_of(&key, it)));
+            iter::once(told).chain(twice).collect()
         }
         Event::ProposalMapped { call, proposal, title, class, .. } => vec![
             called(*call, "done", html! {}),

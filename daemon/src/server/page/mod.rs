@@ -10,6 +10,7 @@
 //! - `history`: what has happened, by what is looked for;
 //! - `now`: sessions, tasks, and one conversation;
 //! - `item`: what an event is in a conversation;
+//! - `review`: proposals, and what is decided upon them;
 //! - `stream`: what happens, as parts of the page;
 //! - `usage`: what models took, and how they and the tools did;
 //! - `words`: names and times as a person reads them.
@@ -17,6 +18,7 @@
 mod history;
 mod item;
 mod now;
+mod review;
 mod settings;
 mod shell;
 mod stream;
@@ -115,6 +117,9 @@ pub(super) async fn part(
             let about = desk.ask(|reply| Ask::Door(Door::About(reply))).await?;
             settings::settings(&settings, &access, &about)
         }
+        "proposals" => review::proposals(desk).await?,
+        "proposal" => review::proposal(desk, behind).await?,
+        "card" => review::card(desk, behind).await?,
         _ => {
             let message = format!("The page has no part called {name}.");
             return Err(failed(FailureKind::NotFound, message, "Reload the page."));

@@ -11,6 +11,7 @@ use super::{html as answered, served};
 /// The files of the page: name, media type, content.
 const FILES: &[(&str, &str, &str)] = &[
     ("page.css", CSS, include_str!("assets/page.css")),
+    ("review.css", CSS, include_str!("assets/review.css")),
     ("page.js", JS, include_str!("assets/page.js")),
     ("daemon.js", JS, include_str!("assets/daemon.js")),
     ("ui.js", JS, include_str!("assets/ui.js")),
@@ -18,6 +19,9 @@ const FILES: &[(&str, &str, &str)] = &[
     ("history.js", JS, include_str!("assets/history.js")),
     ("settings.js", JS, include_str!("assets/settings.js")),
     ("usage.js", JS, include_str!("assets/usage.js")),
+    ("cards.js", JS, include_str!("assets/cards.js")),
+    ("decide.js", JS, include_str!("assets/decide.js")),
+    ("review.js", JS, include_str!("assets/review.js")),
     ("icon.svg", "image/svg+xml", include_str!("assets/icon.svg")),
 ];
 const CSS: &str = "text/css; charset=utf-8";

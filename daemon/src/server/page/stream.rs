@@ -24,6 +24,9 @@ struct Told {
     /// The proposal that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     proposal: Option<Seq>,
+    /// The proposal that it stands for now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<Seq>,
     /// Whether an entry stands for it: what is listed elsewhere may be otherwise now.
     lasts: bool,
     changes: Vec<Change>,
@@ -49,6 +52,10 @@ impl Told {
             proposal: match event {
                 Event::ProposalMapped { proposal, .. }
                 | Event::ProposalChanged { proposal, .. } => Some(*proposal),
+                _ => None,
+            },
+            from: match event {
+                Event::ProposalMapped { from, .. } => *from,
                 _ => None,
             },
             lasts,

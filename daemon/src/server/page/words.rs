@@ -71,7 +71,6 @@ pub(super) fn mode(mode: Mode) -> &'static str {
     }
 }
 
-#[expect(dead_code, reason = "for the cards")]
 pub(super) fn status(status: ProposalStatus) -> &'static str {
     match status {
         ProposalStatus::Waiting => "waiting",

@@ -1,5 +1,6 @@
 // What is going on: the rail of places and tasks, one conversation, and the composer.
 
+import * as cards from "./cards.js";
 import { call, part } from "./daemon.js";
 import { act, elements, put, soon, swap, toast } from "./ui.js";
 
@@ -84,6 +85,7 @@ const headSoon = soon(async () => {
 
 export function told(told) {
   if (!root) return;
+  cards.told(told);
   if (told.lasts) railSoon();
   const own = root.querySelector(".talk");
   if (!own) {

@@ -4,11 +4,12 @@ import * as daemon from "./daemon.js";
 import { act, elements, failed, soon, toast } from "./ui.js";
 import * as history from "./history.js";
 import * as now from "./now.js";
+import * as review from "./review.js";
 import * as settings from "./settings.js";
 import * as usage from "./usage.js";
 
 /** By the first word of the address. Each has `show(main, rest)`, and may have `told(told)`, `again()` and `hide()`. */
-const PAGES = { now, history, settings, usage };
+const PAGES = { now, proposals: review, history, usage, settings };
 
 const main = document.getElementById("main");
 const link = document.getElementById("link");

@@ -1,0 +1,48 @@
+// The small form of proposals, wherever one stands: fetched when it comes into sight, and again when something became of it.
+
+import { part } from "./daemon.js";
+import { approve, reject } from "./decide.js";
+import { act, failed, onShown, swap } from "./ui.js";
+
+const AHEAD = "400px";
+
+const seen = new IntersectionObserver(
+  (entries) => {
+    for (const { isIntersecting, target } of entries) {
+      if (!isIntersecting) continue;
+      seen.unobserve(target);
+      fill(target).catch(failed);
+    }
+  },
+  { rootMargin: AHEAD },
+);
+
+onShown((root) => {
+  const own = root.matches("[data-proposal]") ? [root] : [];
+  for (const card of [...own, ...root.querySelectorAll("[data-proposal]:not([data-shown])")]) seen.observe(card);
+});
+
+async function fill(card) {
+  card.dataset.shown = "";
+  const html = await part("card", { of: card.dataset.proposal });
+  const box = card.closest(".scroll");
+  const isAtEnd = box && box.scrollHeight - box.scrollTop - box.clientHeight < 80;
+  swap(card, html);
+  card.dataset.status = card.querySelector(".state").dataset.state;
+  if (isAtEnd) box.scrollTop = box.scrollHeight;
+}
+
+/** Shows what became of a proposal, on each of its cards. */
+export function told({ proposal }) {
+  if (proposal === undefined) return;
+  for (const card of document.querySelectorAll(`[data-proposal="${proposal}"][data-shown]`)) fill(card).catch(failed);
+}
+
+act("decide", async (button) => {
+  const bar = button.closest("[data-patch]");
+  try {
+    await (button.dataset.say === "approve" ? approve : reject)(bar.dataset);
+  } finally {
+    told({ proposal: bar.dataset.seq });
+  }
+});

@@ -1,0 +1,354 @@
+// Proposals: those that wait, one of them with everything on it, and a person's answer by mouse or keyboard.
+
+import { call, part } from "./daemon.js";
+import { approve, decide, reject } from "./decide.js";
+import { act, elements, failed, question, soon, swap, toast } from "./ui.js";
+
+const LAYOUT = "vector-layout";
+const SLOW = 250;
+
+const FRAME = `<div class="review"><aside class="list" id="list" aria-label="Proposals that wait"></aside>
+  <section class="one" id="one" aria-label="Proposal" tabindex="-1"></section></div>`;
+const LOADING = `<div class="loading" role="status"><span class="spinner" aria-hidden="true"></span>Loading</div>`;
+const KEYS = [
+  ["j k", "the next proposal, the one before"],
+  ["n p", "the next part of it, the one before"],
+  ["x", "take this part, or leave it out (the space bar, too)"],
+  ["a", "accept it, or propose only what is ticked"],
+  ["r", "reject it; you can say why"],
+  ["s", "skip it: it goes on waiting"],
+  ["u", "texts one below the other, or side by side"],
+  ["?", "these keys"],
+];
+
+let root = null;
+let current = null;
+let asked = null;
+let layout = localStorage.getItem(LAYOUT) === "split" ? "split" : "unified";
+/** By proposal, the parts that the person leaves out. */
+const left = new Map();
+/** What was accepted here and is not done yet, with its title. */
+const awaited = new Map();
+
+export async function show(main, [wanted]) {
+  if (!root?.isConnected) {
+    main.replaceChildren(elements(FRAME));
+    root = main.firstElementChild;
+    current = null;
+    await list();
+  }
+  const next = wanted ?? links()[0]?.dataset.seq ?? null;
+  if (next === null) nothing();
+  else if (next !== current) await open(next);
+  mark();
+}
+
+export function hide() {
+  asked?.abort();
+  root = null;
+  current = null;
+}
+
+export async function again() {
+  await list();
+  if (current === null) await show(root.parentElement, []);
+  else await open(current, true);
+}
+
+export function told(told) {
+  if (told.proposal === undefined) return;
+  const proposal = String(told.proposal);
+  if (awaited.has(proposal)) became(proposal);
+  if (!root) return;
+  listSoon();
+  const isWaiting = article()?.dataset.status === "waiting";
+  if (isWaiting && String(told.from) === current) go(proposal);
+  else if (proposal === current) currentSoon();
+}
+
+const one = () => root.querySelector("#one");
+const article = () => root?.querySelector(".proposal");
+const links = () => [...root.querySelectorAll("#list a[data-seq]")];
+const go = (proposal) => location.replace(`#/proposals${proposal === null ? "" : `/${proposal}`}`);
+
+async function list() {
+  const html = await part("proposals");
+  if (!root) return;
+  swap(root.querySelector("#list"), html);
+  root.toggleAttribute("data-none", links().length === 0 && current === null);
+  mark();
+}
+
+const listSoon = soon(async () => {
+  if (!root) return;
+  await list();
+  // What waits now is shown where nothing waited.
+  if (root && current === null && links().length > 0) await show(root.parentElement, []);
+});
+const currentSoon = soon(() => root && current !== null && open(current, true));
+
+function mark() {
+  for (const link of links()) {
+    if (link.dataset.seq === current) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+  }
+  root.querySelector("#list [aria-current]")?.scrollIntoView({ block: "nearest" });
+}
+
+function nothing() {
+  current = null;
+  one().replaceChildren();
+  root.toggleAttribute("data-none", links().length === 0);
+}
+
+/** Fetches a proposal: anew, or what became of the one that is shown. */
+async function open(proposal, isSame = false) {
+  asked?.abort();
+  const own = (asked = new AbortController());
+  current = proposal;
+  root.removeAttribute("data-none");
+  const slow = isSame ? null : setTimeout(() => one().replaceChildren(elements(LOADING)), SLOW);
+  try {
+    const html = await part("proposal", { of: proposal, layout }, own.signal);
+    if (!root || own !== asked) return;
+    if (isSame) swap(one(), html);
+    else renew(html);
+    tick();
+  } catch (error) {
+    if (error.kind === "unauthorized") throw error;
+    if (error.name !== "AbortError" && root) trouble(error);
+  } finally {
+    clearTimeout(slow);
+  }
+}
+
+function renew(html) {
+  const hadFocus = one().contains(document.activeElement) || document.activeElement === document.body;
+  one().replaceChildren(elements(html));
+  one().scrollTop = 0;
+  if (hadFocus) one().focus({ preventScroll: true });
+}
+
+function trouble(error) {
+  one().replaceChildren(elements(`<div class="empty"><h1></h1><p></p></div>`));
+  one().querySelector("h1").textContent = error.message;
+  one().querySelector("p").textContent = error.hint ?? "";
+}
+
+const boxes = () => [...one().querySelectorAll("input[data-part]")];
+const leftOut = () => left.get(current) ?? new Set();
+const parts = () => article().dataset.parts.split(" ").filter(Boolean);
+const taken = () => parts().filter((name) => !leftOut().has(name));
+
+/** Ticks what is taken, and says on the button what would be done. */
+function tick() {
+  for (const box of boxes()) box.checked = !leftOut().has(box.dataset.part);
+  const label = one().querySelector("#accept");
+  if (!label) return;
+  const [some, all] = [taken().length, parts().length];
+  label.textContent = some === all ? "Accept" : `Propose only ${some} of ${all}`;
+}
+
+addEventListener("change", ({ target }) => {
+  const name = target.dataset?.part;
+  if (!root?.contains(target) || name === undefined) return;
+  const out = leftOut();
+  if (target.checked) out.delete(name);
+  else out.add(name);
+  left.set(current, out);
+  tick();
+});
+
+/** A part's name as the API has it. */
+function named(name) {
+  const [first, second] = name.slice(1).split(".").map(Number);
+  return name[0] === "c" ? { part: "command", command: first } : { part: "hunk", script: first, hunk: second };
+}
+
+/** Where to go from here: the next that waits, or the one before. */
+function beside(step) {
+  const all = links().map((link) => link.dataset.seq);
+  const at = all.indexOf(current);
+  if (at < 0) return all[0] ?? null;
+  return all[at + step] ?? null;
+}
+
+async function deciding(work) {
+  try {
+    return await work();
+  } catch (error) {
+    if (error.kind === "stale" || error.kind === "settled") {
+      listSoon();
+      currentSoon();
+    }
+    throw error;
+  }
+}
+
+/** After an answer: on with what waits behind it, or before it. */
+async function on(proposal) {
+  const next = beside(1) ?? beside(-1);
+  left.delete(proposal);
+  if (!root || current !== proposal) return;
+  go(next === proposal ? null : next);
+  await list();
+}
+
+act("accept", (button) =>
+  deciding(async () => {
+    const of = { ...button.closest("[data-patch]").dataset };
+    const chosen = taken();
+    if (chosen.length < parts().length) return take(of, chosen);
+    const title = article().querySelector("h1").textContent;
+    awaited.set(of.seq, title);
+    const decided = await approve(of).catch((error) => {
+      awaited.delete(of.seq);
+      throw error;
+    });
+    if (decided === null) awaited.delete(of.seq);
+    else await on(of.seq);
+  }),
+);
+
+async function take(of, chosen) {
+  if (chosen.length === 0) {
+    toast("Nothing of it is ticked.", "plain", "Tick what you want, or reject it.");
+    return;
+  }
+  const decided = await decide(of, { say: "take", parts: chosen.map(named) });
+  left.delete(of.seq);
+  toast("This is what you have chosen.", "plain", "Accept it, if it is what you want.");
+  await list();
+  go(decided.proposal);
+}
+
+act("reject", (button) =>
+  deciding(async () => {
+    const of = { ...button.closest("[data-patch]").dataset };
+    if ((await reject(of)) !== null) await on(of.seq);
+  }),
+);
+act("next", () => skip());
+act("layout", ({ dataset }) => stand(dataset.layout));
+act("keys", keys);
+act("accept-additive", () =>
+  deciding(async () => {
+    const plain = links().filter((link) => link.hasAttribute("data-plain"));
+    const sure = await question({
+      title: `Accept ${plain.length} proposals?`,
+      text: "They only add, and nobody is warned of them.",
+      yes: "Accept them",
+    });
+    if (sure === null) return;
+    plain.sort((a, b) => a.dataset.seq - b.dataset.seq);
+    for (const { dataset } of plain) {
+      awaited.set(dataset.seq, "");
+      await decide(dataset, { say: "approve", twice: false });
+    }
+    toast(`${plain.length} proposals are accepted.`, "good");
+    const isGone = plain.some((link) => link.dataset.seq === current);
+    await list();
+    if (isGone) go(links()[0]?.dataset.seq ?? null);
+  }),
+);
+
+/** Says what became of what was accepted here. */
+async function became(proposal) {
+  const { status, reason } = await call("GET", `/api/proposals/${proposal}`);
+  if (status === "waiting" || status === "approved") return;
+  const title = awaited.get(proposal);
+  if (!awaited.delete(proposal)) return;
+  if (status === "failed" || status === "withdrawn") toast(`Proposal ${proposal} was not applied.`, "bad", reason ?? "");
+  else if (title && status === "applied") toast("Applied", "good", title);
+}
+
+function skip() {
+  const all = links().map((link) => link.dataset.seq);
+  const next = all[(all.indexOf(current) + 1) % all.length];
+  if (next === undefined || next === current) toast("Nothing else waits.");
+  else go(next);
+}
+
+function stand(wanted) {
+  layout = wanted;
+  localStorage.setItem(LAYOUT, layout);
+  return open(current, true);
+}
+
+function keys() {
+  const dialog = document.getElementById("dialog");
+  dialog.replaceChildren(
+    elements(`<form method="dialog"><h2 id="dialog-title">Keys</h2><dl class="keys"></dl>
+      <div class="buttons"><button class="main" value="">Close</button></div></form>`),
+  );
+  const all = dialog.querySelector("dl");
+  for (const [names, what] of KEYS) {
+    const [term, meaning] = [document.createElement("dt"), document.createElement("dd")];
+    for (const name of names.split(" ")) {
+      const key = document.createElement("kbd");
+      key.textContent = name;
+      term.append(key);
+    }
+    meaning.textContent = what;
+    all.append(term, meaning);
+  }
+  dialog.showModal();
+}
+
+const stops = () => [...one().querySelectorAll("[data-stop]")];
+const stop = () => document.activeElement?.closest?.("[data-stop]");
+
+/** Goes to the next part, or the one before. */
+function step(by) {
+  const all = stops();
+  const at = all.indexOf(stop());
+  const next = all[at < 0 ? (by > 0 ? 0 : all.length - 1) : at + by];
+  if (!next) return;
+  next.focus({ preventScroll: true });
+  const fits = () => (next.offsetHeight < one().clientHeight / 2 ? "center" : "start");
+  next.scrollIntoView({ block: fits() });
+  // What comes into sight may be higher than was thought.
+  requestAnimationFrame(() => next.scrollIntoView({ block: fits() }));
+}
+
+function toggle() {
+  const own = stop()?.querySelectorAll("input[data-part]") ?? [];
+  const all = [...own];
+  if (all.length === 0) return;
+  const isTaken = !all.every((box) => box.checked);
+  for (const box of all.filter((it) => it.checked !== isTaken)) box.click();
+}
+
+const press = (name) => root.querySelector(`#one [data-act="${name}"]`)?.click();
+
+const DOES = {
+  j: () => beside(1) !== null && go(beside(1)),
+  k: () => beside(-1) !== null && go(beside(-1)),
+  n: () => step(1),
+  p: () => step(-1),
+  x: toggle,
+  " ": toggle,
+  a: () => press("accept"),
+  r: () => press("reject"),
+  s: skip,
+  u: () => article() && stand(layout === "split" ? "unified" : "split"),
+  "?": keys,
+};
+
+/** Whether a key is for something else: for what is typed, a button, or the browser. */
+function isTaken(event) {
+  const { target } = event;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || event.isComposing) return true;
+  if (document.querySelector("dialog[open]")) return true;
+  const isTyping = target.isContentEditable || /^(textarea|select)$/.test(target.localName);
+  if (isTyping || (target.localName === "input" && target.type !== "checkbox")) return true;
+  return event.key === " " && !target.hasAttribute?.("data-stop");
+}
+
+addEventListener("keydown", (event) => {
+  if (!root?.isConnected || isTaken(event)) return;
+  const run = Object.hasOwn(DOES, event.key) ? DOES[event.key] : null;
+  if (!run) return;
+  event.preventDefault();
+  Promise.resolve(run()).catch(failed);
+});

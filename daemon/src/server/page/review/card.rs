@@ -1,0 +1,88 @@
+//! The small form of a proposal, which stands in a conversation: enough to decide upon what is small.
+
+use maud::{Markup, html};
+use scene_schemas::api::{ProposalStatus, ProposalView};
+
+use super::whole::{because, decided_by, warnings};
+use super::{diff, table, way};
+use crate::core::edit::Words;
+use crate::core::proposal::by_instance;
+use crate::core::shown::shown;
+use crate::server::page::words;
+
+/// Instances that are named, and lines of texts that are shown.
+const INSTANCES: usize = 8;
+const LINES: usize = 30;
+
+/// What a card has in it.
+pub(super) fn card(view: &ProposalView) -> Markup {
+    let proposal = &view.proposal;
+    let status = words::status(view.status);
+    html! {
+        header {
+            a.title href=(way(view.seq)) { (shown(&proposal.title)) }
+            span.class { (words::class(proposal.class)) }
+            span.state data-state=(status) { (status) }
+            @if view.status == ProposalStatus::Waiting { span.dim { (diff::size(proposal)) } }
+        }
+        @if view.status == ProposalStatus::Waiting {
+            p.dim { (because(proposal)) }
+            (warnings(proposal))
+            (instances(view))
+            (lines(view))
+            (buttons(view))
+        } @else if let Some(reason) = &view.reason {
+            p.dim { (shown(reason)) }
+        }
+    }
+}
+
+fn instances(view: &ProposalView) -> Markup {
+    let proposal = &view.proposal;
+    let groups = by_instance(proposal, proposal.preview.rows.iter());
+    let more = groups.len().saturating_sub(INSTANCES) + proposal.preview.more_rows as usize;
+    html! {
+        @if !groups.is_empty() {
+            ul.instances {
+                @for rows in groups.iter().take(INSTANCES) { li { (table::headline(rows)) } }
+                @if more > 0 { li.dim { "… and " (more) " more" } }
+            }
+        }
+    }
+}
+
+/// The first lines of all texts.
+fn lines(view: &ProposalView) -> Markup {
+    let mut compared = Words::default();
+    let (mut left, mut more) = (LINES, 0);
+    let mut shown = Vec::new();
+    for script in &view.proposal.preview.scripts {
+        let all: usize = script.hunks.iter().map(|hunk| hunk.lines.len()).sum();
+        if left == 0 {
+            more += all;
+            continue;
+        }
+        let (lines, rest) = diff::first(script, left, &mut compared);
+        left = left.saturating_sub(all);
+        more += rest;
+        shown.push((script, lines));
+    }
+    html! {
+        @for (script, lines) in shown { (diff::head(script)) (lines) }
+        @if more > 0 { p.dim { a href=(way(view.seq)) { "… " (words::count(more, "more line")) } } }
+    }
+}
+
+fn buttons(view: &ProposalView) -> Markup {
+    html! {
+        @if view.session.is_some() {
+            (decided_by(view, html! {
+                button.main type="button" data-act="decide" data-say="approve" { "Accept" }
+                button type="button" data-act="decide" data-say="reject" { "Reject" }
+                a.button href=(way(view.seq)) { "Review" }
+            }))
+        } @else {
+            p.dim { "It waits in another process, such as a terminal, and is decided there." }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Passages of a script that two have changed, in three columns: what both started from, what stands
+//! there now, and what was asked for.
+
+use std::ops::Range;
+
+use maud::{Markup, html};
+use scene_schemas::proposal::{Conflict, DiffLine, Passage};
+
+use super::line::line;
+use crate::core::edit::Words;
+use crate::core::luau::{Pieces, highlight};
+use crate::core::shown::shown;
+use crate::server::page::words;
+
+/// A conflict, as an item of a conversation.
+pub(in super::super) fn conflict(key: &str, conflict: &Conflict) -> Markup {
+    let path = conflict.path.to_string();
+    let mut compared = Words::default();
+    html! {
+        article.item.conflict data-key=(key) aria-label={ "Changed twice: " (shown(&path)) } {
+            h3 { "Changed twice: " span.path { (shown(&path)) } }
+            @for passage in &conflict.passages { (columns(passage, &mut compared)) }
+            @if conflict.more > 0 {
+                p.dim { "… and " (words::count(conflict.more as usize, "further passage")) }
+            }
+            p.dim { "Nothing was changed. Whoever asked was told of it, and can ask again for the script as it is now." }
+        }
+    }
+}
+
+fn columns(passage: &Passage, compared: &mut Words) -> Markup {
+    let (theirs, theirs_marks) = differing(&passage.base, &passage.theirs, compared);
+    let (ours, ours_marks) = differing(&passage.base, &passage.ours, compared);
+    let base: Vec<&str> = passage.base.lines().collect();
+    let plain = (vec![false; base.len()], vec![Vec::new(); base.len()]);
+    html! {
+        div.passage role="group" aria-label={ "From line " (passage.line) } {
+            (column("Both started from", passage.line, &passage.base, &plain.0, &plain.1))
+            (column("As it is now", passage.line, &passage.theirs, &theirs, &theirs_marks))
+            (column("As asked for", passage.line, &passage.ours, &ours, &ours_marks))
+        }
+    }
+}
+
+/// Which lines of a text are not those that it started from, and the words in them that differ.
+fn differing(base: &str, text: &str, compared: &mut Words) -> (Vec<bool>, Vec<Vec<Range<usize>>>) {
+    let removed = base.lines().map(|line| DiffLine::Removed(line.to_owned()));
+    let added = text.lines().map(|line| DiffLine::Added(line.to_owned()));
+    let lines: Vec<DiffLine> = removed.chain(added).collect();
+    let first = base.lines().count();
+    let beside = compared.beside(&lines);
+    let marks = compared.marks(&lines, &beside).split_off(first);
+    let mut is_new = vec![true; marks.len()];
+    for pair in &beside {
+        if let (Some(a), Some(b)) = (pair.old, pair.new)
+            && let (DiffLine::Removed(old), DiffLine::Added(new)) = (&lines[a], &lines[b])
+        {
+            is_new[b - first] = old != new;
+        }
+    }
+    (is_new, marks)
+}
+
+fn column(
+    title: &str,
+    from: u32,
+    text: &str,
+    is_new: &[bool],
+    marks: &[Vec<Range<usize>>],
+) -> Markup {
+    let pieces: Vec<Pieces> = highlight(text.lines());
+    html! {
+        section aria-label=(title) {
+            h4 { (title) }
+            @if text.is_empty() { p.dim { "Nothing" } }
+            div.lines.x.w4 {
+                @for (at, it) in text.lines().enumerate() {
+                    @let number = from as usize + at;
+                    @if is_new[at] {
+                        ins data-n=(number) { (line(it, &pieces[at], &marks[at])) }
+                    } @else {
+                        div data-n=(number) { (line(it, &pieces[at], &marks[at])) }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The table of operations: what happens to each instance, with its values before and after.
+
+use maud::{Markup, html};
+use scene_schemas::proposal::Proposal;
+use scene_schemas::proposal::{Change, Row};
+use scene_schemas::{InstancePath, Value};
+
+use super::named;
+use super::value::value;
+use crate::core::proposal::{Unit, by_instance, note, values};
+use crate::core::shown::shown;
+use crate::server::page::words;
+
+/// The operations, grouped by instance; what the preview leaves out is said.
+pub(super) fn table(proposal: &Proposal, pieces: &[Unit]) -> Markup {
+    let rows = &proposal.preview.rows;
+    html! {
+        @if !rows.is_empty() {
+            table.operations {
+                caption.hush { "What happens to instances" }
+                thead { tr { th scope="col" { "Instance, property" } th scope="col" { "Before" } th scope="col" { "After" } } }
+                @for (at, group) in by_instance(proposal, rows.iter()).iter().enumerate() {
+                    (instance(at, group, pieces))
+                }
+            }
+            @if proposal.preview.more_rows > 0 {
+                p.dim { "… and " (words::count(proposal.preview.more_rows as usize, "further row")) ", which go with the rest" }
+            }
+        }
+    }
+}
+
+/// What happens to an instance, in short: a word, its path and its class.
+pub(super) fn headline(rows: &[&Row]) -> Markup {
+    let Some(first) = rows.first() else {
+        return html! {};
+    };
+    let mark = mark(rows);
+    html! {
+        span.mark data-mark=(mark) { (mark) } " "
+        span.path { (path(&first.path)) } " " span.dim { (shown(&first.class)) }
+    }
+}
+
+/// What happens to an instance, in a word.
+fn mark(rows: &[&Row]) -> &'static str {
+    let mut mark = "changed";
+    for row in rows {
+        mark = match row.change {
+            Change::Created { .. }
+            | Change::Cloned { .. }
+            | Change::Inserted { .. }
+            | Change::Restored { .. } => "made",
+            Change::Deleted { .. } => "deleted",
+            Change::Moved { .. } if mark == "changed" => "moved",
+            Change::Moved { .. } | Change::Set { .. } => mark,
+        };
+    }
+    mark
+}
+
+fn path(path: &InstancePath) -> String {
+    shown(&path.to_string()).into_owned()
+}
+
+fn instance(at: usize, rows: &[&Row], pieces: &[Unit]) -> Markup {
+    let commands: Vec<&[&Row]> = rows.chunk_by(|a, b| a.command == b.command).collect();
+    // Where one command is all, it is taken by the line of its instance.
+    let whole = if commands.len() == 1 { commands.first().copied() } else { None };
+    html! {
+        tbody data-key={ "o" (at) } data-stop="" tabindex="-1" {
+            tr.who {
+                th colspan="3" scope="rowgroup" {
+                    div {
+                        @if let Some(rows) = whole { (take(rows, pieces)) }
+                        (headline(rows))
+                        @for note in whole.into_iter().flatten().filter_map(|row| note(&row.change)) {
+                            " " span.dim { (shown(&note)) }
+                        }
+                    }
+                }
+            }
+            @for rows in &commands {
+                @if whole.is_none() {
+                    tr.command { th colspan="3" scope="rowgroup" { div { (take(rows, pieces)) (said(rows)) } } }
+                }
+                @for row in *rows { (properties(&row.change)) }
+            }
+        }
+    }
+}
+
+/// What a command does, where an instance has several.
+fn said(rows: &[&Row]) -> Markup {
+    let properties = |row: &&&Row| matches!(row.change, Change::Set { .. });
+    let set = rows.iter().filter(properties).count();
+    let notes: Vec<String> = rows.iter().filter_map(|row| note(&row.change)).collect();
+    let is_made = rows.iter().any(|row| matches!(row.change, Change::Created { .. }));
+    html! {
+        @if is_made { "is made" }
+        @else if set > 0 { "sets " @if set == 1 { "1 property" } @else { (set) " properties" } }
+        @else if notes.is_empty() { "goes" }
+        @for note in &notes { (shown(note)) " " }
+    }
+}
+
+/// Where a person leaves a command out.
+fn take(rows: &[&Row], pieces: &[Unit]) -> Markup {
+    let unit = rows.first().map(|row| Unit::Command(row.command as usize));
+    let unit = unit.filter(|unit| pieces.len() > 1 && pieces.contains(unit));
+    html! {
+        @if let (Some(unit), Some(row)) = (unit, rows.first()) {
+            @let part = named(unit);
+            label.take {
+                input type="checkbox" name="part" value=(part) data-part=(part) checked;
+                span.hush { "Take this operation on " (path(&row.path)) }
+            }
+        }
+    }
+}
+
+fn properties(change: &Change) -> Markup {
+    let none: Vec<(String, Value)> = Vec::new();
+    let made = match change {
+        Change::Created { props } => props,
+        _ => &none,
+    };
+    html! {
+        @for (name, it) in made {
+            tr {
+                th scope="row" { (shown(name)) }
+                td.was { span.hush { "nothing" } }
+                td.came { (value(Some(it), &it.brief())) }
+            }
+        }
+        @if let Change::Set { property, before, after } = change {
+            @let (was, now) = values(before.as_ref(), after.as_ref(), Value::brief);
+            tr {
+                th scope="row" { (shown(property)) }
+                td.was { (value(before.as_ref(), &was)) }
+                td.came { (value(after.as_ref(), &now)) }
+            }
+        }
+    }
+}

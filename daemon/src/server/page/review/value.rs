@@ -1,0 +1,113 @@
+//! The value of a property: a short form, the colour itself where it is one, and all of it a press away.
+
+use maud::{Markup, html};
+use scene_schemas::Value;
+use scene_schemas::value::Content;
+
+use crate::core::shown::shown;
+
+/// Characters of a value that are shown at most.
+const MOST: usize = 20_000;
+
+/// A value by its short form.
+pub(super) fn value(value: Option<&Value>, short: &str) -> Markup {
+    let whole = value.and_then(|value| whole(value, short));
+    html! {
+        @if let Some(value) = value { (swatch(value)) }
+        @if let Some(whole) = whole {
+            details.whole { summary { (shown(short)) } pre { (lines(&whole)) } }
+        } @else { (shown(short)) }
+    }
+}
+
+/// All of a value, where its short form leaves something out.
+fn whole(value: &Value, short: &str) -> Option<String> {
+    let text = match value {
+        Value::String(text) => (format!("\"{text}\"") != short).then(|| text.clone()),
+        Value::ContentId(uri) | Value::Content(Content::Uri(uri)) => {
+            (!uri.is_empty() && uri != short).then(|| uri.clone())
+        }
+        Value::Attributes(_)
+        | Value::CFrame(_)
+        | Value::ColorSequence(_)
+        | Value::MaterialColors(_)
+        | Value::NumberSequence(_)
+        | Value::OptionalCFrame(Some(_))
+        | Value::PhysicalProperties(_)
+        | Value::Tags(_) => serde_json::to_string_pretty(value).ok(),
+        _ => None,
+    }?;
+    Some(match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}\n… and more", &text[..end]),
+        None => text,
+    })
+}
+
+fn lines(text: &str) -> String {
+    text.split('\n').map(shown).collect::<Vec<_>>().join("\n")
+}
+
+/// A colour as it looks, or the colours of a sequence where they stand in it.
+fn swatch(value: &Value) -> Markup {
+    let colours: Vec<(f32, [f32; 3])> = match value {
+        Value::Color3(it) => vec![(0.0, [it.r, it.g, it.b])],
+        Value::Color3uint8(it) => {
+            vec![(0.0, [it.r, it.g, it.b].map(|part| f32::from(part) / 255.0))]
+        }
+        Value::BrickColor(it) => {
+            let it = it.to_color3uint8();
+            vec![(0.0, [it.r, it.g, it.b].map(|part| f32::from(part) / 255.0))]
+        }
+        Value::ColorSequence(it) => {
+            let points = it.keypoints.iter();
+            points.map(|it| (it.time, [it.color.r, it.color.g, it.color.b])).collect()
+        }
+        _ => return html! {},
+    };
+    html! {
+        svg.swatch width="14" height="14" viewBox="0 0 1 1" preserveAspectRatio="none" aria-hidden="true" {
+            @for (at, parts) in colours {
+                rect x=(at.clamp(0.0, 1.0)) width="1" height="1" fill=(hex(parts)) {}
+            }
+        }
+        " "
+    }
+}
+
+/// A light may be brighter than white, which a screen cannot be.
+fn hex(parts: [f32; 3]) -> String {
+    let [r, g, b] = parts.map(|part| (part.clamp(0.0, 1.0) * 255.0).round() as u8);
+    format!("#{r:02x}{g:02x}{b:02x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::value::Content;
+
+    use super::*;
+
+    fn made(of: &Value) -> String {
+        value(Some(of), &of.brief()).into_string()
+    }
+
+    #[test]
+    fn a_colour_is_seen() {
+        let orange = Value::Color3(rbx_types::Color3::new(1.0, 0.5, 0.0));
+        assert!(made(&orange).contains("fill=\"#ff8000\""), "{}", made(&orange));
+        assert!(made(&orange).ends_with(" #ff8000"), "{}", made(&orange));
+        let bright = Value::Color3(rbx_types::Color3::new(2.0, f32::NAN, -1.0));
+        assert!(made(&bright).contains("fill=\"#ff0000\""), "{}", made(&bright));
+    }
+
+    #[test]
+    fn what_is_cut_is_a_press_away_and_what_is_not_is_not() {
+        assert_eq!(made(&Value::String("<a>".to_owned())), "&quot;&lt;a&gt;&quot;");
+        let long = made(&Value::String(format!("{}\nb\u{202e}", "a".repeat(70))));
+        assert!(long.starts_with("<details class=\"whole\"><summary>&quot;aaa"), "{long}");
+        assert!(long.ends_with("a\nb\\u{202e}</pre></details>"), "{long}");
+        let uri = |uri: &str| made(&Value::Content(Content::Uri(uri.to_owned())));
+        assert_eq!((uri(""), uri("rbxassetid://1")), ("nothing".into(), "rbxassetid://1".into()));
+        let endless = made(&Value::String("x".repeat(MOST * 2)));
+        assert!(endless.len() < MOST + 300, "{}", endless.len());
+    }
+}

@@ -1,0 +1,182 @@
+//! A proposal with everything on it.
+
+use maud::{Markup, html};
+use scene_schemas::api::{ProposalStatus, ProposalView, Sessions, WorkflowView};
+use scene_schemas::entry::Seq;
+use scene_schemas::proposal::{Proposal, WarningKind};
+
+use super::diff::{self, Layout};
+use super::{goal, named, place, table, twice, way};
+use crate::core::proposal::{units, why};
+use crate::core::shown::shown;
+use crate::server::page::words;
+
+/// A proposal of a task.
+pub(super) fn whole(
+    view: &ProposalView,
+    task: &WorkflowView,
+    sessions: &Sessions,
+    layout: Layout,
+) -> Markup {
+    let proposal = &view.proposal;
+    let is_open = view.status == ProposalStatus::Waiting && view.session.is_some();
+    let pieces = if is_open { units(proposal) } else { Vec::new() };
+    let parts: Vec<String> = pieces.iter().map(|unit| named(*unit)).collect();
+    html! {
+        article.proposal data-key={ "p-" (view.seq) } data-of=(view.seq) data-status=(words::status(view.status))
+            data-class=(words::class(proposal.class)) data-parts=(parts.join(" ")) aria-labelledby="proposal-title" {
+            header.about {
+                p.dim {
+                    "Proposal " (view.seq) " · in " (shown(place(task, sessions))) " · by " (shown(&task.driver)) " · "
+                    a href={ "#/now/" (task.seq) } { (shown(goal(task))) }
+                }
+                h1 #proposal-title { (shown(&proposal.title)) }
+                p { span.class { (words::class(proposal.class)) } " " (because(proposal)) }
+                (stands(view))
+                (remarks(proposal))
+            }
+            (warnings(proposal))
+            (pictures(view))
+            (table::table(proposal, &pieces))
+            @if !proposal.preview.scripts.is_empty() {
+                section.scripts {
+                    header {
+                        h2 { "Scripts" }
+                        (layouts(layout))
+                    }
+                    (diff::texts(proposal, &pieces, layout))
+                }
+            }
+            (decision(view))
+        }
+    }
+}
+
+/// Why it is classed as it is.
+pub(super) fn because(proposal: &Proposal) -> Markup {
+    html! { (shown(&why(proposal))) }
+}
+
+/// What became of it.
+fn stands(view: &ProposalView) -> Markup {
+    let status = words::status(view.status);
+    html! {
+        @if view.status != ProposalStatus::Waiting {
+            p.stands {
+                span.state data-state=(status) { (status) }
+                @if let Some(reason) = &view.reason { " " (shown(reason)) }
+            }
+        }
+    }
+}
+
+/// What else there is to know before one decides.
+fn remarks(proposal: &Proposal) -> Markup {
+    let named = |of: Seq| html! { a href=(way(of)) { "proposal " (of) } };
+    html! {
+        ul.remarks {
+            @if let Some(meant) = &proposal.meant { li { (shown(&meant.sentence())) } }
+            @if let Some(files) = &proposal.files { li { (shown(&files.sentence())) } }
+            @if !proposal.after.is_empty() {
+                li {
+                    "It stands on what comes before it: "
+                    @for (at, before) in proposal.after.iter().enumerate() { @if at > 0 { ", " } (named(*before)) }
+                }
+            }
+            @if let Some(from) = proposal.from { li { "It was made from " (named(from)) } }
+        }
+    }
+}
+
+/// Why to look twice, each with what that means.
+pub(super) fn warnings(proposal: &Proposal) -> Markup {
+    html! {
+        @if !proposal.warnings.is_empty() {
+            ul.warnings aria-label="Warnings" {
+                @for warning in &proposal.warnings {
+                    @let (name, meaning) = meaning(warning.kind);
+                    li data-twice[warning.kind.needs_second_confirmation()] {
+                        p { b { (name) } " " (shown(&warning.text)) }
+                        p.dim { (meaning) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What a kind of warning is called, and what it means.
+fn meaning(kind: WarningKind) -> (&'static str, &'static str) {
+    match kind {
+        WarningKind::ParentCreated => {
+            ("New parent", "A parent that is not there is made on the way.")
+        }
+        WarningKind::Name => {
+            ("Name", "Paths with this name are easily taken for those of another instance.")
+        }
+        WarningKind::Duplication => {
+            ("Twice", "The passage already stands nearby; it may have been inserted before.")
+        }
+        WarningKind::Lint => ("Lint", "It runs, and may not do what was meant."),
+        WarningKind::NoMatch => ("No match", "The others are changed, and these stay as they are."),
+        WarningKind::References => ("References", "What points to it points to nothing then."),
+        WarningKind::Scripts => ("Scripts", "They run in your game: read them before you accept."),
+        WarningKind::Rojo => ("Rojo", "Rojo may write its files over what is changed in Studio."),
+        WarningKind::Fuzzy => (
+            "Made to fit",
+            "What was asked for did not fit exactly: look whether it stands where it should. You are asked twice.",
+        ),
+        WarningKind::Security => (
+            "Security",
+            "It reaches outside the place or hides what it does. Accept only what you understand; you are asked twice.",
+        ),
+    }
+}
+
+/// Pictures of what it does to the place.
+fn pictures(_view: &ProposalView) -> Markup {
+    html! {}
+}
+
+fn layouts(layout: Layout) -> Markup {
+    let choice = |name: &str, text: &str, is_chosen: bool| {
+        html! {
+            button type="button" data-act="layout" data-layout=(name) aria-pressed=(is_chosen) { (text) }
+        }
+    };
+    html! {
+        div.choice role="group" aria-label="How texts stand" {
+            (choice("unified", "Unified", layout == Layout::Unified))
+            (choice("split", "Side by side", layout == Layout::Split))
+        }
+    }
+}
+
+/// What a person can answer.
+fn decision(view: &ProposalView) -> Markup {
+    let is_waiting = view.status == ProposalStatus::Waiting;
+    html! {
+        @if is_waiting && view.session.is_none() {
+            p.decision.dim { "It waits in another process, such as a terminal, and is decided there." }
+        } @else if is_waiting {
+            div.decision {
+                (decided_by(view, html! {
+                    button.main type="button" data-act="accept" { span #accept { "Accept" } " " kbd { "a" } }
+                    button type="button" data-act="reject" { "Reject " kbd { "r" } }
+                    button type="button" data-act="next" { "Skip " kbd { "s" } }
+                    button.plain type="button" data-act="keys" { "Keys " kbd { "?" } }
+                }))
+            }
+        }
+    }
+}
+
+/// Buttons with what they decide upon: what was seen is what is decided.
+pub(super) fn decided_by(view: &ProposalView, buttons: Markup) -> Markup {
+    html! {
+        div.buttons role="group" aria-label="Decide" data-seq=(view.seq) data-patch=(view.proposal.patch_id.0)
+            data-base=(view.proposal.base.0) data-twice=[twice(view)] {
+            (buttons)
+        }
+    }
+}
