@@ -18,7 +18,8 @@ fn with_place(format: Format) -> (Home, PathBuf) {
 
 fn render(home: &Home, file: &Path, out: &Path, more: &[&str]) -> Output {
     let (file, out) = (file.display().to_string(), out.display().to_string());
-    let args = [&["render", &file, "-o", &out, "--size", "128"], more].concat();
+    let size: &[&str] = if more.contains(&"--size") { &[] } else { &["--size", "128"] };
+    let args = [&["render", &file, "-o", &out], size, more].concat();
     let run = home.run(&args, "");
     assert!(!run.stderr.contains("panicked"), "{}", run.stderr);
     run
@@ -132,8 +133,8 @@ fn a_proposal_is_drawn_before_and_after() {
     assert!(fs::read(&file).unwrap() != place);
     assert!(drawn(applied, "before") == before);
     assert!(drawn(applied, "after") == after);
-    let script = edit(&home, &file, "comment \"seen\" at the top of ModuleScript", &[]).to_string();
-    refused(&home, &file, &out, &["--proposal", &script], "changes nothing that a picture shows");
+    let name = edit(&home, &file, "rename game.Workspace.Lamp to Lantern", &[]).to_string();
+    refused(&home, &file, &out, &["--proposal", &name], "changes nothing that a picture shows");
     let other = home.path().join("other.rbxl");
     fs::copy(&file, &other).unwrap();
     refused(&home, &other, &out, &["--proposal", &applied.to_string()], "name that place");
