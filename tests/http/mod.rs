@@ -8,6 +8,7 @@ mod flow;
 mod joined;
 #[cfg(unix)]
 mod models;
+mod pictures;
 mod place;
 mod pointed;
 mod project;

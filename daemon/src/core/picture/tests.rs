@@ -127,7 +127,8 @@ fn what_files_leave_out_is_as_it_is_by_default() {
     }
     for solid in stage.solids().all {
         let class = stage.scene.class(solid.node);
-        let Some(Variant::Vector3(size)) = crate::core::scene::reflection::default_of(class, "Size")
+        let Some(Variant::Vector3(size)) =
+            crate::core::scene::reflection::default_of(class, "Size")
         else {
             panic!("{class}");
         };

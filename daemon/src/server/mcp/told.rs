@@ -271,6 +271,16 @@ mod tests {
     }
 
     #[test]
+    fn a_picture_is_told_as_one_however_large_it_is() {
+        let png = "A".repeat(2 * LONGEST);
+        let answer = json!({ "shown": "game", "png": png });
+        let content = serde_json::to_value(content(&answer)).unwrap();
+        assert_eq!(content[0]["text"], "{\"shown\":\"game\"}");
+        assert_eq!((&content[1]["type"], &content[1]["data"]), (&json!("image"), &json!(png)));
+        assert_eq!(answered(answer), (false, "{\"shown\":\"game\"}".to_owned()));
+    }
+
+    #[test]
     fn a_text_stands_in_a_fence_and_is_cut_where_it_is_too_long() {
         assert_eq!(answered("a ``` b".into()), (false, "````\na ``` b\n````\n".to_owned()));
         let (failed, text) = answered("é".repeat(LONGEST).into());
