@@ -10,6 +10,7 @@ mod joined;
 #[cfg(unix)]
 mod models;
 mod page;
+mod pictures;
 mod place;
 mod pointed;
 mod project;

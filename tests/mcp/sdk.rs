@@ -298,3 +298,23 @@ fn a_call_that_fits_several_places_is_refused_with_their_names() {
     let (failed, text) = client.call("list_children", args);
     assert!(failed && text.contains("No place is open as session nowhere"), "{text}");
 }
+
+#[test]
+fn a_picture_reaches_the_client_as_one() {
+    let home = Home::new();
+    let place = place(&home);
+    let Some(mut client) = connected(&home, &["--place", place.to_str().unwrap()], false) else {
+        return;
+    };
+    let _person = Person::of(&home);
+    let order = client.calling("render_scene", json!({ "view": "top" }));
+    let result = client.result(order).unwrap();
+    assert_eq!(result["content"][1]["type"], "image", "{result}");
+    assert_eq!(result["content"][1]["mimeType"], "image/png");
+    // The signature of a PNG, in base64.
+    assert!(result["content"][1]["data"].as_str().unwrap().starts_with("iVBORw0KGgo"));
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("\"shown\":\"game.Workspace\"") && text.len() < 300, "{text}");
+    let (failed, text) = client.call("render_scene", json!({ "path": "game.Lighting" }));
+    assert!(failed && text.contains("nothing to see in game.Lighting"), "{text}");
+}

@@ -193,12 +193,43 @@ fn raw(
     Answer { status, body: serde_json::from_str(body).unwrap_or(Json::Null) }
 }
 
+/// Gets what is no JSON: its type and its bytes, or why not.
+///
+/// # Errors
+/// The failure that came for an answer.
+pub fn get(port: u16, path: &str, token: &str) -> Result<(String, Vec<u8>), Answer> {
+    let headers = [
+        ("Host".to_owned(), format!("127.0.0.1:{port}")),
+        ("Authorization".to_owned(), format!("Bearer {token}")),
+    ];
+    let bytes = exchanged(port, ("GET", path), &headers, b"");
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("a head has an end");
+    let head = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();
+    let body = &bytes[end + 4..];
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+    let status = status.unwrap_or_else(|| panic!("{path}: no answer: {head}"));
+    if status != 200 {
+        return Err(Answer { status, body: serde_json::from_slice(body).unwrap_or(Json::Null) });
+    }
+    let kind = head.lines().find_map(|line| line.strip_prefix("content-type: "));
+    Ok((kind.unwrap_or_default().to_owned(), body.to_vec()))
+}
+
 fn exchange(
+    port: u16,
+    method_and_path: (&str, &str),
+    headers: &[(String, String)],
+    body: &[u8],
+) -> String {
+    String::from_utf8_lossy(&exchanged(port, method_and_path, headers, body)).into_owned()
+}
+
+fn exchanged(
     port: u16,
     (method, path): (&str, &str),
     headers: &[(String, String)],
     body: &[u8],
-) -> String {
+) -> Vec<u8> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_mins(1))).expect("a socket has a timeout");
     let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
@@ -210,7 +241,7 @@ fn exchange(
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);
-    String::from_utf8_lossy(&bytes).into_owned()
+    bytes
 }
 
 impl Drop for Daemon {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 
-use crate::daemon::{Answer, Daemon, call};
+use crate::daemon::{Answer, Daemon, call, get};
 
 /// A person who knows the token of a running daemon.
 pub struct Human {
@@ -28,6 +28,17 @@ impl Human {
     /// Calls a route.
     pub fn call(&self, method: &str, path: &str, body: &Json) -> Answer {
         call(self.port, (method, path), Some(&self.token), body)
+    }
+
+    /// Gets a picture: the bytes of a PNG, or why there is none.
+    ///
+    /// # Errors
+    /// The failure that came for an answer.
+    #[track_caller]
+    pub fn picture(&self, path: &str) -> Result<Vec<u8>, Answer> {
+        let (kind, bytes) = get(self.port, path, &self.token)?;
+        assert_eq!(kind, "image/png");
+        Ok(bytes)
     }
 
     /// Has a place file opened.

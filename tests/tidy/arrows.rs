@@ -31,6 +31,7 @@ const ARROWS: [(&str, &[&str]); 26] = [
         "core::tools",
         &[
             "core::code",
+            "core::picture",
             "core::proposal",
             "core::scene",
             "core::edit",

@@ -9,6 +9,8 @@
 
 mod presets;
 
+use std::borrow::Cow;
+
 pub use scene_schemas::entry::Replay;
 
 pub use self::presets::{BUILD, EXPLAIN, FIX, PRESETS, Preset};
@@ -211,6 +213,30 @@ pub enum Outcome {
     Done(Json),
     /// It was refused, rejected or it failed: why, and what to do next.
     Refused(String),
+}
+
+/// Where a picture stands in an answer, as a PNG in base64.
+const PICTURE: &str = "png";
+
+/// The picture that an answer has: a PNG in base64. It is for eyes, and no text.
+pub fn picture(answer: &Json) -> Option<&str> {
+    answer.get(PICTURE)?.as_str()
+}
+
+/// An answer as text for whoever is sent its picture beside it; where `is_seen` is false, it says that
+/// there is one.
+pub fn without_picture(answer: &Json, is_seen: bool) -> Cow<'_, Json> {
+    match answer {
+        Json::Object(map) if picture(answer).is_some() => {
+            let mut left = map.clone();
+            left.remove(PICTURE);
+            if !is_seen {
+                left.insert("picture".to_owned(), "not sent".into());
+            }
+            Cow::Owned(Json::Object(left))
+        }
+        _ => Cow::Borrowed(answer),
+    }
 }
 
 /// A whole message of a model.

@@ -137,17 +137,19 @@ impl Grants {
         Ok(credential)
     }
 
-    /// Lets a page in, from this moment on: its token.
+    /// Lets a page in, from this moment on: its name and its token.
     ///
     /// # Errors
     /// That cannot be kept, and it is not let in.
-    pub(super) fn enter(&mut self, at: u64) -> io::Result<String> {
+    pub(super) fn enter(&mut self, at: u64) -> io::Result<(String, String)> {
         let token = random(CHANCE)?;
         let known = self.pages.len().saturating_sub(MAX_PAGES - 1);
         let mut pages = self.pages[known..].to_vec();
-        pages.push(Known::unnamed(PAGE, Secret::of(&token), Some(at)));
+        let page = Known::unnamed(PAGE, Secret::of(&token), Some(at));
+        let name = page.name.clone();
+        pages.push(page);
         self.keep_pages(pages)?;
-        Ok(token)
+        Ok((name, token))
     }
 
     /// Makes a token for a client, from this moment on.
@@ -345,7 +347,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let mut grants = Grants::read(home.path()).unwrap();
         let tokens: Vec<String> =
-            (0..=MAX_PAGES as u64).map(|at| grants.enter(at).unwrap()).collect();
+            (0..=MAX_PAGES as u64).map(|at| grants.enter(at).unwrap().1).collect();
         let mut again = Grants::read(home.path()).unwrap();
         let is_in = |grants: &Grants, token: &String| grants.pages().any(|it| it.fits(token));
         assert!(!is_in(&again, &tokens[0]) && tokens[1..].iter().all(|it| is_in(&again, it)));
@@ -362,7 +364,7 @@ mod tests {
         let mut grants = Grants::read(home.path()).unwrap();
         let told = [
             grants.pair(7).unwrap(),
-            grants.enter(8).unwrap(),
+            grants.enter(8).unwrap().1,
             grants.make("ci", 9).unwrap().token,
         ];
         for file in [PLUGINS, CLIENTS, PAGES] {

@@ -6,6 +6,8 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use scene_schemas::InstancePath;
 use scene_schemas::entry::Seq;
 use serde_json::{Value as Json, json};
@@ -15,6 +17,7 @@ use super::spec::{self, Limits};
 use super::{Engine, EngineError, Target, web};
 use crate::core::Refusal;
 use crate::core::luau::{Finding, Severity};
+use crate::core::picture::{Frame, Solids, View, draw};
 use crate::core::scene::StyleFile;
 use crate::core::tools::{Diagnostics, Look, Plan, Specs};
 use crate::core::workflow::Input;
@@ -22,6 +25,9 @@ use crate::providers::http::Cancel;
 
 /// What is said of a look that was ended with its task.
 const CANCELLED: &str = "It was ended: the task was cancelled.";
+
+/// How wide and high a picture is that a model sees: larger ones cost more, and tell little more.
+const SIDE: u32 = 640;
 
 /// Something that a call wants to look at, with all that is needed for it.
 #[derive(Debug, Clone)]
@@ -40,6 +46,7 @@ impl Looking {
             Look::Page(address) => format!("Reading {address}"),
             Look::Diagnostics(wanted) => format!("Checking {} scripts", wanted.scripts.len()),
             Look::Specs(wanted) => format!("Running {} specs", wanted.specs.len()),
+            Look::Picture { of, .. } => format!("Drawing {of}"),
         }
     }
 
@@ -52,6 +59,7 @@ impl Looking {
             Look::Page(address) => web::look(address, cancel).map(Json::from),
             Look::Diagnostics(wanted) => self.diagnostics(wanted, cancel),
             Look::Specs(wanted) => specs(wanted, cancel),
+            Look::Picture { of, solids, view } => picture(of, solids, *view),
         }
     }
 
@@ -137,6 +145,21 @@ fn specs(wanted: &Specs, cancel: &Cancel) -> Result<Json, String> {
         return Err(CANCELLED.to_owned());
     }
     Ok(spec::told(&results))
+}
+
+/// A picture, in base64 beside what there is to say of it.
+fn picture(of: &InstancePath, solids: &Solids, view: View) -> Result<Json, String> {
+    let frame = Frame::of(&[solids], view);
+    let frame = frame.ok_or_else(|| format!("There is nothing to see in {of}."))?;
+    let png = draw(solids, (SIDE, SIDE), frame).png().map_err(|refusal| refusal.0)?;
+    let mut answer = json!({
+        "shown": of, "view": view.name(), "parts": solids.all.len(), "png": STANDARD.encode(png),
+    });
+    let notes = solids.notes();
+    if !notes.is_empty() {
+        answer["notes"] = json!(notes);
+    }
+    Ok(answer)
 }
 
 impl Engine {

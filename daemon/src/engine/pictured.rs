@@ -12,14 +12,13 @@ use super::open::ask;
 use super::revert::go_back;
 use super::{Engine, EngineError, Target, restored, settled};
 use crate::core::Refusal;
-use crate::core::picture::{Frame, Picture, Sides, Solids, View, When, draw, gather, parts, shown};
+use crate::core::picture::{
+    Frame, Picture, Sides, Solids, View, When, can_be_told, draw, gather, shown,
+};
 use crate::core::proposal::{Blobs, Draft, attempt};
 use crate::core::refusal::refuse;
 use crate::core::scene::{Node, Scene, reflection};
 use crate::core::workflow::Status;
-
-/// Of an open place, Studio has to tell what each part looks like: of more it is not asked.
-const MOST_TOLD: usize = 20_000;
 
 /// What a picture is of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,15 +150,16 @@ impl Engine {
         if self.is_waiting_for_studio()? {
             return Ok(None);
         }
-        self.check_told(of)?;
+        let root = match of {
+            Pictured::Place(path) => self.scene.resolve(path)?,
+            Pictured::Proposal(..) => self.scene.root(),
+        };
+        can_be_told(&self.scene, root)?;
         let drawing = match of {
             Pictured::Proposal(seq, when) => {
                 self.sides_of(*seq).map(|sides| Drawing::Side(Box::new(sides), *when))
             }
-            Pictured::Place(path) => {
-                let root = self.scene.resolve(path)?;
-                Ok(Drawing::Place(gather(&self.scene, root)))
-            }
+            Pictured::Place(_) => Ok(Drawing::Place(gather(&self.scene, root))),
         };
         let missing = self.scene.take_missing();
         if let Target::Open(studio) = &mut self.target
@@ -169,25 +169,6 @@ impl Engine {
             return Ok(None);
         }
         drawing.map(Some)
-    }
-
-    /// Whether Studio can be asked for all that is seen.
-    fn check_told(&self, of: &Pictured) -> Result<(), Refusal> {
-        let root = match of {
-            Pictured::Place(path) => self.scene.resolve(path)?,
-            Pictured::Proposal(..) => self.scene.root(),
-        };
-        if !self.scene.is_open() {
-            return Ok(());
-        }
-        let parts = parts(&self.scene, root);
-        if parts <= MOST_TOLD {
-            return Ok(());
-        }
-        refuse!(
-            "{parts} parts are too many to ask Studio for; at most {MOST_TOLD} are drawn of an open \
-             place. Name a path with fewer, or save the place and use `vector render`."
-        )
     }
 
     /// The sides of a proposal of this place, whatever has become of it. What waits stays on trial.

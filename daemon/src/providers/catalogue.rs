@@ -112,6 +112,8 @@ pub struct Model {
     pub cache: bool,
     /// Whether it can call tools; one that cannot writes its calls as XML.
     pub tools: bool,
+    /// Whether it can see pictures; one that cannot is sent none.
+    pub sees: bool,
     /// Whether it is listed at all.
     pub is_listed: bool,
 }
@@ -129,6 +131,7 @@ impl Model {
             efforts: Vec::new(),
             cache: false,
             tools: true,
+            sees: false,
             is_listed: false,
         }
     }
@@ -201,6 +204,8 @@ struct FileModel {
     cache: bool,
     #[serde(default = "has_tools")]
     tools: bool,
+    #[serde(default)]
+    sees: bool,
 }
 
 fn has_tools() -> bool {
@@ -258,9 +263,10 @@ fn service((name, file): (String, FileService)) -> Service {
 }
 
 fn described(provider: &str, id: String, file: FileModel) -> Model {
-    let FileModel { window, output, price, thinking, efforts, cache, tools } = file;
+    let FileModel { window, output, price, thinking, efforts, cache, tools, sees } = file;
     let provider = provider.to_owned();
-    Model { provider, id, window, output, price, thinking, efforts, cache, tools, is_listed: true }
+    let is_listed = true;
+    Model { provider, id, window, output, price, thinking, efforts, cache, tools, sees, is_listed }
 }
 
 /// Lays one table over another, field by field.

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value as Json, json};
 
 use super::catalogue::Model;
-use crate::core::prompt::{Outcome, Prompt, Turn};
+use crate::core::prompt::{Outcome, Prompt, Turn, picture, without_picture};
 
 /// A message of one side.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +42,8 @@ pub(super) struct Told<'a> {
     pub(super) tool: &'a str,
     /// What came of it.
     pub(super) outcome: &'a Outcome,
+    /// The picture that goes with it, as a PNG in base64: where the model sees, the last of the talk.
+    pub(super) picture: Option<&'a str>,
 }
 
 impl Told<'_> {
@@ -49,7 +51,7 @@ impl Told<'_> {
     pub(super) fn text(&self) -> String {
         match self.outcome {
             Outcome::Done(Json::String(text)) => text.clone(),
-            Outcome::Done(value) => value.to_string(),
+            Outcome::Done(value) => self.words(value).to_string(),
             Outcome::Refused(why) => format!("Refused: {why}"),
         }
     }
@@ -65,9 +67,14 @@ impl Told<'_> {
     /// The outcome as an object, for wires that take no other shape.
     pub(super) fn object(&self) -> Json {
         match self.outcome {
-            Outcome::Done(value) => json!({ "result": value }),
+            Outcome::Done(value) => json!({ "result": self.words(value) }),
             Outcome::Refused(why) => json!({ "error": why }),
         }
+    }
+
+    /// An answer without its picture.
+    fn words<'a>(&self, answer: &'a Json) -> Cow<'a, Json> {
+        without_picture(answer, self.picture.is_some())
     }
 
     /// Whether it was refused.
@@ -84,6 +91,7 @@ pub(super) fn sides<'a>(prompt: &'a Prompt, model: &Model) -> Vec<Side<'a>> {
     }
     texts.extend(prompt.context().map(Cow::from));
     let mut sides = vec![Side::Person { told: None, texts }];
+    let seen = prompt.turns.iter().enumerate().filter(|_| model.sees).filter_map(picture_of).last();
     let mut ids = BTreeSet::new();
     for (index, turn) in prompt.turns.iter().enumerate() {
         match turn {
@@ -115,7 +123,9 @@ pub(super) fn sides<'a>(prompt: &'a Prompt, model: &Model) -> Vec<Side<'a>> {
                     Some(Side::Model { call, .. }) => *call = Some(made),
                     _ => sides.push(Side::Model { texts: vec![], call: Some(made) }),
                 }
-                sides.push(Side::Person { told: Some(Told { id, tool, outcome }), texts: vec![] });
+                let picture = seen.filter(|(at, _)| *at == index).map(|(_, picture)| picture);
+                let told = Some(Told { id, tool, outcome, picture });
+                sides.push(Side::Person { told, texts: vec![] });
             }
         }
     }
@@ -130,6 +140,14 @@ pub(super) fn sides<'a>(prompt: &'a Prompt, model: &Model) -> Vec<Side<'a>> {
         }
     }
     sides
+}
+
+/// The picture that came of a turn, and which turn that is.
+fn picture_of((index, turn): (usize, &Turn)) -> Option<(usize, &str)> {
+    match turn {
+        Turn::Called { outcome: Outcome::Done(answer), .. } => Some((index, picture(answer)?)),
+        _ => None,
+    }
 }
 
 /// The last block of a message that the next request repeats, for wires that mark what is kept:

@@ -38,6 +38,8 @@ pub struct EnterPage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EnteredPage {
+    /// What it is called, to be taken back by.
+    pub name: String,
     /// Its bearer token. It counts until it is taken back, also when the daemon is started anew.
     pub token: String,
 }

@@ -10,12 +10,16 @@ use rbx_types::{CFrame, Variant, Vector3};
 use rustc_hash::FxHashMap;
 
 use super::solid::{Mark, Shape, Solid, Solids};
+use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::{Node, Scene, reflection};
 
 /// Parts that are more transparent are not seen.
 const INVISIBLE: f32 = 0.99;
 /// Positions and sizes beyond are nobody's work: Roblox itself loses its way long before.
 const FAR: f32 = 1e12;
+
+/// Of an open place, Studio has to tell what each part looks like: of more it is not asked.
+const MOST_TOLD: usize = 20_000;
 
 /// What a class is to a picture.
 #[derive(Clone, Copy)]
@@ -79,10 +83,23 @@ pub fn gather(scene: &Scene, root: Node) -> Solids {
     gathering.solids
 }
 
-/// How many parts that are, invisible ones too; their properties are not asked.
-pub fn parts(scene: &Scene, root: Node) -> usize {
+/// Whether Studio can be asked for all that is seen, where the place is open there.
+///
+/// # Errors
+/// There are too many parts.
+pub fn can_be_told(scene: &Scene, root: Node) -> Result<(), Refusal> {
+    if !scene.is_open() {
+        return Ok(());
+    }
     let is_part = |node: &Node| reflection::is_a(scene.class(*node), "BasePart");
-    scene.subtree(shown(scene, root)).filter(is_part).count()
+    let parts = scene.subtree(shown(scene, root)).filter(is_part).count();
+    if parts <= MOST_TOLD {
+        return Ok(());
+    }
+    refuse!(
+        "{parts} parts are too many to ask Studio for; at most {MOST_TOLD} are drawn of an open \
+         place. Name a path with fewer, or save the place and use `vector render`."
+    )
 }
 
 /// What is seen of an instance: of a place, its Workspace.

@@ -25,7 +25,7 @@ pub const LEAST_SIDE: u32 = 64;
 pub const MOST_SIDE: u32 = 4096;
 
 pub use self::draw::draw;
-pub use self::gather::{gather, parts, shown};
+pub use self::gather::{can_be_told, gather, shown};
 pub use self::png::Picture;
 pub use self::sides::{Sides, When};
 pub use self::solid::{LeftOut, Mark, Shape, Solid, Solids};

@@ -11,17 +11,13 @@ use super::{Node, Scene};
 
 impl Scene {
     /// A stored property.
-    pub(in crate::core) fn raw(&self, node: Node, key: Ustr) -> Option<Cow<'_, Variant>> {
+    pub fn raw(&self, node: Node, key: Ustr) -> Option<Cow<'_, Variant>> {
         self.variant(node.0, key)
     }
 
     /// Some stored properties of one instance, each in its place; an item of a file is read once for
     /// all of them.
-    pub(in crate::core) fn raws<const N: usize>(
-        &self,
-        node: Node,
-        keys: [Ustr; N],
-    ) -> [Option<Variant>; N] {
+    pub fn raws<const N: usize>(&self, node: Node, keys: [Ustr; N]) -> [Option<Variant>; N] {
         let mut found = match self.base(node.0) {
             Some(base) => self.file.values(base, keys),
             None => [const { None }; N],

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use scene_schemas::InstancePath;
 
 use crate::core::luau::Severity;
+use crate::core::picture::{Solids, View};
 use crate::core::proposal::text_of;
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::{Node, Scene, Still};
 
 /// Something to look at.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Look {
     /// A page of the web, by its address.
     Page(String),
@@ -19,6 +20,15 @@ pub enum Look {
     Diagnostics(Box<Diagnostics>),
     /// What specs say.
     Specs(Box<Specs>),
+    /// What a place looks like.
+    Picture {
+        /// What is drawn.
+        of: InstancePath,
+        /// The parts in it.
+        solids: Box<Solids>,
+        /// From where.
+        view: View,
+    },
 }
 
 /// Scripts to be checked.

@@ -36,6 +36,7 @@ mod open_or_create_script;
 mod propose_changes;
 mod read_script;
 mod rename_instance;
+mod render_scene;
 mod replace_text;
 mod reveal;
 mod run_tests;
@@ -96,6 +97,7 @@ pub static TOOLS: &[Tool] = &[
     list_open_documents::TOOL,
     reveal::TOOL,
     capture_viewport::TOOL,
+    render_scene::TOOL,
     fetch_url::TOOL,
     open_or_create_script::TOOL,
     create_instance::TOOL,

@@ -24,7 +24,7 @@ mod tests;
 
 use serde_json::Value as Json;
 
-use crate::core::prompt::{Outcome, Prompt, Turn, fenced};
+use crate::core::prompt::{Outcome, Prompt, Turn, fenced, without_picture};
 
 pub use self::describe::describe;
 pub use self::read::{Read, read};
@@ -75,7 +75,7 @@ fn spelled(name: &str, text: &str) -> String {
 pub fn result(tool: &str, outcome: &Outcome) -> String {
     let (tag, text) = match outcome {
         Outcome::Done(Json::String(text)) => ("tool_result", text.clone()),
-        Outcome::Done(answer) => ("tool_result", answer.to_string()),
+        Outcome::Done(answer) => ("tool_result", without_picture(answer, false).to_string()),
         Outcome::Refused(reason) => ("tool_error", reason.clone()),
     };
     format!("<{tag} tool=\"{tool}\">\n{}</{tag}>", fenced(&unclosing(&text), ""))

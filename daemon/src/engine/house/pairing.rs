@@ -207,13 +207,13 @@ impl House {
         if !is_link {
             self.take(&enter.code)?;
         }
-        let token = self.grants.enter(now()).map_err(|error| internal(&error))?;
+        let (name, token) = self.grants.enter(now()).map_err(|error| internal(&error))?;
         self.admit();
         (self.say)("The page was opened in a browser.");
         if !is_link {
             self.print_code().map_err(|error| internal(&error))?;
         }
-        Ok(EnteredPage { token })
+        Ok(EnteredPage { name, token })
     }
 
     pub(super) fn pair(&mut self, pair: &Pair) -> Result<Paired, Failure> {

@@ -116,8 +116,14 @@ fn result(told: &Told<'_>) -> Json {
     let mut result = json!({ "type": "tool_result", "tool_use_id": told.id });
     let plain = told.plain();
     // An empty text would be refused.
-    if !plain.trim().is_empty() {
-        result["content"] = json!([text(&plain)]);
+    let words = (!plain.trim().is_empty()).then(|| text(&plain));
+    let picture = told.picture.map(|png| {
+        let source = json!({ "type": "base64", "media_type": "image/png", "data": png });
+        json!({ "type": "image", "source": source })
+    });
+    let content: Vec<Json> = words.into_iter().chain(picture).collect();
+    if !content.is_empty() {
+        result["content"] = content.into();
     }
     if told.is_refused() {
         result["is_error"] = json!(true);

@@ -100,7 +100,11 @@ fn used(call: &Made<'_>) -> Json {
 }
 
 fn result(told: &Told<'_>) -> Json {
-    let mut result = json!({ "toolUseId": told.id, "content": [{ "json": told.object() }] });
+    let picture =
+        told.picture.map(|png| json!({ "image": { "format": "png", "source": { "bytes": png } } }));
+    let words = std::iter::once(json!({ "json": told.object() }));
+    let content: Vec<Json> = words.chain(picture).collect();
+    let mut result = json!({ "toolUseId": told.id, "content": content });
     if told.is_refused() {
         result["status"] = json!("error");
     }

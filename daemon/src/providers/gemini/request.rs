@@ -73,9 +73,14 @@ fn tool(tool: &Tool) -> Json {
 fn content(side: &Side<'_>, model: &Model) -> Option<Json> {
     let (role, parts) = match side {
         Side::Person { told, texts } => {
+            let picture = told
+                .as_ref()
+                .and_then(|told| told.picture)
+                .map(|png| json!({ "inlineData": { "mimeType": "image/png", "data": png } }));
             let told = told.iter().map(|told| {
                 json!({ "functionResponse": { "name": told.tool, "response": told.object() } })
             });
+            let told = told.chain(picture);
             ("user", told.chain(texts.iter().map(|text| json!({ "text": text }))).collect())
         }
         Side::Model { texts, call } => ("model", said(texts, call.as_ref(), model)),

@@ -48,7 +48,11 @@ fn push(messages: &mut Vec<Json>, side: &Side<'_>) {
         Side::Person { told, texts } => {
             if let Some(told) = told {
                 let (name, text) = (told.tool, told.text());
-                messages.push(json!({ "role": "tool", "tool_name": name, "content": text }));
+                let mut message = json!({ "role": "tool", "tool_name": name, "content": text });
+                if let Some(png) = told.picture {
+                    message["images"] = json!([png]);
+                }
+                messages.push(message);
             }
             if !texts.is_empty() {
                 messages.push(json!({ "role": "user", "content": texts.join("\n\n") }));

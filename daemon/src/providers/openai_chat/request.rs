@@ -66,7 +66,14 @@ fn push(messages: &mut Vec<Json>, side: &Side<'_>) {
                 let (id, text) = (&told.id, told.text());
                 messages.push(json!({ "role": "tool", "tool_call_id": id, "content": text }));
             }
-            if !texts.is_empty() {
+            // A tool's message holds text alone: its picture comes as if the person had sent it.
+            if let Some(png) = told.as_ref().and_then(|told| told.picture) {
+                let url = format!("data:image/png;base64,{png}");
+                let picture = json!({ "type": "image_url", "image_url": { "url": url } });
+                let words = texts.iter().map(|text| json!({ "type": "text", "text": text }));
+                let content: Vec<Json> = std::iter::once(picture).chain(words).collect();
+                messages.push(json!({ "role": "user", "content": content }));
+            } else if !texts.is_empty() {
                 messages.push(json!({ "role": "user", "content": texts.join("\n\n") }));
             }
         }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::super::catalogue::Model;
 use super::super::schema;
-use super::super::sides::{Blocks, Made, Side, replayed, sides};
+use super::super::sides::{Blocks, Made, Side, Told, replayed, sides};
 use crate::core::prompt::{Prompt, Tool};
 
 /// The body of the request.
@@ -60,11 +60,23 @@ fn message(role: &str, kind: &str, text: &str) -> Json {
     json!({ "type": "message", "role": role, "content": content })
 }
 
+/// What came of a call: a text, with the picture that belongs to it.
+fn output(told: &Told<'_>) -> Json {
+    let Some(png) = told.picture else {
+        return told.text().into();
+    };
+    let url = format!("data:image/png;base64,{png}");
+    json!([
+        { "type": "input_text", "text": told.text() },
+        { "type": "input_image", "image_url": url, "detail": "auto" },
+    ])
+}
+
 fn push(input: &mut Vec<Json>, side: &Side<'_>) {
     match side {
         Side::Person { told, texts } => {
             input.extend(told.iter().map(|told| {
-                let (id, output) = (&told.id, told.text());
+                let (id, output) = (&told.id, output(told));
                 json!({ "type": "function_call_output", "call_id": id, "output": output })
             }));
             input.extend(texts.iter().map(|text| message("user", "input_text", text)));

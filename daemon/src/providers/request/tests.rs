@@ -280,3 +280,51 @@ fn a_key_of_aws_is_not_sent() {
     assert!(text.contains("Credential=AKID/20150830/eu-west-1/bedrock/aws4_request"), "{text}");
     assert!(!text.contains("sk-secret"), "{text}");
 }
+
+/// The same conversation, with a picture for an answer twice.
+fn shown(provider: &str, id: &str) -> Json {
+    let catalogue = Catalogue::read(None).unwrap();
+    let (service, model) = (catalogue.service(provider).unwrap(), catalogue.model(provider, id));
+    let mut prompt = prompt(None, provider, id);
+    let turn = |png: &str| Turn::Called {
+        id: Some(png.to_owned()),
+        tool: "look".to_owned(),
+        args: json!({}),
+        outcome: Outcome::Done(json!({ "shown": "game", "png": png })),
+        replay: None,
+    };
+    prompt.turns = vec![turn("Zmlyc3Q="), turn("bGFzdA==")];
+    body(&prompt, &model, service.wire, service.accent)
+}
+
+#[test]
+fn who_sees_is_sent_the_last_picture_and_nobody_reads_one_as_text() {
+    let url = "data:image/png;base64,bGFzdA==";
+    let source = json!({ "type": "base64", "media_type": "image/png", "data": "bGFzdA==" });
+    let inline = json!({ "mimeType": "image/png", "data": "bGFzdA==" });
+    let bedrock = json!({ "format": "png", "source": { "bytes": "bGFzdA==" } });
+    let cases = [
+        ("anthropic", "claude-sonnet-4-6", "/messages/4/content/0/content/1/source", source),
+        ("openai", "gpt-5.2", "/input/4/output/1/image_url", json!(url)),
+        ("openrouter", "openai/gpt-5.2", "/messages/6/content/0/image_url/url", json!(url)),
+        ("gemini", "gemini-3-flash-preview", "/contents/4/parts/1/inlineData", inline),
+        (
+            "bedrock",
+            "amazon.nova-lite-v1:0",
+            "/messages/4/content/0/toolResult/content/1/image",
+            bedrock,
+        ),
+    ];
+    for (provider, id, pointer, expected) in cases {
+        let body = shown(provider, id);
+        holds(&body, &[(pointer, expected)]);
+        let text = body.to_string();
+        assert_eq!(text.matches("bGFzdA==").count(), 1, "{text}");
+        assert!(!text.contains("Zmlyc3Q=") && text.contains("not sent"), "{text}");
+    }
+    for (provider, id) in [("nvidia", "nvidia/llama-3.3-nemotron-super-49b-v1.5"), ("ollama", "m")]
+    {
+        let text = shown(provider, id).to_string();
+        assert!(!text.contains("bGFzdA==") && text.contains("not sent"), "{text}");
+    }
+}

@@ -7,7 +7,7 @@ use scene_schemas::api::{
 };
 use serde_json::{Value as Json, json};
 
-use crate::core::prompt::fenced;
+use crate::core::prompt::{fenced, picture, without_picture};
 
 /// How long a text becomes, in bytes: what a model reads without losing what it read before.
 const LONGEST: usize = 100_000;
@@ -51,7 +51,9 @@ pub(super) fn status(view: &CallView) -> CallToolResult {
     let mut said = json!({ "status": word(&view.became), "id": view.call, "tool": view.tool });
     let text = match &view.became {
         Became::Working {} | Became::Pending { .. } => waits(view),
-        Became::Done { answer, applied: None } => format!("Answered: {answer}"),
+        Became::Done { answer, applied: None } => {
+            format!("Answered: {}", without_picture(answer, false))
+        }
         Became::Done { applied: Some(change), .. } => applied(change),
         Became::Refused { reason, .. } => reason.clone(),
     };
@@ -203,8 +205,9 @@ fn error(text: String) -> CallToolResult {
 
 /// An answer: a picture as one, everything else as text.
 fn content(answer: &Json) -> Vec<ContentBlock> {
-    if let Some(png) = answer.get("png").and_then(Json::as_str) {
-        return vec![ContentBlock::image(png, "image/png")];
+    if let Some(png) = picture(answer) {
+        let text = without_picture(answer, true).to_string();
+        return vec![ContentBlock::text(text), ContentBlock::image(png, "image/png")];
     }
     let text = match answer {
         Json::Null => "Done.".to_owned(),
@@ -222,7 +225,7 @@ pub(super) fn is_short(text: &str) -> bool {
 
 /// Whether an answer can be passed on whole: JSON that is cut is none. A picture is no text.
 fn is_whole(answer: &Json) -> bool {
-    answer.get("png").is_some() || answer.is_string() || is_short(&answer.to_string())
+    picture(answer).is_some() || answer.is_string() || is_short(&answer.to_string())
 }
 
 /// A text that is cut where it is too long to be read, and says so.
@@ -265,6 +268,16 @@ mod tests {
         assert_eq!(answered(short.clone()), (false, short.to_string()));
         let (failed, text) = answered(json!({ "children": ["a".repeat(LONGEST)] }));
         assert!(failed && text.contains("Ask for less"), "{text}");
+    }
+
+    #[test]
+    fn a_picture_is_told_as_one_however_large_it_is() {
+        let png = "A".repeat(2 * LONGEST);
+        let answer = json!({ "shown": "game", "png": png });
+        let content = serde_json::to_value(content(&answer)).unwrap();
+        assert_eq!(content[0]["text"], "{\"shown\":\"game\"}");
+        assert_eq!((&content[1]["type"], &content[1]["data"]), (&json!("image"), &json!(png)));
+        assert_eq!(answered(answer), (false, "{\"shown\":\"game\"}".to_owned()));
     }
 
     #[test]

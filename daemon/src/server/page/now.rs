@@ -69,7 +69,7 @@ fn place(session: &SessionView) -> Markup {
             h2 { span.dot data-state=(state) title=(word) {} (safe(name)) }
             @if let Some(folder) = folder { p.dim { (safe(folder)) } }
             p.dim {
-                (words::count(session.instances as usize, "instance"))
+                @if session.instances > 0 { (words::count(session.instances as usize, "instance")) }
                 @if let Some(project) = &session.project { ", synced with " (safe(last(project))) }
                 @if !session.connected { ", away" }
             }

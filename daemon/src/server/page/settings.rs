@@ -23,13 +23,15 @@ pub(super) fn settings(settings: &Settings, access: &Access, about: &About) -> M
         div.page.settings {
             h1 { "Settings" }
             (chosen(settings))
-            (grants("Paired plugins", "Each decides for you in its widget.", &access.plugins))
-            div.buttons { button type="button" data-act="pairing" { "Pair a plugin" } output #pairing {} }
-            (grants("Pages", "Browsers in which this page was opened, this one among them.", &access.pages))
+            (grants("Paired plugins", "Each decides for you in its widget.", &access.plugins, html! {
+                div.buttons { button type="button" data-act="pairing" { "Pair a plugin" } output #pairing {} }
+            }))
+            (grants("Pages", "Browsers in which this page was opened.", &access.pages, html! {}))
             (grants(
                 "Clients",
                 "Agents that speak MCP over HTTP with a token of their own. None of them decides.",
                 &access.clients,
+                html! {},
             ))
             section.panel.pad {
                 h2 { "This daemon" }
@@ -71,7 +73,7 @@ fn chosen(settings: &Settings) -> Markup {
     }
 }
 
-fn grants(title: &str, what: &str, grants: &[Grant]) -> Markup {
+fn grants(title: &str, what: &str, grants: &[Grant], more: Markup) -> Markup {
     html! {
         section.panel.pad {
             h2 { (title) }
@@ -79,13 +81,14 @@ fn grants(title: &str, what: &str, grants: &[Grant]) -> Markup {
             @if grants.is_empty() { p { "None" } }
             ul.grants {
                 @for grant in grants {
-                    li {
+                    li data-grant=(grant.name) {
                         code { (words::safe(&grant.name)) }
                         @if let Some(made) = grant.made { " " span.dim { "since " (words::time(made)) } }
                         button type="button" data-act="revoke" data-name=(grant.name) aria-label={ "Take access away from " (grant.name) } { "Revoke" }
                     }
                 }
             }
+            (more)
         }
     }
 }

@@ -183,10 +183,8 @@ fn tools(tools: &[ToolFigures]) -> Markup {
         "Rejected",
         "Withdrawn",
         "Failed",
-        "Planned: median",
-        "95 of 100",
-        "Decided: median",
-        "95 of 100",
+        "Planned: median · 95 %",
+        "Decided",
     ];
     table(
         "What became of calls, by tool",

@@ -1,8 +1,9 @@
 // The way to the daemon: calls with the person's token, and the stream of what happens.
 
 const KEY = "vector-token";
+const NAME = "vector-page";
 
-let token = sessionStorage.getItem(KEY);
+let token = localStorage.getItem(KEY);
 
 /** What the daemon said instead of an answer: `kind` as the API has it, or `away` where nobody answered. */
 export class Failure extends Error {
@@ -18,17 +19,23 @@ const away = () =>
 
 export const isIn = () => token !== null;
 
+/** What this page is called among those that are let in. */
+export const name = () => localStorage.getItem(NAME);
+
 /** Forgets the token: it opens nothing any more. */
 export function leave() {
   token = null;
-  sessionStorage.removeItem(KEY);
+  localStorage.removeItem(KEY);
+  localStorage.removeItem(NAME);
 }
 
 /** Lets this page in by a code: that of its link, or the six digits. */
 export async function enter(code) {
   const answer = await ask("POST", "/api/page", { code });
-  token = (await answer.json()).token;
-  sessionStorage.setItem(KEY, token);
+  const entered = await answer.json();
+  token = entered.token;
+  localStorage.setItem(KEY, token);
+  localStorage.setItem(NAME, entered.name);
 }
 
 async function ask(method, path, body, signal) {

@@ -1,6 +1,6 @@
 // What a person has chosen, and who is let in.
 
-import { call, part } from "./daemon.js";
+import { call, name, part } from "./daemon.js";
 import { act, question, swap, toast } from "./ui.js";
 
 let root = null;
@@ -8,6 +8,8 @@ let root = null;
 export async function show(main) {
   root = main;
   swap(main, await part("settings"));
+  const own = main.querySelector(`[data-grant="${CSS.escape(name() ?? "")}"] .dim`);
+  own?.append(" · this page");
 }
 
 export const again = () => show(root);
@@ -28,10 +30,10 @@ act("pairing", async () => {
   document.getElementById("pairing").textContent =
     `Type ${code.slice(0, 3)} ${code.slice(3)} in the plugin's widget; it holds for ${seconds / 60} minutes.`;
 });
-act("revoke", async ({ dataset: { name } }) => {
-  const text = `${name} has no access from then on. A plugin has to be paired again, a page opened again.`;
+act("revoke", async ({ dataset: { name: whom } }) => {
+  const text = `${whom} has no access from then on. A plugin has to be paired again, a page opened again.`;
   if ((await question({ title: "Take access away?", text, yes: "Take it away", danger: true })) === null) return;
-  await call("POST", "/api/access/revoke", { what: "named", name });
+  await call("POST", "/api/access/revoke", { what: "named", name: whom });
   await again();
 });
 act("stop", async () => {

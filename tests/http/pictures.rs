@@ -1,0 +1,141 @@
+//! Pictures over HTTP: of a proposal before and after, of a place, and of one of which Studio has to
+//! tell first.
+
+use std::fs;
+use std::thread;
+
+use serde_json::{Value as Json, json};
+use vector_tests::binary::{self, Home};
+use vector_tests::daemon::{Answer, Daemon, Plugin, get};
+use vector_tests::human::Human;
+use vector_tests::places::{self, Format};
+
+use super::{daemon, flow};
+
+/// A daemon with the sample place, and its person.
+struct Bench {
+    _home: Home,
+    _daemon: Daemon,
+    human: Human,
+    opened: Json,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let home = Home::new();
+        let file = home.path().join("place.rbxl");
+        fs::write(&file, places::sample(Format::Rbxl)).unwrap();
+        let daemon = Daemon::start(binary::vector(), home.path());
+        let human = Human::of(&daemon, home.path());
+        let opened = human.open(&file).ok();
+        Self { _home: home, _daemon: daemon, human, opened }
+    }
+
+    fn propose(&mut self, request: &str) -> u64 {
+        self.human.ask(&self.opened, request);
+        self.human.card()
+    }
+
+    fn of_proposal(&self, proposal: u64, query: &str) -> Result<Vec<u8>, Answer> {
+        self.human.picture(&format!("/api/proposals/{proposal}/picture?size=96&{query}"))
+    }
+
+    fn of_place(&self, query: &str) -> Result<Vec<u8>, Answer> {
+        let session = self.opened["session"].as_str().unwrap();
+        self.human.picture(&format!("/api/sessions/{session}/picture?size=96&{query}"))
+    }
+}
+
+#[track_caller]
+fn refused(picture: Result<Vec<u8>, Answer>, status: u16, said: &str) {
+    let answer = picture.err().unwrap_or_else(|| panic!("{said}: a picture came"));
+    assert_eq!(answer.status, status, "{}", answer.body);
+    assert!(answer.body["message"].as_str().unwrap().contains(said), "{}", answer.body);
+    assert!(!answer.body["hint"].as_str().unwrap().is_empty());
+}
+
+#[test]
+fn a_proposal_is_seen_before_and_after_whatever_becomes_of_it() {
+    let mut bench = Bench::new();
+    let card = bench.propose("set Color = \"#33bbff\" on #Lamp");
+    assert_eq!(bench.human.shown(card)["has_geometry"], true);
+    let sides = |bench: &Bench| {
+        ["when=before", "when=after"].map(|when| bench.of_proposal(card, when).unwrap())
+    };
+    let waiting = sides(&bench);
+    assert_ne!(waiting[0], waiting[1]);
+    assert_eq!(bench.of_proposal(card, "").unwrap(), waiting[1], "after it, from the corner");
+    assert_ne!(bench.of_proposal(card, "view=top").unwrap(), waiting[1]);
+    // What waits on top of it stays where it is.
+    let next = bench.propose("set Color = \"#000000\" on #Lamp");
+    assert_eq!(sides(&bench), waiting);
+    assert_eq!(bench.of_proposal(next, "when=before").unwrap(), waiting[1]);
+    bench.human.decide(next, &json!({ "say": "reject" })).ok();
+    bench.human.approve(card).ok();
+    bench.human.until_status(card, "applied");
+    assert_eq!(sides(&bench), waiting);
+}
+
+#[test]
+fn a_proposal_without_parts_has_no_picture() {
+    let mut bench = Bench::new();
+    let card = bench.propose("rename game.Workspace.Lamp to Lantern");
+    assert_eq!(bench.human.shown(card)["has_geometry"], false);
+    refused(bench.of_proposal(card, ""), 404, "changes nothing that a picture shows");
+    refused(bench.of_proposal(1, ""), 404, "not a proposal");
+    refused(bench.of_proposal(9_999, ""), 404, "position 9999");
+    bench.of_place("").unwrap();
+}
+
+#[test]
+fn a_place_is_seen_with_what_waits_and_bad_wishes_are_refused() {
+    let mut bench = Bench::new();
+    let alone = bench.of_place("").unwrap();
+    assert_ne!(bench.of_place("path=game.Workspace.Tower").unwrap(), alone);
+    assert_ne!(bench.of_place("view=front").unwrap(), alone);
+    bench.propose("delete #Lamp");
+    assert_ne!(bench.of_place("").unwrap(), alone, "as it would be with what waits");
+    refused(bench.of_place("view=back"), 400, "no view");
+    refused(bench.of_place("path=Workspace"), 400, "no path");
+    refused(bench.of_place("path=game.Nothing"), 404, "game.Nothing");
+    refused(bench.of_place("path=game.Lighting"), 404, "nothing to see");
+    refused(bench.of_proposal(2, "when=never"), 400, "no when");
+    let place = bench.opened["session"].as_str().unwrap();
+    for size in ["63", "2049", "0"] {
+        let path = format!("/api/sessions/{place}/picture?size={size}");
+        refused(bench.human.picture(&path), 400, "no size");
+    }
+    refused(bench.human.picture("/api/sessions/nobody/picture"), 404, "not open");
+}
+
+#[test]
+fn studio_is_asked_what_its_parts_look_like() {
+    let (_home, daemon) = daemon();
+    let mut plugin = Plugin::pair(&daemon, "window-1");
+    let path = "/api/sessions/window-1/picture?size=96";
+    refused(get(daemon.port, path, &plugin.token).map(|it| it.1), 404, "being told");
+    plugin.tell_place();
+    let (port, token) = (daemon.port, plugin.token.clone());
+    let asks = thread::spawn(move || get(port, path, &token));
+    let told = plugin.until(|polled| {
+        let work = polled["work"].as_array().unwrap();
+        work.iter().find(|work| work["work"] == "tell").cloned()
+    });
+    let names = json!(["CFrame", "Color", "Shape", "Size", "Transparency"]);
+    assert_eq!(told["wanted"]["of"], json!([{ "id": "studio:2", "names": names }]));
+    let size = json!({ "__t": "Vector3", "x": 4, "y": 9, "z": 2 });
+    let known = json!([{ "id": "studio:2", "values": { "Size": size } }]);
+    let answer = json!({ "answer": "properties", "known": known });
+    plugin.say(json!([{ "part": "answered", "work": told["number"], "answer": answer }])).ok();
+    let (kind, picture) = asks.join().unwrap().unwrap();
+    assert_eq!(kind, "image/png");
+    // What was told is known now.
+    assert_eq!(get(daemon.port, path, &plugin.token).unwrap().1, picture);
+    plugin.chat("set Transparency = 0.5 on game.Workspace.Wall").ok();
+    let card = flow::proposal(&mut plugin);
+    let side = |when: &str| {
+        let path = format!("/api/proposals/{card}/picture?size=96&when={when}");
+        get(daemon.port, &path, &plugin.token).unwrap().1
+    };
+    assert_ne!(side("before"), side("after"));
+}
