@@ -5,6 +5,7 @@ import { act, elements, failed, soon, toast } from "./ui.js";
 import * as history from "./history.js";
 import * as now from "./now.js";
 import * as review from "./review.js";
+import "./pictures.js";
 import * as settings from "./settings.js";
 import * as usage from "./usage.js";
 

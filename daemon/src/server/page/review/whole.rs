@@ -133,9 +133,39 @@ fn meaning(kind: WarningKind) -> (&'static str, &'static str) {
     }
 }
 
-/// Pictures of what it does to the place.
-fn pictures(_view: &ProposalView) -> Markup {
-    html! {}
+/// Pictures of what it does to the place; nothing where no picture would show it.
+fn pictures(view: &ProposalView) -> Markup {
+    let views = [("iso", "Isometric"), ("top", "From above"), ("front", "From the front")];
+    let picture = |when: &str, text: &str| {
+        let alt = format!("The place {when} the change");
+        let from = format!("/api/proposals/{}/picture?view=iso&when={when}&size=640", view.seq);
+        html! {
+            figure data-state="loading" {
+                img data-picture=(from) alt=(alt) width="640" height="640";
+                figcaption { (text) }
+                p.why role="status" {}
+            }
+        }
+    };
+    html! {
+        @if view.has_geometry {
+            section.pictures aria-label="Pictures" {
+                header {
+                    h2 { "Pictures" }
+                    div.choice role="group" aria-label="Seen from" {
+                        @for (name, text) in views {
+                            button type="button" data-act="view" data-view=(name) aria-pressed=(name == "iso") { (text) }
+                        }
+                    }
+                }
+                div.both { (picture("before", "Before")) (picture("after", "After")) }
+                p.dim {
+                    "Green is new, amber is changed, red goes. Meshes and unions are drawn by their bounds, and \
+                     terrain is not drawn."
+                }
+            }
+        }
+    }
 }
 
 fn layouts(layout: Layout) -> Markup {

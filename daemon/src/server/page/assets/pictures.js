@@ -1,0 +1,49 @@
+// Pictures of places: fetched with the token when they come into sight.
+
+import { blob } from "./daemon.js";
+import { act, onShown } from "./ui.js";
+
+const urls = new Map();
+
+const seen = new IntersectionObserver((entries) => {
+  for (const { isIntersecting, target } of entries) {
+    if (!isIntersecting) continue;
+    seen.unobserve(target);
+    load(target);
+  }
+});
+
+onShown((root) => {
+  for (const [image, url] of urls) {
+    if (image.isConnected) continue;
+    URL.revokeObjectURL(url);
+    urls.delete(image);
+  }
+  for (const image of root.querySelectorAll("img[data-picture]")) seen.observe(image);
+});
+
+async function load(image) {
+  const box = image.closest("figure");
+  box.dataset.state = "loading";
+  try {
+    const url = URL.createObjectURL(await blob(image.dataset.picture));
+    const old = urls.get(image);
+    if (old) URL.revokeObjectURL(old);
+    urls.set(image, url);
+    image.src = url;
+    await image.decode();
+    box.dataset.state = "there";
+  } catch (error) {
+    box.dataset.state = "missing";
+    box.querySelector(".why").textContent = error.message;
+  }
+}
+
+act("view", (button) => {
+  const group = button.closest(".pictures");
+  for (const other of group.querySelectorAll("[data-act=view]")) other.setAttribute("aria-pressed", String(other === button));
+  for (const image of group.querySelectorAll("img[data-picture]")) {
+    image.dataset.picture = image.dataset.picture.replace(/view=\w+/, `view=${button.dataset.view}`);
+    load(image);
+  }
+});
