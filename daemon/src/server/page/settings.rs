@@ -53,7 +53,7 @@ fn chosen(settings: &Settings) -> Markup {
             fieldset {
                 legend { "Which changes go without your yes" }
                 @for (mode, name, what) in MODES {
-                    label.choice {
+                    label.option {
                         input type="radio" name="mode" value=(words::mode(mode)) checked[settings.mode == mode];
                         span { b { (name) } " " span.dim { (what) } }
                     }

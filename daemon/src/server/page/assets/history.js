@@ -1,7 +1,7 @@
 // Looking back: what has happened, by what is looked for; an entry whole; and the way back from there.
 
 import { blob, call, part } from "./daemon.js";
-import { act, elements, failed, put, question, swap, toast } from "./ui.js";
+import { act, elements, failed, fill, put, question, swap, toast } from "./ui.js";
 
 const NAMES = ["text", "path", "place", "tool", "outcome", "day"];
 
@@ -30,7 +30,7 @@ async function one(of) {
   const html = await part("entry", { of });
   root.replaceChildren(elements(`<div class="page history"><h1></h1><div class="panel pad whole"></div></div>`));
   root.querySelector("h1").textContent = `Entry ${of}`;
-  swap(root.querySelector(".whole"), html);
+  fill(root.querySelector(".whole"), html);
 }
 
 // What is older comes when its button comes into sight.

@@ -2,7 +2,7 @@
 
 import { call, part } from "./daemon.js";
 import { approve, decide, reject } from "./decide.js";
-import { act, elements, failed, question, soon, swap, toast } from "./ui.js";
+import { act, elements, failed, fill, question, soon, swap, toast } from "./ui.js";
 
 const LAYOUT = "vector-layout";
 const SLOW = 250;
@@ -124,7 +124,7 @@ async function open(proposal, isSame = false) {
 
 function renew(html) {
   const hadFocus = one().contains(document.activeElement) || document.activeElement === document.body;
-  one().replaceChildren(elements(html));
+  fill(one(), html);
   one().scrollTop = 0;
   if (hadFocus) one().focus({ preventScroll: true });
 }

@@ -37,6 +37,12 @@ function tell(root) {
   for (const callback of shown) callback(root);
 }
 
+/** Puts HTML into an element, in place of something else. */
+export function fill(element, html) {
+  element.replaceChildren(elements(html));
+  tell(element);
+}
+
 /** Puts HTML into an element, in place of what was there. Focus and open details stay where they were. */
 export function swap(element, html) {
   const focused = element.contains(document.activeElement) ? document.activeElement : null;
