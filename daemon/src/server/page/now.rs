@@ -30,7 +30,7 @@ pub(super) fn rail(sessions: &Sessions, workflows: &Workflows) -> Markup {
     html! {
         @if sessions.sessions.is_empty() { (nothing_open()) }
         @for session in &sessions.sessions {
-            section.session data-session=(session.session) aria-label=(session.place.name) {
+            section.session data-session=(session.session) aria-label=(words::place(&session.place.name)) {
                 (place(session))
                 (tasks(&of(Some(&session.session))))
             }
@@ -63,11 +63,12 @@ fn place(session: &SessionView) -> Markup {
     let (state, word) = if session.connected { ("here", "connected") } else { ("away", "away") };
     html! {
         header {
-            h2 { span.dot data-state=(state) title=(word) {} (session.place.name) }
+            h2 title=(session.place.name) { span.dot data-state=(state) {} (words::place(&session.place.name)) }
             p.dim {
-                (words::count(session.instances as usize, "instance"))
+                (word)
+                // Of a file it is not known.
+                @if session.instances > 0 { ", " (words::count(session.instances as usize, "instance")) }
                 @if let Some(project) = &session.project { ", synced with " (project.rsplit(['/', '\\']).next().unwrap_or_default()) }
-                @if !session.connected { ", away" }
             }
         }
     }
@@ -179,7 +180,7 @@ pub(super) fn head(talk: &Talk) -> Markup {
                 h1 { (task.goal.lines().next().unwrap_or_default()) }
                 p.dim {
                     span.state data-state=(state) { (word) } " · " (task.driver) " · " (words::mode(task.mode)) " · "
-                    (talk.place) " · " (words::time(talk.at))
+                    (words::place(&talk.place)) " · " (words::time(talk.at))
                 }
             }
             div.buttons { (verbs(task)) }
@@ -277,7 +278,7 @@ pub(super) fn composer(sessions: &Sessions, settings: &Settings) -> Markup {
                     label { span.hush { "Place" }
                         select name="session" {
                             @for it in &sessions.sessions {
-                                option value=(it.session) data-epoch=(it.epoch) { (it.place.name) }
+                                option value=(it.session) data-epoch=(it.epoch) { (words::place(&it.place.name)) }
                             }
                         }
                     }

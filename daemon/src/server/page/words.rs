@@ -1,5 +1,7 @@
 //! Names and times as a person reads them.
 
+use std::path::Path;
+
 use maud::{Markup, html};
 use scene_schemas::api::{ProposalStatus, WorkflowState};
 use scene_schemas::entry::Finish;
@@ -8,6 +10,13 @@ use scene_schemas::proposal::{Class, Mode};
 /// A time, which the browser writes as its person reads times: in milliseconds since 1970.
 pub(super) fn time(at: u64) -> Markup {
     html! { time data-at=(at) {} }
+}
+
+/// A place by its name; a file by its own, without the folders that it lies in.
+pub(super) fn place(name: &str) -> &str {
+    let path = Path::new(name);
+    let file = path.file_name().filter(|_| path.is_absolute());
+    file.and_then(|file| file.to_str()).unwrap_or(name)
 }
 
 /// `n` of something; the plural by an `s`.
