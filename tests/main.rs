@@ -15,6 +15,7 @@ mod http;
 mod mcp;
 #[cfg(unix)]
 mod models;
+mod page;
 #[cfg(unix)]
 mod picture;
 mod plugin_style;

@@ -6,11 +6,9 @@
 //! only what the page was let see. The browser finds the recorder where it thinks the daemon to be; what
 //! it sends is passed on as it is.
 
-use std::env;
 use std::io::{Read, Write};
 use std::iter::repeat;
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -18,6 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::Value as Json;
+use vector_tests::browser::chromium;
 
 use super::Outcome::Instead;
 use super::attacks;
@@ -25,27 +24,10 @@ use super::ground::{Ground, Seen};
 
 /// What the page does.
 const PAGE: &str = include_str!("browser.js");
-/// Names that a browser goes by.
-const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 /// A name that leads to this machine by now.
 const REBOUND: &str = "rebound.test";
 /// How long a page may take; none takes as long.
 const PATIENCE: Duration = Duration::from_secs(90);
-
-/// The browser; none where a stranger has none.
-fn browser() -> Option<PathBuf> {
-    if let Some(named) = env::var_os("CHROMIUM") {
-        return Some(PathBuf::from(named));
-    }
-    let folders: Vec<PathBuf> = env::split_paths(&env::var_os("PATH")?).collect();
-    let all = BROWSERS.iter().flat_map(|name| folders.iter().map(move |it| it.join(name)));
-    let found = all.into_iter().find(|it| it.is_file());
-    assert!(
-        found.is_some() || env::var_os("CI").is_none(),
-        "CI needs a browser: CHROMIUM names it"
-    );
-    found
-}
 
 /// What passed between the browser and the daemon: the first line of each request, and of its answer.
 type Passed = Arc<Mutex<Vec<(String, String)>>>;
@@ -188,7 +170,7 @@ struct Visit {
 
 /// Has the browser open the page under a name, with a token that it has stolen, or none.
 fn visit(ground: &Ground, name: &str, token: &str) -> Option<Visit> {
-    let Some(browser) = browser() else {
+    let Some(browser) = chromium() else {
         println!("skipped: no Chromium (CHROMIUM names one)");
         return None;
     };

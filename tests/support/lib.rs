@@ -11,6 +11,7 @@
 )]
 
 pub mod binary;
+pub mod browser;
 pub mod cases;
 pub mod daemon;
 pub mod generated;

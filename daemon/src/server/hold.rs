@@ -148,13 +148,13 @@ pub(super) fn told(board: Arc<Board>, cursor: Seq, line: fn(&EventRecord) -> Str
     let events =
         stream::unfold((board, news, cursor), move |(board, mut news, cursor)| async move {
             news.mark_unchanged();
-            let page = board.page(cursor, None);
-            if !page.events.is_empty() {
+            let (behind, events) = board.behind(cursor, None);
+            if !events.is_empty() {
                 let mut text = String::new();
-                for event in &page.events {
-                    text.push_str(&format!("id: {}\ndata: {}\n\n", page.cursor, line(event)));
+                for (at, event) in &events {
+                    text.push_str(&format!("id: {at}\ndata: {}\n\n", line(event)));
                 }
-                return Some((Ok::<_, Infallible>(Bytes::from(text)), (board, news, page.cursor)));
+                return Some((Ok::<_, Infallible>(Bytes::from(text)), (board, news, behind)));
             }
             if *news.borrow() == u64::MAX {
                 return None;

@@ -31,7 +31,7 @@ pub(super) fn rail(sessions: &Sessions, workflows: &Workflows) -> Markup {
     html! {
         @if sessions.sessions.is_empty() { (nothing_open()) }
         @for session in &sessions.sessions {
-            section.session data-session=(session.session) aria-label=(safe(&session.place.name)) {
+            section.session data-session=(session.session) aria-label=(words::place(&session.place.name)) {
                 (place(session))
                 (tasks(&of(Some(&session.session))))
             }
@@ -62,16 +62,14 @@ fn nothing_open() -> Markup {
 
 fn place(session: &SessionView) -> Markup {
     let (state, word) = if session.connected { ("here", "connected") } else { ("away", "away") };
-    let name = last(&session.place.name);
-    let folder = session.place.name.strip_suffix(name).filter(|folder| !folder.is_empty());
     html! {
         header {
-            h2 { span.dot data-state=(state) title=(word) {} (safe(name)) }
-            @if let Some(folder) = folder { p.dim { (safe(folder)) } }
+            h2 title=(safe(&session.place.name)) { span.dot data-state=(state) {} (words::place(&session.place.name)) }
             p.dim {
-                @if session.instances > 0 { (words::count(session.instances as usize, "instance")) }
-                @if let Some(project) = &session.project { ", synced with " (safe(last(project))) }
-                @if !session.connected { ", away" }
+                (word)
+                // Of a file it is not known.
+                @if session.instances > 0 { ", " (words::count(session.instances as usize, "instance")) }
+                @if let Some(project) = &session.project { ", synced with " (words::place(project)) }
             }
         }
     }
@@ -172,11 +170,6 @@ fn called(html: &str, state: &str, text: &str) -> String {
     html.replacen("<div class=\"result\"></div>", &format!("<div class=\"result\">{text}</div>"), 1)
 }
 
-/// The last part of a file's name.
-fn last(file: &str) -> &str {
-    file.rsplit(['/', '\\']).next().unwrap_or(file)
-}
-
 /// What stands above a conversation: what was asked for, how far it is, what it took, and what can be
 /// done with it.
 pub(super) fn head(talk: &Talk) -> Markup {
@@ -188,7 +181,7 @@ pub(super) fn head(talk: &Talk) -> Markup {
                 h1 { (safe(task.goal.lines().next().unwrap_or_default())) }
                 p.dim {
                     span.state data-state=(state) { (word) } " · " (safe(&task.driver)) " · " (words::mode(task.mode)) " · "
-                    (safe(&talk.place)) " · " (words::time(talk.at))
+                    (words::place(&talk.place)) " · " (words::time(talk.at))
                 }
             }
             div.buttons { (verbs(task)) }
@@ -286,7 +279,7 @@ pub(super) fn composer(sessions: &Sessions, settings: &Settings) -> Markup {
                     label { span.hush { "Place" }
                         select name="session" {
                             @for it in &sessions.sessions {
-                                option value=(it.session) data-epoch=(it.epoch) { (safe(last(&it.place.name))) }
+                                option value=(it.session) data-epoch=(it.epoch) { (words::place(&it.place.name)) }
                             }
                         }
                     }

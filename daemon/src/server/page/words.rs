@@ -1,5 +1,7 @@
 //! Names and times as a person reads them.
 
+use std::path::Path;
+
 use maud::{Markup, html};
 use scene_schemas::api::{FailureKind, ProposalStatus, WorkflowState};
 use scene_schemas::entry::Finish;
@@ -22,6 +24,13 @@ pub(super) fn safe(text: &str) -> String {
 pub(super) fn day(day: u64) -> String {
     let Moment { year, month, day, .. } = Moment::of(day * 86_400);
     format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// A place by its name; a file by its own, without the folders that it lies in.
+pub(super) fn place(name: &str) -> String {
+    let path = Path::new(name);
+    let file = path.file_name().filter(|_| path.is_absolute());
+    safe(file.and_then(|file| file.to_str()).unwrap_or(name))
 }
 
 /// `n` of something; the plural by an `s`.

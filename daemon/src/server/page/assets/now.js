@@ -2,10 +2,12 @@
 
 import * as cards from "./cards.js";
 import { call, part } from "./daemon.js";
-import { act, elements, put, soon, swap, toast } from "./ui.js";
+import { act, elements, failed, put, soon, swap, toast } from "./ui.js";
 
 let root = null;
 let task = null;
+/** What was told while a conversation was on its way, which may not have it. */
+let kept = null;
 
 const FRAME = `<div class="now"><aside class="rail" id="rail" aria-label="Places and tasks"></aside>
   <section class="middle" aria-label="Conversation"><div class="scroll" id="scroll" tabindex="0"></div><div id="composer"></div></section></div>`;
@@ -16,6 +18,7 @@ export async function show(main, [wanted]) {
     root = main.firstElementChild;
     task = null;
     await Promise.all([rail(), composer()]);
+    if (!root) return;
   }
   const newest = root.querySelector("#rail [data-task]")?.dataset.task;
   const next = wanted ?? newest ?? null;
@@ -27,6 +30,7 @@ export async function show(main, [wanted]) {
 export function hide() {
   root = null;
   task = null;
+  kept = null;
 }
 
 export async function again() {
@@ -56,15 +60,19 @@ async function composer() {
 }
 
 function mark() {
-  for (const link of root.querySelectorAll("#rail [data-task]")) {
+  for (const link of root?.querySelectorAll("#rail [data-task]") ?? []) {
     if (link.dataset.task === task) link.setAttribute("aria-current", "true");
     else link.removeAttribute("aria-current");
   }
 }
 
 async function talk(wanted) {
+  const meanwhile = [];
+  kept = meanwhile;
   const html = await part("talk", { of: wanted });
-  if (!root) return;
+  // Another one may have been asked for since.
+  if (!root || kept !== meanwhile) return;
+  kept = null;
   task = wanted;
   swap(scroll(), html);
   scroll().scrollTop = scroll().scrollHeight;
@@ -72,6 +80,7 @@ async function talk(wanted) {
   const choice = root.querySelector("#composer select[name=session]");
   if (session && choice) choice.value = session;
   mark();
+  for (const [it, at] of meanwhile) told(it, at);
 }
 
 const railSoon = soon(() => root && rail());
@@ -83,16 +92,25 @@ const headSoon = soon(async () => {
   if (head && of === task) swap(head, html);
 });
 
-export function told(told) {
+/** Goes on to a task where that goes on with the conversation that is shown. */
+async function onward(next) {
+  const html = await part("talk", { of: next });
+  const tasks = elements(html).firstElementChild.dataset.tasks.split(" ");
+  if (tasks.includes(task)) location.hash = `#/now/${next}`;
+}
+
+export function told(told, at) {
   if (!root) return;
   cards.told(told);
+  kept?.push([told, at]);
   if (told.lasts) railSoon();
   const own = root.querySelector(".talk");
   if (!own) {
     if (told.begins) location.hash = `#/now/${told.task}`;
     return;
   }
-  if (!own.dataset.tasks.split(" ").includes(String(told.task))) return;
+  if (told.begins && told.begins === own.dataset.session) onward(told.task).catch(failed);
+  if (at <= Number(own.dataset.cursor) || !own.dataset.tasks.split(" ").includes(String(told.task))) return;
   const box = scroll();
   const isAtEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 80;
   for (const change of told.changes) apply(own, change);

@@ -101,11 +101,19 @@ const count = soon(async () => {
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 const LONGEST = 5000;
 
+let isFollowing = false;
+
 /** Follows the stream for as long as the page is open, whatever becomes of the daemon. */
 async function follow() {
+  isFollowing = true;
+  await listen();
+  isFollowing = false;
+}
+
+async function listen() {
   let cursor = null;
   let wait = 250;
-  let wasAway = false;
+  let wasAway = true;
   while (daemon.isIn()) {
     try {
       const opened = () => {
@@ -114,14 +122,14 @@ async function follow() {
         count();
         if (wasAway) {
           wasAway = false;
-          // What happened meanwhile comes with the stream; what is only listed is asked for again.
-          (current?.again ?? show)();
+          // What is shown is asked for behind the stream, so that nothing happens in between.
+          (current?.again ?? show)().catch(failed);
         }
       };
       for await (const all of daemon.stream(cursor, opened)) {
         for (const [at, told] of all) {
           cursor = at;
-          current?.told?.(told);
+          current?.told?.(told, Number(at));
           if (told.proposal !== undefined) count();
         }
       }
@@ -138,8 +146,8 @@ async function follow() {
 
 function begin() {
   delete document.body.dataset.door;
-  show();
-  follow();
+  if (isFollowing) show();
+  else follow();
 }
 
 async function arrive() {

@@ -1,0 +1,113 @@
+//! Who is let in, and what is left of the way in.
+
+use super::*;
+
+#[test]
+fn a_link_opens_the_page_once_and_leaves_nothing_behind() {
+    let Some(stage) = Stage::set() else { return };
+    let bench = Bench::new();
+    let browser = stage.browser();
+    let link = bench.link();
+    let code = link.split_once("#in=").expect("it has a code").1.to_owned();
+    browser.go(&link);
+    until_here(&browser);
+    let address = browser.is("location.href");
+    assert_eq!(address, format!("{}#/now", bench.address()));
+    assert!(!browser.is("document.documentElement.outerHTML").to_string().contains(&code));
+    let history = browser.cdp("Page.getNavigationHistory", serde_json::json!({}));
+    let urls: Vec<&Json> =
+        history["entries"].as_array().unwrap().iter().map(|it| &it["url"]).collect();
+    let history = serde_json::to_string(&urls).unwrap();
+    assert!(!history.contains(&code), "{history}");
+    let token = browser.is("sessionStorage.getItem('vector-token')");
+    let token = token.as_str().expect("it has a token");
+    assert!(!history.contains(token) && code != token, "{history}");
+    assert_eq!(browser.is("localStorage.length + document.cookie.length"), 0);
+    browser.reload();
+    until_here(&browser);
+    // Somebody who has seen the address comes too late.
+    let other = stage.browser();
+    other.expect("401 (Unauthorized)");
+    other.go(&link);
+    other.until_shown(".door [role=alert]", "This link was used already, or has expired.");
+    assert_eq!(other.text("#link"), "Not connected");
+}
+
+#[test]
+fn a_second_link_in_the_same_page_changes_nothing_that_is_seen() {
+    let Some(stage) = Stage::set() else { return };
+    let bench = Bench::new();
+    let browser = stage.browser();
+    // Each stream that is open is counted.
+    browser.prepare(
+        "window.streams = 0;
+         const before = window.fetch;
+         window.fetch = (path, ...more) => {
+           if (String(path).startsWith('/page/stream')) window.streams += 1;
+           return before(path, ...more);
+         };",
+    );
+    bench.enter(&browser);
+    let link = bench.link();
+    browser.run("location.hash = arguments[0]", &[link.split_once('#').unwrap().1.into()]);
+    browser.until("location.hash === '#/now'");
+    ask(&browser, FADE);
+    browser.until("document.querySelector('#log [data-proposal]')");
+    until_here(&browser);
+    assert_eq!(browser.is("window.streams"), 1);
+}
+
+#[test]
+fn six_digits_open_it_and_wrong_ones_are_told_so() {
+    let Some(stage) = Stage::set() else { return };
+    let bench = Bench::new();
+    let code = bench.daemon().code();
+    let browser = stage.browser();
+    browser.expect("401 (Unauthorized)");
+    browser.go(&bench.address());
+    browser.until("document.activeElement.id === 'code'");
+    let wrong = if code == "123456" { "654321" } else { "123456" };
+    browser.enter(wrong);
+    browser.click(".door button");
+    browser.until_shown(".door [role=alert]", "That is not the code. Type the six digits that");
+    // As it was printed, with a space.
+    browser.enter(&format!("{} {}", &code[..3], &code[3..]));
+    browser.click(".door button");
+    until_here(&browser);
+    assert!(!browser.is("location.href").to_string().contains(&code));
+    // They open it once.
+    let other = stage.browser();
+    other.expect("401 (Unauthorized)");
+    other.go(&bench.address());
+    other.until("document.activeElement.id === 'code'");
+    other.enter(&code);
+    other.click(".door button");
+    other.until_shown(".door [role=alert]", "That is not the code.");
+}
+
+#[test]
+fn one_that_is_taken_out_stands_at_the_door_at_once() {
+    let Some(stage) = Stage::set() else { return };
+    let bench = Bench::new();
+    let (browser, other) = (stage.browser(), stage.browser());
+    bench.enter(&browser);
+    let listed = bench.human.call("GET", "/api/access", &Json::Null).ok();
+    let name = listed["pages"][0]["name"].as_str().expect("it is listed").to_owned();
+    bench.enter(&other);
+    ask(&browser, FADE);
+    browser.until("document.querySelector('#log [data-proposal]')");
+    browser.expect("401 (Unauthorized)");
+    let run = bench.home.run(&["sessions", "revoke", &name], "");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    browser.until("document.querySelector('.door')");
+    assert_eq!(browser.text("#link"), "Not connected");
+    assert!(!browser.text("body").contains("Baseplate"), "nothing of the place is left to see");
+    assert_eq!(browser.is("sessionStorage.length"), 0);
+    browser.reload();
+    browser.until("document.querySelector('.door')");
+    // The other one is not meant.
+    assert_eq!(other.text("#link"), "Connected");
+    // And the way in is open to whoever is let in again, in the same tab.
+    browser.run("location.href = arguments[0]", &[bench.link().into()]);
+    until_here(&browser);
+}

@@ -1,0 +1,104 @@
+//! By keys alone.
+
+use serde_json::json;
+use vector_tests::browser::key;
+
+use super::*;
+
+/// What has the focus: what it is, its words, and how its outline is drawn.
+const FOCUSED: &str = "
+    const it = document.activeElement;
+    const style = getComputedStyle(it);
+    const words = it.getAttribute('aria-label') || it.labels?.[0]?.innerText || it.innerText || it.title;
+    return { what: it.localName, words: words.trim().split('\\n')[0], place: it.getBoundingClientRect().top,
+      ring: style.outlineStyle === 'none' ? 0 : parseFloat(style.outlineWidth) };";
+
+/// All that a person can act on, in the order of the page.
+const ALL: &str = "
+    return [...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex=\"0\"]')]
+      .filter(it => it.checkVisibility({ visibilityProperty: true }) && !it.disabled && it.type !== 'hidden').length;";
+
+#[test]
+fn everything_is_reached_by_keys_in_order_and_seen_to_be() {
+    let Some(stage) = Stage::set() else { return };
+    let bench = Bench::new();
+    let browser = stage.browser();
+    bench.enter(&browser);
+    ask(&browser, GRID);
+    browser.until("document.querySelector('#log [data-proposal]')");
+    browser.until_shown("#waiting", "1");
+    browser.until_shown("#head .plan summary", "Plan: 0 of 10 steps");
+    browser.reload();
+    until_here(&browser);
+    browser.until("document.querySelector('#log [data-proposal]')");
+    browser.until_shown("#waiting", "1");
+    let count = browser.run(ALL, &[]).as_u64().unwrap();
+    let mut reached = Vec::new();
+    for _ in 0..count {
+        browser.press(&[], &[key::TAB]);
+        let focused = browser.run(FOCUSED, &[]);
+        assert!(focused["ring"].as_f64() >= Some(2.0), "the focus is not seen: {focused}");
+        reached.push(format!(
+            "{} {}",
+            focused["what"].as_str().unwrap(),
+            focused["words"].as_str().unwrap()
+        ));
+    }
+    let expected = [
+        "a Skip to the content",
+        "a Vector",
+        "a Now",
+        "a Proposals1",
+        "a History",
+        "a Usage",
+        "a Settings",
+    ];
+    assert_eq!(reached[..expected.len()], expected);
+    let mut once = reached.clone();
+    once.dedup();
+    assert_eq!(once.len() as u64, count, "{reached:#?}");
+    let at = |what: &str| {
+        reached
+            .iter()
+            .position(|it| it.starts_with(what))
+            .unwrap_or_else(|| panic!("{what}: {reached:#?}"))
+    };
+    let order = [
+        at("a Settings"),
+        at(&format!("a {GRID}")),
+        at("button Stop"),
+        at("summary Plan: 0 of 10 steps"),
+        at("textarea What do you want?"),
+        at("select How far it may go"),
+        at("input New conversation"),
+        at("button Ask"),
+    ];
+    assert!(order.is_sorted(), "{reached:#?}");
+    // And back again.
+    browser.press(&[key::SHIFT], &[key::TAB]);
+    assert_ne!(browser.run(FOCUSED, &[])["words"], "Ask");
+}
+
+#[test]
+fn the_first_key_leads_past_the_bar_and_return_asks() {
+    let Some(stage) = Stage::set() else { return };
+    let bench = Bench::new();
+    let browser = stage.browser();
+    bench.enter(&browser);
+    browser.press(&[], &[key::TAB]);
+    let skip = browser.run(FOCUSED, &[]);
+    assert_eq!((&skip["words"], &skip["place"]), (&json!("Skip to the content"), &json!(8)));
+    browser.press(&[], &[key::ENTER]);
+    assert_eq!(browser.is("document.activeElement.id"), "main");
+    assert_eq!(browser.is("location.hash"), "#/now");
+    while browser.is("document.activeElement.id") != "ask-text" {
+        browser.press(&[], &[key::TAB]);
+    }
+    browser.enter("set Transparency = 0.5");
+    browser.press(&[key::SHIFT], &[key::ENTER]);
+    browser.enter("on #Baseplate");
+    assert_eq!(browser.is("document.activeElement.value.split('\\n').length"), 2, "one more line");
+    browser.press(&[], &[key::ENTER]);
+    browser.until("document.querySelector('#log .asked')");
+    assert_eq!(browser.is("document.activeElement.id"), "ask-text", "one can go on typing");
+}

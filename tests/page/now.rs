@@ -1,0 +1,97 @@
+//! What is going on: asked for, seen to happen, and shown whatever it is made of.
+
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn what_is_asked_for_is_seen_to_happen_and_changes_the_place() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::new();
+    let before = fs::read(&bench.file).unwrap();
+    let browser = stage.browser();
+    bench.enter(&browser);
+    browser.until_shown("#scroll", "Nothing was asked for yet");
+    browser.until_shown("#rail", "place.rbxlx");
+    ask(&browser, FADE);
+    browser.until_shown("#log .asked", FADE);
+    browser.until("document.querySelector('#log .call[data-state=done]')");
+    let card = browser.until("document.querySelector('#log [data-proposal]')?.dataset.proposal");
+    let card: u64 = card.as_str().unwrap().parse().unwrap();
+    browser.until_shown("#waiting", "1");
+    browser.until("document.querySelector('#rail [aria-current]').dataset.state === 'waiting'");
+    assert_eq!(browser.is("document.querySelector('#ask-text').value"), "");
+    assert!(fs::read(&bench.file).unwrap() == before, "nothing is written before a yes");
+    bench.human.approve(card).ok();
+    browser.until_shown("#log .end", "Done");
+    browser.until("document.querySelector('#rail [aria-current]').dataset.state === 'done'");
+    browser.until("document.querySelector('#waiting').hidden");
+    bench.human.until_status(card, "applied");
+    let after = fs::read_to_string(&bench.file).unwrap();
+    assert!(after.contains("<float name=\"Transparency\">0.5</float>"), "{after}");
+}
+
+#[test]
+fn a_plan_is_shown_and_can_be_stopped() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::new();
+    let browser = stage.browser();
+    bench.enter(&browser);
+    ask(&browser, GRID);
+    browser.until_shown("#head .plan summary", "Plan: 0 of 10 steps");
+    for _ in 1..=2 {
+        let card = bench.human.card();
+        browser.until(&format!("document.querySelector('#log [data-proposal=\"{card}\"]')"));
+        bench.human.approve(card).ok();
+    }
+    bench.human.card();
+    browser.click("#head button[data-verb=cancel]");
+    browser.until_shown("#log .end", "Ended; not all of it was approved");
+    browser.until("document.querySelector('#head [data-verb=cancel]') === null");
+    let next =
+        browser.until("document.querySelector('#head .plan button[data-stance]')?.dataset.text");
+    assert_eq!(next, "Go on with the next step of the plan: Create the Model Grid");
+}
+
+/// What a careless page would run, or be led astray by.
+const HOSTILE: &str = "rename game.Workspace.Lamp to \
+     \"<img src=x onerror=window.ran=1><script>window.ran=1</script>\u{202e}gnp.exe\"";
+
+/// What is wider than there is room for it; the tabs may be.
+const WIDER: &str = "
+    return ['html', 'body', '.bar', 'main', '#rail', '#scroll', '#log', '#composer'].filter(it => {
+      const element = document.querySelector(it);
+      return element.scrollWidth > element.clientWidth;
+    });";
+
+#[test]
+fn what_is_hostile_is_text_and_stays_within_its_lines() {
+    let Some(stage) = Stage::set() else { return };
+    let bench = Bench::new();
+    let browser = stage.browser();
+    browser.look(&Look { width: 420, ..Look::default() });
+    browser.prepare(
+        "window.reports = [];
+         addEventListener('securitypolicyviolation', it => window.reports.push(it.violatedDirective));",
+    );
+    bench.enter(&browser);
+    ask(&browser, HOSTILE);
+    browser.until("document.querySelector('#log [data-proposal]')");
+    let long = "0123456789".repeat(10_000);
+    browser.click("#composer [name=begins]");
+    ask(&browser, &format!("{long}<b onclick=window.ran=1>"));
+    browser.until("document.querySelector('#log .asked .text')?.textContent.length > 100000");
+    browser.until("document.querySelectorAll('#rail [data-task]').length === 2");
+    assert_eq!(browser.run(WIDER, &[]), json!([]));
+    browser.is("document.querySelectorAll('#rail [data-task]')[1].click()");
+    browser.until("document.querySelector('#log [data-proposal]')");
+    let title = browser.text("#log [data-proposal] .title");
+    assert!(title.contains("<img src=x onerror=window.ran=1>"), "{title}");
+    assert_eq!(browser.run(WIDER, &[]), json!([]));
+    assert_eq!(
+        browser.is("document.querySelectorAll('main img, main script, main b[onclick]').length"),
+        0
+    );
+    assert_eq!(browser.is("window.ran ?? null"), Json::Null);
+    assert_eq!(browser.is("window.reports"), json!([]));
+}

@@ -1,0 +1,188 @@
+//! A model's words as they come: none is lost and none is said twice, whatever comes late.
+
+use serde_json::json;
+use vector_daemon::providers::answer::Wire;
+
+use super::*;
+use crate::models::server::{End, Reply, Server};
+use crate::models::spell::{Message, Style, content_type, events, framed};
+
+const WIRE: Wire = Wire::OpenaiChat;
+
+/// A daemon whose person has chosen the model of a server, which has begun to say so many lines and waits.
+struct Streamed {
+    server: Server,
+    bench: Bench,
+    text: String,
+}
+
+fn lines(count: usize) -> String {
+    (1..=count).map(|n| format!("Line {n} of what there is to say.\n")).collect()
+}
+
+/// A reply that is streamed, one piece for each event; where it hangs, without its last ones.
+fn says(text: &str, end: End) -> Reply {
+    let message = Message { text: Some(text.to_owned()), ..Message::default() };
+    let mut events = events(WIRE, &message);
+    events.retain(|it| end == End::Whole || !it.is_end);
+    let pieces = framed(WIRE, &events, Style::default());
+    let headers = vec![("content-type".to_owned(), content_type(WIRE).to_owned())];
+    Reply { headers, pieces, end, ..Reply::plain(200, "") }
+}
+
+impl Streamed {
+    fn new(end: End) -> Self {
+        let text = lines(60);
+        let server = Server::start(vec![says(&text, end), says("And more.", End::Whole)]);
+        server.hold_back(0, true);
+        let bench = Bench::new();
+        let settings = format!("[providers.lmstudio]\nbase_url = \"{}/v1\"\n", server.url());
+        fs::write(ledger(&bench.home).join("vector.toml"), settings).unwrap();
+        let mut streamed = Self { server, bench, text };
+        let port = streamed.bench.kill();
+        streamed.bench.start_on(port);
+        let settings = json!({ "mode": "confirm", "dry_run": false, "model": "lmstudio/first" });
+        streamed.bench.human.call("PUT", "/api/settings", &settings).ok();
+        streamed
+    }
+
+    /// What is asked for is being answered, and the page shows all that has come of it.
+    fn begin(&mut self, browser: &Browser<'_>) {
+        ask(browser, "What is there?");
+        self.server.wait_at_gate(1);
+        browser.until_shown("#log .coming", "Line 1 of");
+    }
+
+    /// Lets the rest come, and waits until the page has all of it, just as it was said.
+    #[track_caller]
+    fn end(&mut self, browser: &Browser<'_>) {
+        self.server.open();
+        let said = self.bench.human.until("assistant_final");
+        assert_eq!(said["text"], self.text.trim_end());
+        browser.until("document.querySelector('#log .end')");
+        self.is_said(browser);
+    }
+
+    #[track_caller]
+    fn is_said(&self, browser: &Browser<'_>) {
+        let said =
+            browser.is("[...document.querySelectorAll('#log .said')].map(it => it.textContent)");
+        assert_eq!(said, json!([self.text.trim_end()]));
+        is_each_once(&log(browser));
+    }
+}
+
+/// The text of a message that is still coming.
+fn coming(browser: &Browser<'_>) -> String {
+    let text = browser.is("document.querySelector('#log .coming .text')?.textContent ?? ''");
+    text.as_str().unwrap().to_owned()
+}
+
+/// Holds what `sessionStorage.held` names until `window.go` is called: `asked`, a conversation before it is
+/// asked for; `answered`, when its answer has come; and `told`, all that the stream tells. `window.came` is
+/// what the page was told so far.
+const HELD: &str = "
+    const waits = [];
+    window.waiting = () => waits.length;
+    window.go = () => { sessionStorage.held = ''; waits.splice(0).forEach(it => it()); };
+    const hold = async what => {
+      if ((sessionStorage.held ?? '').split(' ').includes(what)) await new Promise(done => waits.push(done));
+    };
+    const before = window.fetch;
+    window.fetch = async (path, ...more) => {
+      const isTalk = String(path).startsWith('/page/talk');
+      if (isTalk) await hold('asked');
+      const answer = await before(path, ...more);
+      if (isTalk) await hold('answered');
+      return answer;
+    };
+    window.came = '';
+    const read = ReadableStreamDefaultReader.prototype.read;
+    ReadableStreamDefaultReader.prototype.read = async function () {
+      const some = await read.call(this);
+      await hold('told');
+      if (typeof some.value === 'string') window.came += some.value;
+      return some;
+    };";
+
+#[test]
+fn a_page_that_is_loaded_anew_in_mid_stream_has_each_line_once() {
+    let Some(stage) = Stage::set() else { return };
+    let mut streamed = Streamed::new(End::Whole);
+    let browser = stage.browser();
+    streamed.bench.enter(&browser);
+    streamed.begin(&browser);
+    let before = coming(&browser);
+    assert!(streamed.text.starts_with(&before), "{before}");
+    browser.reload();
+    until_here(&browser);
+    browser.until("document.querySelector('#log .coming')");
+    let again = coming(&browser);
+    assert!(again.starts_with(&before) && streamed.text.starts_with(&again), "{again}");
+    browser.until_shown("#head .state", "at work");
+    streamed.end(&browser);
+    browser.reload();
+    until_here(&browser);
+    browser.until("document.querySelector('#log .end')");
+    streamed.is_said(&browser);
+}
+
+#[test]
+fn what_happens_while_a_conversation_is_on_its_way_is_not_lost() {
+    let Some(stage) = Stage::set() else { return };
+    let mut streamed = Streamed::new(End::Whole);
+    let browser = stage.browser();
+    browser.prepare(HELD);
+    streamed.bench.enter(&browser);
+    streamed.begin(&browser);
+    browser.run("sessionStorage.held = 'answered'", &[]);
+    browser.reload();
+    browser.until("window.waiting() === 1");
+    streamed.server.open();
+    browser.until("window.came.includes('item end')");
+    browser.run("window.go()", &[]);
+    browser.until("document.querySelector('#log .end')");
+    streamed.is_said(&browser);
+}
+
+#[test]
+fn what_a_conversation_has_already_is_not_said_again() {
+    let Some(stage) = Stage::set() else { return };
+    let mut streamed = Streamed::new(End::Hang);
+    let browser = stage.browser();
+    browser.prepare(HELD);
+    streamed.bench.enter(&browser);
+    streamed.begin(&browser);
+    browser.run("sessionStorage.held = 'asked told'", &[]);
+    browser.reload();
+    browser.until("window.waiting() > 0");
+    streamed.server.open();
+    let mut said = String::new();
+    while said.trim_end() != streamed.text.trim_end() {
+        said += streamed.bench.human.until("assistant_update")["text"].as_str().unwrap();
+    }
+    browser.run("window.go()", &[]);
+    browser.until("window.came.includes('Line 60 of')");
+    browser.until("document.querySelector('#log .coming')");
+    assert_eq!(coming(&browser).trim_end(), streamed.text.trim_end());
+}
+
+#[test]
+fn who_looks_on_goes_where_the_conversation_goes() {
+    let Some(stage) = Stage::set() else { return };
+    let mut streamed = Streamed::new(End::Whole);
+    let (browser, other) = (stage.browser(), stage.browser());
+    streamed.bench.enter(&browser);
+    streamed.bench.enter(&other);
+    streamed.begin(&browser);
+    streamed.end(&browser);
+    other.until("document.querySelector('#log .end')");
+    streamed.is_said(&other);
+    ask(&other, "And what else?");
+    for browser in [&browser, &other] {
+        browser.until_shown("#head h1", "And what else?");
+        browser.until("document.querySelectorAll('#log .end').length === 2");
+    }
+    assert_eq!(log(&browser), log(&other));
+    is_each_once(&log(&browser));
+}

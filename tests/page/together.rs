@@ -1,0 +1,85 @@
+//! Two pages on one conversation, and a daemon that dies and comes back.
+
+use super::*;
+
+/// Waits until two pages show the same conversation, and the same as whoever comes later is shown.
+#[track_caller]
+fn are_the_same(browser: &Browser<'_>, other: &Browser<'_>) {
+    let own = log(browser);
+    is_each_once(&own);
+    let wanted = serde_json::to_string(&own).unwrap();
+    other.until(&format!(
+        "JSON.stringify([...document.querySelectorAll('#log > *')].map(it => [it.dataset.key, it.textContent])) === \
+         JSON.stringify({wanted})"
+    ));
+    browser.reload();
+    until_here(browser);
+    browser.until("document.querySelector('#log')");
+    assert_eq!(log(browser), own, "it was told as it is told later");
+}
+
+#[test]
+fn two_pages_show_the_same() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::new();
+    let (browser, other) = (stage.browser(), stage.browser());
+    bench.enter(&browser);
+    bench.enter(&other);
+    ask(&browser, GRID);
+    // The one that has nothing else to show goes where something begins.
+    other.until_shown("#log .asked", GRID);
+    for _ in 0..3 {
+        let card = bench.human.card();
+        browser.until(&format!("document.querySelector('#log [data-proposal=\"{card}\"]')"));
+        bench.human.approve(card).ok();
+    }
+    let card = bench.human.card();
+    browser.until(&format!("document.querySelector('#log [data-proposal=\"{card}\"]')"));
+    are_the_same(&browser, &other);
+    other.click("#head button[data-verb=cancel]");
+    browser.until_shown("#log .end", "Ended");
+    are_the_same(&browser, &other);
+}
+
+#[test]
+fn a_daemon_that_dies_is_missed_and_found_again() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::new();
+    let (browser, other) = (stage.browser(), stage.browser());
+    bench.enter(&browser);
+    bench.enter(&other);
+    ask(&browser, GRID);
+    let card = bench.human.card();
+    browser.until(&format!("document.querySelector('#log [data-proposal=\"{card}\"]')"));
+    bench.human.approve(card).ok();
+    let card = bench.human.card();
+    browser.until(&format!("document.querySelector('#log [data-proposal=\"{card}\"]')"));
+    let before = log(&browser);
+    for browser in [&browser, &other] {
+        browser.expect("net::ERR_");
+    }
+    browser.run("document.querySelector('#ask-text').value = 'half a thought'", &[]);
+    let port = bench.kill();
+    for browser in [&browser, &other] {
+        browser.until_shown("#link", "Disconnected");
+    }
+    assert_eq!(log(&browser), before, "what was there can be read meanwhile");
+    bench.start_on(port);
+    for browser in [&browser, &other] {
+        browser.until("document.querySelector('#link').dataset.state === 'here'");
+    }
+    let typed = browser.is("document.querySelector('#ask-text').value");
+    assert_eq!(typed, "half a thought", "what was typed is still there");
+    are_the_same(&browser, &other);
+    browser.until_shown("#log .end", "Failed");
+    assert_eq!(log(&browser)[..before.len()], before, "it goes on where it was");
+    bench.human.until_status(card, "withdrawn");
+    ask(&browser, FADE);
+    browser.until("document.querySelector('#log [data-proposal]')");
+    // A task of its own, which the other page lists and does not turn to.
+    other.until("document.querySelectorAll('#rail [data-task]').length === 2");
+    assert_eq!(other.text("#head h1"), GRID);
+    other.click("#rail [data-task]");
+    other.until_shown("#head h1", FADE);
+    are_the_same(&browser, &other);
+}
