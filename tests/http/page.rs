@@ -169,7 +169,7 @@ fn a_conversation_is_told_whole_to_whoever_opens_it_late() {
         talk["events"].as_array().unwrap().iter().any(|it| it["event"]["event"] == name)
     };
     assert!(told("asked") && told("tool_parsed") && told("proposal_mapped"), "{talk}");
-    assert_eq!(talk["tasks"], json!([task]));
+    assert_eq!(talk["head"]["tasks"], json!([task]));
     let html = part(&daemon, &token, &format!("/page/talk?of={task}"));
     assert!(html.contains(&format!("data-proposal=\"{proposal}\"")), "{html}");
     for bad in ["", "?of=x", "?of=-1"] {

@@ -34,7 +34,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use self::pairing::Pairing;
 use self::views::{
     away, broken, check_protocol, elsewhere, is_checkpoint, is_elsewhere, missing, proposal_view,
-    session_of, state_of, view_of,
+    session_of, state_of, view, view_of,
 };
 use super::access::{Grants, Run};
 use super::history::{Measured, Seen};
@@ -241,7 +241,8 @@ impl House {
             Ask::Picture(of, asked, reply) => self.picture(of, asked, reply),
             Ask::Workflows(reply) => drop(reply.send(self.workflows())),
             Ask::Workflow(seq, reply) => drop(reply.send(self.workflow(seq))),
-            Ask::Talk(seq, reply) => drop(reply.send(self.talk(seq))),
+            Ask::Talk(seq, reply) => self.talk(seq, reply),
+            Ask::TalkHead(seq, reply) => drop(reply.send(self.talk_head(seq))),
             Ask::Do(seq, verb, reply) => {
                 let (ledger, board) = (Arc::clone(&self.ledger), Arc::clone(&self.board));
                 match self.session_of_workflow(seq) {
@@ -485,10 +486,11 @@ impl House {
         }
     }
 
-    fn proposals(&self) -> Result<Proposals, Failure> {
+    fn proposals(&mut self) -> Result<Proposals, Failure> {
         let mut proposals = Vec::new();
         for started in self.ledger.unfinished().map_err(|error| broken(&error))? {
-            let state = state_of(&self.ledger, started.seq)?;
+            let read = self.readings.of(&self.ledger, started.seq);
+            let state = read.map_err(|error| broken(&error))?;
             let workflow = state.workflow(started.seq);
             // What waits on a terminal is decided there.
             let workflow = workflow.filter(|it| !is_elsewhere(&self.ledger, started.seq, it));
@@ -501,11 +503,11 @@ impl House {
         Ok(Proposals { proposals })
     }
 
-    fn proposal(&self, seq: Seq) -> Result<ProposalView, Failure> {
+    fn proposal(&mut self, seq: Seq) -> Result<ProposalView, Failure> {
         let record = self.ledger.record(seq).map_err(|error| broken(&error))?;
         let workflow = record.ok_or_else(|| missing(seq))?.workflow;
-        let state = state_of(&self.ledger, workflow)?;
-        let found = state.workflow(workflow);
+        let read = self.readings.of(&self.ledger, workflow);
+        let found = read.map_err(|error| broken(&error))?.workflow(workflow);
         let found = found.and_then(|it| proposal_view(&self.ledger, it, workflow, seq));
         found.ok_or_else(|| missing(seq))
     }
@@ -515,14 +517,15 @@ impl House {
         self.ledger.started(LISTED).map_err(|error| broken(&error))
     }
 
-    fn workflows(&self) -> Result<Workflows, Failure> {
+    fn workflows(&mut self) -> Result<Workflows, Failure> {
         let started = self.started()?.into_iter().filter(|it| !is_checkpoint(it));
-        let workflows = started.map(|record| view_of(&self.ledger, &self.board, record.seq));
+        let workflows = started.map(|record| self.workflow(record.seq));
         Ok(Workflows { workflows: workflows.collect::<Result<_, _>>()? })
     }
 
-    fn workflow(&self, seq: Seq) -> Result<WorkflowView, Failure> {
-        view_of(&self.ledger, &self.board, seq)
+    fn workflow(&mut self, seq: Seq) -> Result<WorkflowView, Failure> {
+        let read = self.readings.of(&self.ledger, seq).map_err(|error| broken(&error))?;
+        view(&self.ledger, &self.board, seq, read)
     }
 
     fn checkpoints(&self) -> Result<Checkpoints, Failure> {

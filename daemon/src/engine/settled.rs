@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 
-use scene_schemas::api::EventRecord;
-use scene_schemas::entry::{Record, Seq};
+use scene_schemas::api::{EventRecord, Sent, Usage};
+use scene_schemas::entry::{Entry, Record, Seq};
 
 use crate::core::workflow::{Input, State, decide, events};
 use crate::ledger::{Append, Ledger, LedgerError};
 use crate::server::Board;
 
 /// How many workflows are kept as they were read.
-const READ: usize = 128;
+const READ: usize = 256;
 
 /// Reads a workflow.
 pub(super) fn read(ledger: &Ledger, workflow: Seq) -> Result<State, LedgerError> {
@@ -21,22 +21,67 @@ pub(super) fn read(ledger: &Ledger, workflow: Seq) -> Result<State, LedgerError>
     Ok(state)
 }
 
+/// A workflow as it was read.
+#[derive(Debug)]
+pub(super) struct Reading {
+    last: Seq,
+    /// How it stands.
+    pub(super) state: State,
+    /// What models took for it.
+    pub(super) usage: Usage,
+    /// What the model was sent last.
+    pub(super) sent: Option<Sent>,
+}
+
+impl Reading {
+    fn new() -> Self {
+        let usage = Usage { input: 0, output: 0, cost: None };
+        Self { last: Seq(0), state: State::default(), usage, sent: None }
+    }
+
+    fn apply(&mut self, record: &Record) {
+        self.last = record.seq;
+        self.state.apply(record);
+        match &record.entry {
+            Entry::Requested { request } => {
+                let (turns, bytes, window) = (request.turns, request.bytes, request.window);
+                self.sent = Some(Sent { turns, bytes, window });
+            }
+            Entry::Replied { tokens: Some(tokens), cost, .. } => {
+                self.usage.input += tokens.prompt;
+                self.usage.output += tokens.generated;
+                self.usage.cost =
+                    cost.map(|it| it + self.usage.cost.unwrap_or(0.0)).or(self.usage.cost);
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Workflows as they were read last; what has happened since is read then.
 #[derive(Debug, Default)]
-pub(super) struct Readings(HashMap<Seq, (Seq, State)>);
+pub(super) struct Readings(HashMap<Seq, Reading>);
 
 impl Readings {
     /// A workflow as it stands now.
     pub(super) fn of(&mut self, ledger: &Ledger, workflow: Seq) -> Result<&State, LedgerError> {
+        Ok(&self.whole(ledger, workflow)?.state)
+    }
+
+    /// The same, with what models took for it.
+    pub(super) fn whole(
+        &mut self,
+        ledger: &Ledger,
+        workflow: Seq,
+    ) -> Result<&Reading, LedgerError> {
         if self.0.len() > READ {
             self.0.clear();
         }
-        let (last, state) = self.0.entry(workflow).or_insert_with(|| (Seq(0), State::default()));
-        for record in ledger.workflow_after(workflow, *last)? {
-            state.apply(&record);
-            *last = record.seq;
+        let reading = self.0.entry(workflow).or_insert_with(Reading::new);
+        for record in ledger.workflow_after(workflow, reading.last)? {
+            reading.apply(&record);
         }
-        Ok(state)
+        Ok(reading)
     }
 }
 

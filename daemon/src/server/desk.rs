@@ -8,7 +8,7 @@ use scene_schemas::api::{
     Checkpoint, Checkpoints, Decide, Decided, EnterPage, EnteredPage, Failure, FailureKind, Hello,
     MadeToken, MakeCheckpoint, MakeToken, Open, Opened, PageLink, Pair, Paired, PairingCode,
     ProposalView, Proposals, Revoke, Revoked, SceneTaken, SceneUpdate, SessionId, Sessions,
-    Settings, Started, Talk, Usage, Welcome, WorkflowView, Workflows,
+    Settings, Started, Talk, TalkHead, Usage, Welcome, WorkflowView, Workflows,
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::{mpsc, oneshot};
@@ -106,6 +106,8 @@ pub enum Ask {
     Workflow(Seq, Reply<WorkflowView>),
     /// To see the conversation that a workflow is the end of.
     Talk(Seq, Reply<Talk>),
+    /// To see what stands above it.
+    TalkHead(Seq, Reply<TalkHead>),
     /// To do something to a workflow.
     Do(Seq, Verb, Reply<WorkflowView>),
     /// To see the checkpoints.

@@ -41,8 +41,8 @@ pub use session::{
 };
 pub use talk::{
     Attachment, Chat, Checkpoint, Checkpoints, Decide, Decided, Decision, MakeCheckpoint, Part,
-    ProposalView, Proposals, Settings, Started, Talk, Usage, WorkflowState, WorkflowView,
-    Workflows,
+    ProposalView, Proposals, Sent, Settings, Started, Talk, TalkHead, Usage, WorkflowState,
+    WorkflowView, Workflows,
 };
 pub use work::{Acted, Action, Apply, ApplyAck, ApplyOutcome, ApplyTaken, Work};
 

@@ -211,18 +211,43 @@ pub struct WorkflowView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Talk {
+    /// What stands above it.
+    pub head: TalkHead,
+    /// What has happened in it; of the moment, what has come of a message that is still on its way.
+    pub events: Vec<EventRecord>,
+    /// Where the stream goes on.
+    pub cursor: Seq,
+}
+
+/// What stands above a conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TalkHead {
     /// The last task of those that are told.
     pub workflow: WorkflowView,
-    /// When it began, in milliseconds since 1970-01-01 UTC.
+    /// When that began, in milliseconds since 1970-01-01 UTC.
     pub at: u64,
     /// Where the place is, in a person's words.
     pub place: String,
     /// All tasks that are told, oldest first.
     pub tasks: Vec<Seq>,
-    /// What has happened in them; of the moment, what has come of a message that is still on its way.
-    pub events: Vec<EventRecord>,
-    /// Where the stream goes on.
-    pub cursor: Seq,
+    /// What models took for them.
+    pub usage: Usage,
+    /// What the model was sent last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent: Option<Sent>,
+}
+
+/// What a model was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sent {
+    /// Messages.
+    pub turns: u32,
+    /// Bytes.
+    pub bytes: u64,
+    /// How many tokens it can read.
+    pub window: u64,
 }
 
 /// Workflows, newest first.

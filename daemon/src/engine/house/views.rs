@@ -61,7 +61,16 @@ pub(super) fn state_of(ledger: &Ledger, workflow: Seq) -> Result<State, Failure>
 }
 
 pub(super) fn view_of(ledger: &Ledger, board: &Board, seq: Seq) -> Result<WorkflowView, Failure> {
-    let state = state_of(ledger, seq)?;
+    view(ledger, board, seq, &state_of(ledger, seq)?)
+}
+
+/// A workflow as it was read.
+pub(super) fn view(
+    ledger: &Ledger,
+    board: &Board,
+    seq: Seq,
+    state: &State,
+) -> Result<WorkflowView, Failure> {
     let workflow = state.workflow(seq).ok_or_else(|| missing(seq))?;
     let is_waiting = workflow.proposals().any(|(_, it)| it.status == Status::Waiting);
     let session = session_here(ledger, seq, workflow);

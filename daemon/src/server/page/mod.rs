@@ -87,7 +87,7 @@ pub(super) async fn part(
         }
         "head" => {
             let of = of(behind)?;
-            now::head(&desk.ask(|reply| Ask::Talk(of, reply)).await?)
+            now::head(&desk.ask(|reply| Ask::TalkHead(of, reply)).await?)
         }
         "composer" => {
             let settings = desk.ask(Ask::Settings).await?;

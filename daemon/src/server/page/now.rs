@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 use scene_schemas::api::{
-    Event, SessionId, SessionView, Sessions, Settings, Talk, WorkflowState, WorkflowView, Workflows,
+    Sent, SessionId, SessionView, Sessions, Settings, Talk, TalkHead, Usage, WorkflowState,
+    WorkflowView, Workflows,
 };
 
 use super::item::{Change, changes};
@@ -94,21 +95,22 @@ fn tasks(tasks: &[&WorkflowView]) -> Markup {
 
 /// A conversation: its head, and all that was said.
 pub(super) fn talk(talk: &Talk) -> Markup {
+    let head = &talk.head;
     let mut log: Vec<Shown> = Vec::new();
     for change in talk.events.iter().flat_map(changes) {
         show(&mut log, change);
     }
     html! {
-        div.talk data-task=(talk.workflow.seq) data-cursor=(talk.cursor)
-            data-session=[talk.workflow.session.as_ref()] data-tasks=(listed(talk)) {
-            div #head { (head(talk)) }
+        div.talk data-task=(head.workflow.seq) data-cursor=(talk.cursor)
+            data-session=[head.workflow.session.as_ref()] data-tasks=(listed(head)) {
+            div #head { (self::head(head)) }
             div.log #log role="log" aria-label="Conversation" { @for shown in log { (shown.html()) } }
             p.waits #waits role="status" {}
         }
     }
 }
 
-fn listed(talk: &Talk) -> String {
+fn listed(talk: &TalkHead) -> String {
     talk.tasks.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
@@ -172,7 +174,7 @@ fn called(html: &str, state: &str, text: &str) -> String {
 
 /// What stands above a conversation: what was asked for, how far it is, what it took, and what can be
 /// done with it.
-pub(super) fn head(talk: &Talk) -> Markup {
+pub(super) fn head(talk: &TalkHead) -> Markup {
     let task = &talk.workflow;
     let (state, word) = words::state(task.state, task.outcome);
     html! {
@@ -228,38 +230,23 @@ fn plan(task: &WorkflowView) -> Markup {
 }
 
 /// What models took in a conversation, and how full the last request was.
-fn took(talk: &Talk) -> Markup {
-    let (mut read, mut written, mut dollars) = (0, 0, None);
-    let mut context = None;
-    for record in &talk.events {
-        match &record.event {
-            Event::Usage { input, output, cost } => {
-                (read, written) = (read + input, written + output);
-                dollars = cost.map(|cost| cost + dollars.unwrap_or(0.0)).or(dollars);
-            }
-            Event::ContextStats { turns: turns @ 1.., bytes, limit, .. } => {
-                context = Some((*turns, *bytes, *limit));
-            }
-            _ => {}
-        }
-    }
+fn took(head: &TalkHead) -> Markup {
+    let Usage { input, output, cost } = head.usage;
     html! {
-        @if read + written > 0 || context.is_some() {
+        @if input + output > 0 || head.sent.is_some() {
             dl.took {
-                @if read + written > 0 {
-                    div { dt { "Read" } dd { (words::short(read)) " tokens" } }
-                    div { dt { "Written" } dd { (words::short(written)) " tokens" } }
+                @if input + output > 0 {
+                    div { dt { "Read" } dd { (words::short(input)) " tokens" } }
+                    div { dt { "Written" } dd { (words::short(output)) " tokens" } }
                 }
-                @if let Some(dollars) = dollars { div { dt { "Cost" } dd { (format!("{dollars:.4} USD")) } } }
-                @if let Some((turns, bytes, limit)) = context {
+                @if let Some(dollars) = cost { div { dt { "Cost" } dd { (format!("{dollars:.4} USD")) } } }
+                @if let Some(Sent { turns, bytes, window }) = head.sent {
                     div {
                         dt { "Context" }
                         dd {
-                            (words::count(turns as usize, "message")) ", " (words::short(bytes)) "B"
+                            (words::count(turns as usize, "message")) ", " (words::short(bytes)) "B "
                             // A token is about four bytes of text.
-                            @if let Some(limit) = limit.filter(|limit| *limit > 0) {
-                                " " meter min="0" max=(limit) value=(bytes / 4) aria-label="How full the model's window is" {}
-                            }
+                            meter min="0" max=(window.max(1)) value=(bytes / 4) aria-label="How full the model's window is" {}
                         }
                     }
                 }
