@@ -13,6 +13,7 @@ mod pointed;
 mod project;
 #[cfg(unix)]
 mod remembered;
+mod reviewed;
 mod routes;
 mod together;
 
