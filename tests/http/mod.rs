@@ -17,6 +17,7 @@ mod project;
 #[cfg(unix)]
 mod remembered;
 mod reverted;
+mod reviewed;
 mod routes;
 mod together;
 

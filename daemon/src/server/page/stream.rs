@@ -71,3 +71,20 @@ pub(in super::super) fn stream(board: Arc<Board>, cursor: Seq) -> Response<Body>
     });
     served(HeaderValue::from_static("text/event-stream"), body)
 }
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::proposal::Class;
+
+    use super::*;
+
+    #[test]
+    fn a_proposal_that_stands_for_another_says_for_which() {
+        let title = "T".to_owned();
+        let (class, from) = (Class::Additive, Some(Seq(7)));
+        let event = Event::ProposalMapped { call: Seq(3), proposal: Seq(9), title, class, from };
+        let record = EventRecord { seq: Seq(10), at: 0, workflow: Seq(1), event };
+        let told = serde_json::to_value(Told::of(&record)).unwrap();
+        assert_eq!((&told["proposal"], &told["from"]), (&9.into(), &7.into()));
+    }
+}

@@ -24,7 +24,10 @@ const KEYS = [
 let root = null;
 let current = null;
 let asked = null;
+let isDeciding = false;
 let layout = localStorage.getItem(LAYOUT) === "split" ? "split" : "unified";
+/** Where there is no room for two sides. */
+const narrow = matchMedia("(max-width: 760px)");
 /** By proposal, the parts that the person leaves out. */
 const left = new Map();
 /** What was accepted here and is not done yet, with its title. */
@@ -109,9 +112,9 @@ async function open(proposal, isSame = false) {
   root.removeAttribute("data-none");
   const slow = isSame ? null : setTimeout(() => one().replaceChildren(elements(LOADING)), SLOW);
   try {
-    const html = await part("proposal", { of: proposal, layout }, own.signal);
+    const html = await part("proposal", { of: proposal, layout: narrow.matches ? "unified" : layout }, own.signal);
     if (!root || own !== asked) return;
-    if (isSame) swap(one(), html);
+    if (isSame) refresh(html);
     else renew(html);
     tick();
   } catch (error) {
@@ -120,6 +123,13 @@ async function open(proposal, isSame = false) {
   } finally {
     clearTimeout(slow);
   }
+}
+
+/** Shows what became of what is shown, and stays at the part that was gone to. */
+function refresh(html) {
+  const key = document.activeElement?.matches("[data-stop]") ? document.activeElement.dataset.key : null;
+  swap(one(), html);
+  if (key) one().querySelector(`[data-stop][data-key="${key}"]`)?.focus({ preventScroll: true });
 }
 
 function renew(html) {
@@ -173,15 +183,20 @@ function beside(step) {
   return all[at + step] ?? null;
 }
 
+/** One answer at a time: what it changes is not known before it is there. */
 async function deciding(work) {
+  if (isDeciding) return;
+  isDeciding = true;
   try {
-    return await work();
+    await work();
   } catch (error) {
     if (error.kind === "stale" || error.kind === "settled") {
       listSoon();
       currentSoon();
     }
     throw error;
+  } finally {
+    isDeciding = false;
   }
 }
 
@@ -231,12 +246,12 @@ act("reject", (button) =>
 act("next", () => skip());
 act("layout", ({ dataset }) => stand(dataset.layout));
 act("keys", keys);
-act("accept-additive", () =>
+act("accept-additive", ({ dataset: { behind } }) =>
   deciding(async () => {
     const plain = links().filter((link) => link.hasAttribute("data-plain"));
     const sure = await question({
-      title: `Accept ${plain.length} proposals?`,
-      text: "They only add, and nobody is warned of them.",
+      title: plain.length === 1 ? "Accept 1 proposal?" : `Accept ${plain.length} proposals?`,
+      text: `They only add, and there is no warning of them.${Number(behind) > 0 ? ` ${behind} more stand on others that wait, and go on waiting.` : ""}`,
       yes: "Accept them",
     });
     if (sure === null) return;
@@ -245,7 +260,7 @@ act("accept-additive", () =>
       awaited.set(dataset.seq, "");
       await decide(dataset, { say: "approve", twice: false });
     }
-    toast(`${plain.length} proposals are accepted.`, "good");
+    toast(`Accepted: ${plain.length}`, "good");
     const isGone = plain.some((link) => link.dataset.seq === current);
     await list();
     if (isGone) go(links()[0]?.dataset.seq ?? null);
@@ -318,6 +333,8 @@ function toggle() {
   const isTaken = !all.every((box) => box.checked);
   for (const box of all.filter((it) => it.checked !== isTaken)) box.click();
 }
+
+narrow.addEventListener("change", () => article() && currentSoon());
 
 const press = (name) => root.querySelector(`#one [data-act="${name}"]`)?.click();
 

@@ -68,7 +68,7 @@ fn lines(view: &ProposalView) -> Markup {
         shown.push((script, lines));
     }
     html! {
-        @for (script, lines) in shown { (diff::head(script)) (lines) }
+        @for (script, lines) in shown { p.file { (diff::head(script)) } (lines) }
         @if more > 0 { p.dim { a href=(way(view.seq)) { "… " (words::count(more, "more line")) } } }
     }
 }

@@ -18,7 +18,7 @@ pub(in super::super) fn conflict(key: &str, conflict: &Conflict) -> Markup {
     let mut compared = Words::default();
     html! {
         article.item.conflict data-key=(key) aria-label={ "Changed twice: " (shown(&path)) } {
-            h3 { "Changed twice: " span.path { (shown(&path)) } }
+            p.title { "Changed twice: " span.path { (shown(&path)) } }
             @for passage in &conflict.passages { (columns(passage, &mut compared)) }
             @if conflict.more > 0 {
                 p.dim { "… and " (words::count(conflict.more as usize, "further passage")) }
@@ -71,7 +71,7 @@ fn column(
     let pieces: Vec<Pieces> = highlight(text.lines());
     html! {
         section aria-label=(title) {
-            h4 { (title) }
+            p.title { (title) }
             @if text.is_empty() { p.dim { "Nothing" } }
             div.lines.x.w4 {
                 @for (at, it) in text.lines().enumerate() {
@@ -84,5 +84,39 @@ fn column(
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_columns_say_who_changed_what() {
+        let passage = Passage {
+            line: 8,
+            base: "local x = 10\n".to_owned(),
+            theirs: "local x = 99\n".to_owned(),
+            ours: "local x = 10\nlocal y = \u{202e}2\n".to_owned(),
+        };
+        let path = "game.Workspace[\"a\u{202e}\"]".parse().unwrap();
+        let twice = Conflict { path, passages: vec![passage], more: 2 };
+        let html = super::conflict("conflict-7", &twice).into_string();
+        let columns: Vec<&str> = html.split("<section").skip(1).collect();
+        assert_eq!(columns.len(), 3, "{html}");
+        assert!(!columns[0].contains("<ins"), "{html}");
+        assert!(columns[1].contains("<ins data-n=\"8\">"), "{html}");
+        assert!(columns[1].contains("<i class=\"n m\">99</i>"), "{html}");
+        assert!(columns[2].contains("<div data-n=\"8\">"), "as it was: {html}");
+        assert!(columns[2].contains("<ins data-n=\"9\">"), "{html}");
+        assert!(html.contains("2 further passages") && !html.contains('\u{202e}'), "{html}");
+    }
+
+    #[test]
+    fn a_passage_may_be_empty() {
+        let none = Passage { line: 1, base: "a".into(), theirs: String::new(), ours: "b".into() };
+        let path = "game.Workspace.Main".parse().unwrap();
+        let html = super::conflict("c", &Conflict { path, passages: vec![none], more: 0 });
+        assert!(html.into_string().contains("<p class=\"dim\">Nothing</p>"));
     }
 }

@@ -48,7 +48,7 @@ fn text(
     let is_memory = is_memory(script);
     html! {
         section.script data-key={ "s" (at) } aria-label=(name(script)) {
-            (head(script))
+            h3 { (head(script)) }
             @for number in 0..script.hunks.len() {
                 @let unit = Unit::Hunk { script: at, hunk: number };
                 // A memory is taken or left as a whole.
@@ -63,10 +63,8 @@ fn text(
 /// What stands above the change of a text.
 pub(super) fn head(script: &ScriptDiff) -> Markup {
     html! {
-        h3 {
-            span.path { (name(script)) } " "
-            span.good { "+" (script.added) } " " span.bad { "−" (script.removed) }
-        }
+        span.path { (name(script)) } " "
+        span.good { "+" (script.added) } " " span.bad { "−" (script.removed) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The proposals that wait, under the tasks that they are of.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 use scene_schemas::api::{ProposalView, Sessions, WorkflowView};
@@ -19,29 +19,39 @@ pub(super) fn list(
     if waiting.is_empty() {
         return nothing();
     }
-    let plain = waiting.iter().filter(|it| is_plain(it)).count();
-    let mut groups: Vec<(Seq, Vec<&ProposalView>)> = Vec::new();
-    for view in waiting {
-        match groups.iter_mut().find(|(task, _)| *task == view.workflow) {
-            Some((_, group)) => group.push(view),
-            None => groups.push((view.workflow, vec![view])),
-        }
-    }
+    let plain = at_once(waiting);
+    let behind = waiting.iter().filter(|it| is_plain(it)).count() - plain.len();
     html! {
         header.waiting {
             h1 { (words::count(waiting.len(), "proposal")) }
             p.dim { @if waiting.len() == 1 { "It waits for you" } @else { "They wait for you" } }
-            @if plain > 1 {
-                button type="button" data-act="accept-additive" { "Accept all additive (" (plain) ")" }
+            @if !plain.is_empty() {
+                button type="button" data-act="accept-additive" data-behind=(behind) {
+                    "Accept all additive (" (plain.len()) ")"
+                }
             }
         }
-        @for (task, views) in &groups {
-            section.asks data-key={ "task-" (task) } {
-                @if let Some(task) = tasks.get(task) { (asks(task, sessions)) }
-                ol { @for view in views { (entry(view)) } }
+        @for views in waiting.chunk_by(|a, b| a.workflow == b.workflow) {
+            @let first = &views[0];
+            section.asks data-key={ "asks-" (first.seq) } {
+                @if let Some(task) = tasks.get(&first.workflow) { (asks(task, sessions)) }
+                ol { @for view in views { (entry(view, plain.contains(&view.seq))) } }
             }
         }
     }
+}
+
+/// Those that take nothing away and stand on nothing else that waits: they can be accepted in one go.
+fn at_once(waiting: &[ProposalView]) -> BTreeSet<Seq> {
+    let mut taken = BTreeSet::new();
+    for view in waiting {
+        let waits = |seq: &Seq| waiting.binary_search_by_key(seq, |it| it.seq).is_ok();
+        let stands = view.proposal.after.iter().all(|it| taken.contains(it) || !waits(it));
+        if is_plain(view) && stands {
+            taken.insert(view.seq);
+        }
+    }
+    taken
 }
 
 fn nothing() -> Markup {
@@ -60,13 +70,13 @@ fn asks(task: &WorkflowView, sessions: &Sessions) -> Markup {
     }
 }
 
-fn entry(view: &ProposalView) -> Markup {
+fn entry(view: &ProposalView, is_plain: bool) -> Markup {
     let proposal = &view.proposal;
     let class = words::class(proposal.class);
     html! {
         li {
             a.pick href=(way(view.seq)) data-seq=(view.seq) data-patch=(proposal.patch_id.0) data-base=(proposal.base.0)
-                data-class=(class) data-plain[is_plain(view)] {
+                data-class=(class) data-plain[is_plain] {
                 span.title { (shown(&proposal.title)) }
                 span.row {
                     span.class { (class) }

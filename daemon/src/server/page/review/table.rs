@@ -18,7 +18,9 @@ pub(super) fn table(proposal: &Proposal, pieces: &[Unit]) -> Markup {
         @if !rows.is_empty() {
             table.operations {
                 caption.hush { "What happens to instances" }
-                thead { tr { th scope="col" { "Instance, property" } th scope="col" { "Before" } th scope="col" { "After" } } }
+                @if rows.iter().any(has_values) {
+                    thead { tr { th scope="col" { "Instance, property" } th scope="col" { "Before" } th scope="col" { "After" } }
+                } }
                 @for (at, group) in by_instance(proposal, rows.iter()).iter().enumerate() {
                     (instance(at, group, pieces))
                 }
@@ -27,6 +29,13 @@ pub(super) fn table(proposal: &Proposal, pieces: &[Unit]) -> Markup {
                 p.dim { "… and " (words::count(proposal.preview.more_rows as usize, "further row")) ", which go with the rest" }
             }
         }
+    }
+}
+
+fn has_values(row: &Row) -> bool {
+    match &row.change {
+        Change::Created { props } => !props.is_empty(),
+        change => matches!(change, Change::Set { .. }),
     }
 }
 
@@ -137,7 +146,7 @@ fn properties(change: &Change) -> Markup {
             @let (was, now) = values(before.as_ref(), after.as_ref(), Value::brief);
             tr {
                 th scope="row" { (shown(property)) }
-                td.was { (value(before.as_ref(), &was)) }
+                td.was { @if before.is_some() { del { (value(before.as_ref(), &was)) } } @else { (was) } }
                 td.came { (value(after.as_ref(), &now)) }
             }
         }

@@ -8,6 +8,8 @@ use crate::core::shown::shown;
 
 /// Characters of a value that are shown at most.
 const MOST: usize = 20_000;
+/// How the short form of a frame ends that says nothing of its axes.
+const ROTATED: &str = "rotated";
 
 /// A value by its short form.
 pub(super) fn value(value: Option<&Value>, short: &str) -> Markup {
@@ -27,12 +29,13 @@ fn whole(value: &Value, short: &str) -> Option<String> {
         Value::ContentId(uri) | Value::Content(Content::Uri(uri)) => {
             (!uri.is_empty() && uri != short).then(|| uri.clone())
         }
+        Value::CFrame(_) | Value::OptionalCFrame(_) => {
+            short.ends_with(ROTATED).then(|| serde_json::to_string_pretty(value).ok())?
+        }
         Value::Attributes(_)
-        | Value::CFrame(_)
         | Value::ColorSequence(_)
         | Value::MaterialColors(_)
         | Value::NumberSequence(_)
-        | Value::OptionalCFrame(Some(_))
         | Value::PhysicalProperties(_)
         | Value::Tags(_) => serde_json::to_string_pretty(value).ok(),
         _ => None,

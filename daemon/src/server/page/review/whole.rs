@@ -11,6 +11,9 @@ use crate::core::proposal::{units, why};
 use crate::core::shown::shown;
 use crate::server::page::words;
 
+/// Proposals that are named where it stands on several.
+const NAMED: usize = 6;
+
 /// A proposal of a task.
 pub(super) fn whole(
     view: &ProposalView,
@@ -72,7 +75,7 @@ fn stands(view: &ProposalView) -> Markup {
 
 /// What else there is to know before one decides.
 fn remarks(proposal: &Proposal) -> Markup {
-    let named = |of: Seq| html! { a href=(way(of)) { "proposal " (of) } };
+    let link = |of: Seq| html! { a href=(way(of)) { "proposal " (of) } };
     html! {
         ul.remarks {
             @if let Some(meant) = &proposal.meant { li { (shown(&meant.sentence())) } }
@@ -80,23 +83,31 @@ fn remarks(proposal: &Proposal) -> Markup {
             @if !proposal.after.is_empty() {
                 li {
                     "It stands on what comes before it: "
-                    @for (at, before) in proposal.after.iter().enumerate() { @if at > 0 { ", " } (named(*before)) }
+                    @for (at, before) in proposal.after.iter().take(NAMED).enumerate() { @if at > 0 { ", " } (link(*before)) }
+                    @if proposal.after.len() > NAMED { " and " (proposal.after.len() - NAMED) " more" }
                 }
             }
-            @if let Some(from) = proposal.from { li { "It was made from " (named(from)) } }
+            @if let Some(from) = proposal.from { li { "It was made from " (link(from)) } }
         }
     }
 }
 
-/// Why to look twice, each with what that means.
+/// Why to look twice: by kinds, each with what that means.
 pub(super) fn warnings(proposal: &Proposal) -> Markup {
+    let mut kinds: Vec<WarningKind> = Vec::new();
+    for warning in &proposal.warnings {
+        if !kinds.contains(&warning.kind) {
+            kinds.push(warning.kind);
+        }
+    }
     html! {
-        @if !proposal.warnings.is_empty() {
+        @if !kinds.is_empty() {
             ul.warnings aria-label="Warnings" {
-                @for warning in &proposal.warnings {
-                    @let (name, meaning) = meaning(warning.kind);
-                    li data-twice[warning.kind.needs_second_confirmation()] {
-                        p { b { (name) } " " (shown(&warning.text)) }
+                @for kind in kinds {
+                    @let (name, meaning) = meaning(kind);
+                    li data-twice[kind.needs_second_confirmation()] {
+                        b { (name) }
+                        @for warning in proposal.warnings.iter().filter(|it| it.kind == kind) { p { (shown(&warning.text)) } }
                         p.dim { (meaning) }
                     }
                 }

@@ -1,0 +1,246 @@
+//! Proposals as parts of the page: whole and well-formed whatever stands in them, small where there is
+//! much, and with what a decision needs.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use html5gum::{Token, Tokenizer};
+use rbx_dom_weak::{InstanceBuilder, WeakDom};
+use serde_json::{Value as Json, json};
+use vector_tests::binary::{self, Home};
+use vector_tests::daemon::Daemon;
+use vector_tests::human::Human;
+use vector_tests::places::{self, Format};
+
+/// What a browser would obey, what would show the rest otherwise, and what nobody sees.
+const HOSTILE: &str =
+    "</pre><script>alert(1)</script>\"'`&amp;\u{1b}[2J\u{202e}b\u{2066}\u{200b}\u{feff}\u{e0041}";
+const HIDDEN: &str = "\u{202e}\u{2066}\u{200b}\u{feff}\u{e0041}";
+
+/// Elements that have no end.
+const VOID: [&str; 5] = ["input", "img", "br", "meta", "link"];
+
+/// A daemon with a place that has one script, an agent that calls, and the person.
+struct Desk {
+    home: Home,
+    daemon: Daemon,
+    human: Human,
+    calls: u32,
+}
+
+impl Desk {
+    fn new(script: &str) -> Self {
+        let home = Home::new();
+        let source = script.to_owned();
+        let main = InstanceBuilder::new("Script").with_name("Main").with_property("Source", source);
+        let game = InstanceBuilder::new("DataModel").with_child(
+            InstanceBuilder::new("Workspace")
+                .with_child(main)
+                .with_child(InstanceBuilder::new("Part").with_name("Wall")),
+        );
+        let file = home.path().join("place.rbxl");
+        fs::write(&file, places::encode(&WeakDom::new(game), Format::Rbxl)).unwrap();
+        let ledger = home.path().join("vector");
+        let daemon = Daemon::of_place(binary::vector(), &ledger, &file);
+        let human = Human::of(&daemon, &ledger);
+        Self { home, daemon, human, calls: 0 }
+    }
+
+    /// An agent's call that becomes a proposal.
+    fn propose(&mut self, tool: &str, args: Json) -> u64 {
+        self.calls += 1;
+        let call = json!({
+            "connection": "agent", "client": "agent", "id": self.calls.to_string(), "tool": tool,
+            "args": args, "hold": 60,
+        });
+        let token = Daemon::agent_token(&self.home.path().join("vector"));
+        let view = self.daemon.call("POST", "/api/agents/calls", Some(&token), &call).ok();
+        let proposal = &view["became"]["proposal"];
+        proposal.as_u64().unwrap_or_else(|| panic!("no proposal: {view}"))
+    }
+
+    fn write(&mut self, source: &str) -> u64 {
+        self.propose("write_script", json!({ "path": "game.Workspace.Main", "source": source }))
+    }
+
+    /// A part of the page.
+    fn part(&self, part: &str) -> String {
+        let kept = fs::read_to_string(self.home.path().join("vector/token")).unwrap();
+        let token = kept.split_whitespace().nth(1).unwrap();
+        let headers = [
+            ("Host".to_owned(), format!("127.0.0.1:{}", self.daemon.port)),
+            ("Authorization".to_owned(), format!("Bearer {token}")),
+        ];
+        let answer = self.daemon.text("GET", &format!("/page/{part}"), &headers, b"");
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 200"), "{part}: {head}\n{body}");
+        body.to_owned()
+    }
+
+    /// All parts that a proposal has.
+    fn parts(&self, proposal: u64) -> Vec<String> {
+        ["card?", "proposal?layout=unified&", "proposal?layout=split&", "proposal?layout=odd&"]
+            .iter()
+            .map(|part| self.part(&format!("{part}of={proposal}")))
+            .chain([self.part("proposals")])
+            .collect()
+    }
+}
+
+/// Each element ends where it should, and nothing is read as something else than it was written as.
+#[track_caller]
+fn is_well_formed(part: &str) {
+    let mut open: Vec<String> = Vec::new();
+    for token in Tokenizer::new(part) {
+        match token.unwrap() {
+            Token::StartTag(tag) => {
+                let name = String::from_utf8(tag.name.to_vec()).unwrap();
+                assert!(name != "script" && name != "style", "{part}");
+                let is_event = |name: &[u8]| name.starts_with(b"on") || name == b"style";
+                assert!(!tag.attributes.keys().any(|name| is_event(name)), "{part}");
+                if !VOID.contains(&name.as_str()) {
+                    open.push(name);
+                }
+            }
+            Token::EndTag(tag) => {
+                let name = String::from_utf8(tag.name.to_vec()).unwrap();
+                assert_eq!(open.pop(), Some(name), "{part}");
+            }
+            Token::Error(error) => panic!("{error:?} in {part}"),
+            Token::String(_) | Token::Comment(_) | Token::Doctype(_) => {}
+        }
+    }
+    assert_eq!(open, Vec::<String>::new(), "{part}");
+}
+
+#[track_caller]
+fn is_harmless(part: &str) {
+    is_well_formed(part);
+    let is_bad = |c: char| HIDDEN.contains(c) || c.is_control() && c != '\n' && c != '\t';
+    assert!(!part.contains(is_bad), "{:?}", part.find(is_bad).map(|at| &part[at..]));
+}
+
+#[test]
+fn what_a_place_and_a_model_write_is_shown_and_not_obeyed() {
+    let mut desk = Desk::new(&format!("-- {}\nprint(1)\n", HOSTILE.replace('\u{1b}', "")));
+    let hostile = json!({ "Name": HOSTILE, "@a": HOSTILE, "Color": "#ff8800" });
+    let create = json!({ "className": "Part", "parentPath": "game.Workspace", "props": hostile });
+    let made = desk.propose("create_instance", create);
+    let texts = format!("-- {HOSTILE}\nprint(2)\n--[[ {HOSTILE}\n]]\n{}", "x()".repeat(2_000));
+    let written = desk.write(&texts);
+    let changes = json!([
+        { "tool": "set_properties", "args": { "path": "game.Workspace.Wall", "props": { "@b": HOSTILE } } },
+        { "tool": "delete_instance", "args": { "path": "game.Workspace.Wall" } },
+    ]);
+    let several = desk.propose("propose_changes", json!({ "title": HOSTILE, "changes": changes }));
+    for proposal in [made, written, several] {
+        for part in desk.parts(proposal) {
+            is_harmless(&part);
+            assert!(part.contains("\\u{202e}b\\u{2066}"), "it is shown: {part}");
+        }
+    }
+    let whole = desk.part(&format!("proposal?of={written}"));
+    assert!(whole.contains("&lt;script&gt;"), "{whole}");
+    assert!(whole.contains("more characters</summary>"), "a long line is cut: {whole}");
+    let colour = desk.part(&format!("proposal?of={made}"));
+    assert!(colour.contains("fill=\"#ff8800\""), "{colour}");
+    desk.human.decide(several, &json!({ "say": "reject", "reason": HOSTILE })).ok();
+    for part in desk.parts(several) {
+        is_harmless(&part);
+    }
+    let card = desk.part(&format!("card?of={several}"));
+    assert!(card.contains("data-state=\"rejected\"") && !card.contains("data-act"), "{card}");
+    is_harmless(&desk.part("proposals"));
+}
+
+#[test]
+fn what_is_seen_is_what_can_be_chosen_and_decided() {
+    let mut desk = Desk::new(&(0..40).map(|n| format!("print({n})\n")).collect::<String>());
+    let ends = |n: usize| format!("print({n}, \"end\")\n");
+    let after: String =
+        (0..40).map(|n| if n % 39 == 0 { ends(n) } else { format!("print({n})\n") }).collect();
+    let proposal = desk.write(&after);
+    let part = desk.part(&format!("proposal?of={proposal}"));
+    let shown = desk.human.shown(proposal);
+    for name in ["patch_id", "base"] {
+        let value = shown["proposal"][name].as_str().unwrap();
+        assert!(part.contains(&format!("=\"{value}\"")), "{name}: {part}");
+    }
+    assert!(part.contains("data-parts=\"h0.0 h0.1\""), "{part}");
+    assert_eq!(part.matches("type=\"checkbox\"").count(), 2, "{part}");
+    assert!(part.contains("<i class=\"m\">, </i><i class=\"s m\">&quot;end&quot;</i>"), "{part}");
+    let parts = json!([{ "part": "hunk", "script": 0, "hunk": 1 }]);
+    let decided = desk.human.decide(proposal, &json!({ "say": "take", "parts": parts })).ok();
+    let chosen = decided["proposal"].as_u64().unwrap();
+    assert_ne!(chosen, proposal);
+    let part = desk.part(&format!("proposal?of={chosen}"));
+    assert!(part.contains(&format!("made from <a href=\"#/proposals/{proposal}\">")), "{part}");
+    assert!(!part.contains("checkbox"), "one piece is all there is: {part}");
+    desk.human.approve(chosen).ok();
+    desk.human.until_status(chosen, "applied");
+    let part = desk.part(&format!("proposal?of={chosen}"));
+    assert!(part.contains("data-status=\"applied\"") && !part.contains("data-act=\"accept\""));
+    let list = desk.part("proposals");
+    assert!(list.contains("Nothing waits for you"), "{list}");
+}
+
+#[test]
+fn what_only_adds_can_be_accepted_in_one_go_up_to_what_does_not() {
+    let mut desk = Desk::new("print(1)\n");
+    let create = |name: &str| {
+        json!({ "className": "Part", "parentPath": "game.Workspace", "props": { "Name": name } })
+    };
+    let first = desk.propose("create_instance", create("A"));
+    let second = desk.propose("create_instance", create("B"));
+    desk.propose("delete_instance", json!({ "path": "game.Workspace.Wall" }));
+    desk.propose("create_instance", create("C"));
+    let list = desk.part("proposals");
+    is_well_formed(&list);
+    let plain: Vec<u64> = list
+        .split("<a class=\"pick\"")
+        .skip(1)
+        .filter(|entry| entry.split('>').next().unwrap().ends_with("data-plain"))
+        .map(|entry| entry.split("data-seq=\"").nth(1).unwrap().split('"').next().unwrap())
+        .map(|seq| seq.parse().unwrap())
+        .collect();
+    assert_eq!(plain, [first, second], "the last stands on what deletes: {list}");
+    assert!(list.contains("data-behind=\"1\">Accept all additive (2)"), "{list}");
+}
+
+/// What asks twice says so where it is decided.
+#[test]
+fn a_warning_that_asks_twice_is_said_twice() {
+    let mut desk = Desk::new("print(1)\n");
+    let proposal = desk.write("print(1)\nloadstring(\"x\")()\n");
+    for part in ["card", "proposal"] {
+        let part = desk.part(&format!("{part}?of={proposal}"));
+        let twice = part.split("data-twice=\"").nth(1).unwrap().split('"').next().unwrap();
+        assert!(twice.contains("loadstring"), "{part}");
+        assert!(part.contains("<b>Security</b>"), "{part}");
+    }
+}
+
+/// The figures are far above what is measured: they hold what grows faster than the lines.
+#[test]
+fn five_thousand_lines_are_little_and_come_soon() {
+    let line = |n: usize, by: &str| {
+        let odd = format!("\tlocal step{n} = math.floor(player.Size.X * {n}) {by} 2 -- step\n");
+        if n % 2 == 0 { odd } else { format!("\tprint(\"{n}\")\n") }
+    };
+    let text = |by: &str| (0..3_400).map(|n| line(n, by)).collect::<String>();
+    let mut desk = Desk::new(&text("+"));
+    let proposal = desk.write(&text("*"));
+    for layout in ["unified", "split"] {
+        let begun = Instant::now();
+        let part = desk.part(&format!("proposal?of={proposal}&layout={layout}"));
+        let took = begun.elapsed();
+        is_well_formed(&part);
+        let lines = part.matches("<ins ").count() + part.matches("<del ").count();
+        assert_eq!(lines, 3_400, "each changed line is there on both sides");
+        let all = lines + part.matches("<div data-n").count();
+        assert!(all >= 5_000, "{all}");
+        assert!(part.len() / all < 300, "{layout}: {} bytes, {all} lines", part.len());
+        assert!(took < Duration::from_secs(5), "{layout}: {took:?}");
+        assert!(part.contains("class=\"b t10\""), "lines stand in blocks");
+    }
+}
