@@ -2,10 +2,11 @@
 
 use maud::{Markup, html};
 use scene_schemas::api::{
-    Event, SessionId, SessionView, Sessions, Settings, Talk, WorkflowState, WorkflowView, Workflows,
+    Event, SessionId, SessionView, Sessions, Settings, Talk, ThinkingPhase, WorkflowState,
+    WorkflowView, Workflows,
 };
 
-use super::item::{Change, changes};
+use super::item::{Change, changes, waits};
 use super::words;
 
 /// How many tasks of a session are listed.
@@ -102,7 +103,7 @@ pub(super) fn talk(talk: &Talk) -> Markup {
             data-session=[talk.workflow.session.as_ref()] data-tasks=(listed(talk)) {
             div #head { (head(talk)) }
             div.log #log role="log" aria-label="Conversation" { @for shown in log { (shown.html()) } }
-            p.waits #waits role="status" {}
+            p.waits #waits role="status" { @if is_undecided(&talk.workflow) { (waits(ThinkingPhase::Decision)) } }
         }
     }
 }
@@ -190,6 +191,11 @@ pub(super) fn head(talk: &Talk) -> Markup {
     }
 }
 
+/// Whether a person is to decide upon a proposal.
+fn is_undecided(task: &WorkflowView) -> bool {
+    task.state == WorkflowState::Waiting && !task.proposals.is_empty()
+}
+
 fn verbs(task: &WorkflowView) -> Markup {
     let is_over = task.state == WorkflowState::Finished;
     let verb = |verb: &str, text: &str| {
@@ -197,7 +203,7 @@ fn verbs(task: &WorkflowView) -> Markup {
     };
     html! {
         @if task.state == WorkflowState::Stopped { (verb("retry", "Try again")) (verb("resume", "Go on")) }
-        @if task.state == WorkflowState::Waiting && !task.proposals.is_empty() { (verb("clear", "Reject all that waits")) }
+        @if is_undecided(task) { (verb("clear", "Reject all that waits")) }
         @if !is_over { (verb("cancel", "Stop")) }
     }
 }
@@ -249,7 +255,7 @@ fn took(talk: &Talk) -> Markup {
                     div { dt { "Read" } dd { (words::short(read)) " tokens" } }
                     div { dt { "Written" } dd { (words::short(written)) " tokens" } }
                 }
-                @if let Some(dollars) = dollars { div { dt { "Cost" } dd { (format!("{dollars:.4} USD")) } } }
+                @if let Some(dollars) = dollars.filter(|it| *it > 0.0) { div { dt { "Cost" } dd { (format!("{dollars:.4} USD")) } } }
                 @if let Some((turns, bytes, limit)) = context {
                     div {
                         dt { "Context" }
