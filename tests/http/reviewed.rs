@@ -187,9 +187,7 @@ fn what_is_seen_is_what_can_be_chosen_and_decided() {
 #[test]
 fn what_only_adds_can_be_accepted_in_one_go_up_to_what_does_not() {
     let mut desk = Desk::new("print(1)\n");
-    let create = |name: &str| {
-        json!({ "className": "Part", "parentPath": "game.Workspace", "props": { "Name": name } })
-    };
+    let create = |name: &str| json!({ "className": "Part", "parentPath": "game.Workspace", "props": { "Name": name } });
     let first = desk.propose("create_instance", create("A"));
     let second = desk.propose("create_instance", create("B"));
     desk.propose("delete_instance", json!({ "path": "game.Workspace.Wall" }));

@@ -3,8 +3,12 @@
 //!
 //! Where Chromium or its chromedriver is missing, all of it is skipped, and says so; in CI it is not.
 
+#[cfg(unix)]
+mod album;
 mod door;
 mod keys;
+#[cfg(unix)]
+mod model;
 mod now;
 #[cfg(unix)]
 mod streamed;

@@ -1,13 +1,10 @@
 //! A model's words as they come: none is lost and none is said twice, whatever comes late.
 
 use serde_json::json;
-use vector_daemon::providers::answer::Wire;
 
+use super::model::{choose, lead_to, says};
 use super::*;
-use crate::models::server::{End, Reply, Server};
-use crate::models::spell::{Message, Style, content_type, events, framed};
-
-const WIRE: Wire = Wire::OpenaiChat;
+use crate::models::server::{End, Server};
 
 /// A daemon whose person has chosen the model of a server, which has begun to say so many lines and waits.
 struct Streamed {
@@ -20,30 +17,15 @@ fn lines(count: usize) -> String {
     (1..=count).map(|n| format!("Line {n} of what there is to say.\n")).collect()
 }
 
-/// A reply that is streamed, one piece for each event; where it hangs, without its last ones.
-fn says(text: &str, end: End) -> Reply {
-    let message = Message { text: Some(text.to_owned()), ..Message::default() };
-    let mut events = events(WIRE, &message);
-    events.retain(|it| end == End::Whole || !it.is_end);
-    let pieces = framed(WIRE, &events, Style::default());
-    let headers = vec![("content-type".to_owned(), content_type(WIRE).to_owned())];
-    Reply { headers, pieces, end, ..Reply::plain(200, "") }
-}
-
 impl Streamed {
     fn new(end: End) -> Self {
         let text = lines(60);
         let server = Server::start(vec![says(&text, end), says("And more.", End::Whole)]);
         server.hold_back(0, true);
-        let bench = Bench::new();
-        let settings = format!("[providers.lmstudio]\nbase_url = \"{}/v1\"\n", server.url());
-        fs::write(ledger(&bench.home).join("vector.toml"), settings).unwrap();
-        let mut streamed = Self { server, bench, text };
-        let port = streamed.bench.kill();
-        streamed.bench.start_on(port);
-        let settings = json!({ "mode": "confirm", "dry_run": false, "model": "lmstudio/first" });
-        streamed.bench.human.call("PUT", "/api/settings", &settings).ok();
-        streamed
+        let mut bench = Bench::new();
+        lead_to(&server, &mut bench);
+        choose(&bench, "lmstudio/first");
+        Self { server, bench, text }
     }
 
     /// What is asked for is being answered, and the page shows all that has come of it.

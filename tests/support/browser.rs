@@ -137,6 +137,7 @@ impl Stage {
             "--disable-background-networking".to_owned(),
             "--disable-component-update".to_owned(),
             "--disable-dev-shm-usage".to_owned(),
+            "--disable-lcd-text".to_owned(),
             "--font-render-hinting=none".to_owned(),
             "--force-color-profile=srgb".to_owned(),
             "--lang=en-GB".to_owned(),

@@ -28,6 +28,9 @@ pub(super) enum Change {
     Waits { text: String },
 }
 
+/// The tool by which a model asks the person.
+const QUESTION: &str = "ask_clarification";
+
 /// The key of the message that is still coming in a task.
 fn coming(task: Seq) -> String {
     format!("coming-{task}")
@@ -61,6 +64,10 @@ pub(super) fn changes(record: &EventRecord) -> Vec<Change> {
         Event::Stalled { seconds } => {
             let text = format!("Nothing has come for {seconds} seconds");
             vec![Change::Waits { text }]
+        }
+        // The question itself is said.
+        Event::ToolParsed { tool, .. } if tool == QUESTION => {
+            vec![Change::Drop { key: coming(task) }]
         }
         Event::ToolParsed { call, tool, brief } => vec![
             Change::Drop { key: coming(task) },
@@ -226,7 +233,8 @@ fn done(key: &str, outcome: Finish, summary: Option<&str>) -> Markup {
     }
 }
 
-fn waits(phase: ThinkingPhase) -> &'static str {
+/// What is waited for.
+pub(super) fn waits(phase: ThinkingPhase) -> &'static str {
     match phase {
         ThinkingPhase::Model => "Waiting for the model",
         ThinkingPhase::Planning => "Planning",

@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 use scene_schemas::api::{
-    Sent, SessionId, SessionView, Sessions, Settings, Talk, TalkHead, Usage, WorkflowState,
-    WorkflowView, Workflows,
+    Sent, SessionId, SessionView, Sessions, Settings, Talk, TalkHead, ThinkingPhase, Usage,
+    WorkflowState, WorkflowView, Workflows,
 };
 
-use super::item::{Change, changes};
+use super::item::{Change, changes, waits};
 use super::words;
 use super::words::safe;
 
@@ -105,7 +105,7 @@ pub(super) fn talk(talk: &Talk) -> Markup {
             data-session=[head.workflow.session.as_ref()] data-tasks=(listed(head)) {
             div #head { (self::head(head)) }
             div.log #log role="log" aria-label="Conversation" { @for shown in log { (shown.html()) } }
-            p.waits #waits role="status" {}
+            p.waits #waits role="status" { @if is_undecided(&head.workflow) { (waits(ThinkingPhase::Decision)) } }
         }
     }
 }
@@ -193,6 +193,11 @@ pub(super) fn head(talk: &TalkHead) -> Markup {
     }
 }
 
+/// Whether a person is to decide upon a proposal.
+fn is_undecided(task: &WorkflowView) -> bool {
+    task.state == WorkflowState::Waiting && !task.proposals.is_empty()
+}
+
 fn verbs(task: &WorkflowView) -> Markup {
     let is_over = task.state == WorkflowState::Finished;
     let verb = |verb: &str, text: &str| {
@@ -200,7 +205,7 @@ fn verbs(task: &WorkflowView) -> Markup {
     };
     html! {
         @if task.state == WorkflowState::Stopped { (verb("retry", "Try again")) (verb("resume", "Go on")) }
-        @if task.state == WorkflowState::Waiting && !task.proposals.is_empty() { (verb("clear", "Reject all that waits")) }
+        @if is_undecided(task) { (verb("clear", "Reject all that waits")) }
         @if !is_over { (verb("cancel", "Stop")) }
     }
 }
@@ -239,7 +244,7 @@ fn took(head: &TalkHead) -> Markup {
                     div { dt { "Read" } dd { (words::short(input)) " tokens" } }
                     div { dt { "Written" } dd { (words::short(output)) " tokens" } }
                 }
-                @if let Some(dollars) = cost { div { dt { "Cost" } dd { (format!("{dollars:.4} USD")) } } }
+                @if let Some(dollars) = cost.filter(|it| *it > 0.0) { div { dt { "Cost" } dd { (format!("{dollars:.4} USD")) } } }
                 @if let Some(Sent { turns, bytes, window }) = head.sent {
                     div {
                         dt { "Context" }

@@ -1,0 +1,47 @@
+//! A model whose words are a test's, in the pieces in which they come.
+
+use serde_json::json;
+use vector_daemon::providers::answer::Wire;
+
+use super::*;
+use crate::models::server::{End, Reply, Server};
+use crate::models::spell::{Call, Message, Style, Usage, content_type, events, framed};
+
+const WIRE: Wire = Wire::OpenaiChat;
+
+/// A reply that is streamed, one piece for each event; where it hangs, without its last ones.
+fn reply(message: &Message, end: End) -> Reply {
+    let mut events = events(WIRE, message);
+    events.retain(|it| end == End::Whole || !it.is_end);
+    let pieces = framed(WIRE, &events, Style::default());
+    let headers = vec![("content-type".to_owned(), content_type(WIRE).to_owned())];
+    Reply { headers, pieces, end, ..Reply::plain(200, "") }
+}
+
+/// It says something.
+pub(super) fn says(text: &str, end: End) -> Reply {
+    let usage = Some(Usage { input: 12_400, output: 310 });
+    reply(&Message { text: Some(text.to_owned()), usage, ..Message::default() }, end)
+}
+
+/// It calls a tool.
+pub(super) fn calls(name: &str, args: Json) -> Reply {
+    let call = Call { id: Some(format!("call_{name}")), name: name.to_owned(), args };
+    let usage = Some(Usage { input: 9_800, output: 120 });
+    reply(&Message { calls: vec![call], usage, ..Message::default() }, End::Whole)
+}
+
+/// Has a bench know the model of a server, without choosing it: its daemon begins anew for that.
+pub(super) fn lead_to(server: &Server, bench: &mut Bench) {
+    let settings =
+        format!("retries = 0\n[providers.lmstudio]\nbase_url = \"{}/v1\"\n", server.url());
+    fs::write(ledger(&bench.home).join("vector.toml"), settings).unwrap();
+    let port = bench.kill();
+    bench.start_on(port);
+}
+
+/// Chooses a model.
+pub(super) fn choose(bench: &Bench, model: &str) {
+    let settings = json!({ "mode": "confirm", "dry_run": false, "model": model });
+    bench.human.call("PUT", "/api/settings", &settings).ok();
+}
