@@ -17,11 +17,7 @@ impl Scene {
 
     /// Some stored properties of one instance, each in its place; an item of a file is read once for
     /// all of them.
-    pub fn raws<const N: usize>(
-        &self,
-        node: Node,
-        keys: [Ustr; N],
-    ) -> [Option<Variant>; N] {
+    pub fn raws<const N: usize>(&self, node: Node, keys: [Ustr; N]) -> [Option<Variant>; N] {
         let mut found = match self.base(node.0) {
             Some(base) => self.file.values(base, keys),
             None => [const { None }; N],
