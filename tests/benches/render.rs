@@ -80,8 +80,8 @@ fn floor(input: &str, output: &str) {
     let mut encoder = Encoder::new(&mut png, SIDE as u32, SIDE as u32);
     encoder.set_color(ColorType::Rgb);
     encoder.set_depth(BitDepth::Eight);
-    encoder.set_compression(Compression::Fast);
-    encoder.set_filter(Filter::Up);
+    encoder.set_compression(Compression::Balanced);
+    encoder.set_filter(Filter::NoFilter);
     let mut writer = encoder.write_header().unwrap();
     writer.write_image_data(&points).unwrap();
     writer.finish().unwrap();

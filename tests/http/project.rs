@@ -132,13 +132,15 @@ impl Person {
 
     /// Waits until a proposal is so.
     fn until_status(&self, proposal: u64, status: &str) {
-        for _ in 0..600 {
-            let path = "/api/stream?cursor=0&hold=0";
-            self.call("GET", path, &Json::Null).ok();
+        let mut cursor = 0;
+        for _ in 0..60 {
             if self.shown(proposal)["status"] == status {
                 return;
             }
-            std::thread::yield_now();
+            // Until something happens, and not for so many turns: a busy machine takes its time.
+            let path = format!("/api/stream?cursor={cursor}&hold=1");
+            let page = self.call("GET", &path, &Json::Null).ok();
+            cursor = page["cursor"].as_u64().unwrap();
         }
         panic!("proposal {proposal} is {}, not {status}", self.shown(proposal));
     }

@@ -105,8 +105,8 @@ fn edit(home: &Home, file: &Path, request: &str, more: &[&str]) -> u64 {
     let file = file.display().to_string();
     let args = [&["edit", &file, "--prompt", request, "--json"], more].concat();
     let run = home.run(&args, "");
-    let proposed = run.stdout.lines().filter(|line| line.contains("\"proposed\""));
-    let record: serde_json::Value = serde_json::from_str(proposed.last().unwrap()).unwrap();
+    let mut proposed = run.stdout.lines().filter(|line| line.contains("\"proposed\""));
+    let record: serde_json::Value = serde_json::from_str(proposed.next_back().unwrap()).unwrap();
     record["seq"].as_u64().unwrap()
 }
 

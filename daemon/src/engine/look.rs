@@ -27,7 +27,7 @@ use crate::providers::http::Cancel;
 const CANCELLED: &str = "It was ended: the task was cancelled.";
 
 /// How wide and high a picture is that a model sees: larger ones cost more, and tell little more.
-const SIDE: u32 = 640;
+const SIDE: u32 = 512;
 
 /// Something that a call wants to look at, with all that is needed for it.
 #[derive(Debug, Clone)]

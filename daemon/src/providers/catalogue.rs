@@ -93,6 +93,7 @@ impl Price {
 
 /// A model.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "what a model can has no order")]
 pub struct Model {
     /// The name of its provider.
     pub provider: String,

@@ -91,7 +91,8 @@ pub(super) fn sides<'a>(prompt: &'a Prompt, model: &Model) -> Vec<Side<'a>> {
     }
     texts.extend(prompt.context().map(Cow::from));
     let mut sides = vec![Side::Person { told: None, texts }];
-    let seen = prompt.turns.iter().enumerate().filter(|_| model.sees).filter_map(picture_of).last();
+    let mut turns = prompt.turns.iter().enumerate().filter(|_| model.sees);
+    let seen = turns.rfind(|turn| picture_of(*turn).is_some()).and_then(picture_of);
     let mut ids = BTreeSet::new();
     for (index, turn) in prompt.turns.iter().enumerate() {
         match turn {

@@ -23,6 +23,8 @@ const THIN: f64 = 6.0;
 const WIDE: f64 = 30.0;
 /// How much of a change shines through what hides it.
 const THROUGH: u8 = 84;
+/// How much of the colour of a change is over what changes; its outline has it whole.
+const TINT: u8 = 70;
 /// How much of an invisible part is seen that changes.
 const GHOST: u8 = 120;
 
@@ -130,6 +132,9 @@ struct Drawing<'a> {
     drawn: Vec<Drawn<'a>>,
     /// How strong the edges of each solid are.
     edges: Vec<u8>,
+    /// What became of each.
+    marks: Vec<Mark>,
+    is_marked: bool,
     /// Which solids are the ground on which the others stand.
     is_ground: Vec<bool>,
     /// By band: what hides all behind it; then the rest, the farthest first.
@@ -166,6 +171,8 @@ impl<'a> Drawing<'a> {
             meshes: Meshes::new(),
             drawn,
             edges: vec![0; solids.all.len()],
+            marks: solids.all.iter().map(|solid| solid.mark).collect(),
+            is_marked,
             is_ground: solids.all.iter().map(|it| Space::of(it).is_below(&frame.around)).collect(),
             bands: vec![Default::default(); size.1.div_ceil(BAND)],
             band: Band::new(size.0 * fine, (BAND + 2) * fine),
@@ -222,8 +229,15 @@ impl<'a> Drawing<'a> {
                 band.veil(face, number, drawn.colour, drawn.opacity);
             });
         }
-        let edges = &self.edges;
+        let (edges, marks) = (&self.edges, &self.marks);
         self.band.edges(|face| edges[face as usize >> 3]);
+        if self.is_marked {
+            let colour = |face: u32| match marks[face as usize >> 3] {
+                Mark::None => None,
+                mark => Some(colour_of(mark)),
+            };
+            self.band.outline(self.fine, colour);
+        }
         for at in opaque.iter().chain(&veils) {
             let mark = self.drawn[*at as usize].solid.mark;
             if mark != Mark::None {
@@ -297,6 +311,11 @@ impl<'a> Drawn<'a> {
         let (colour, opacity) = match solid.mark {
             Mark::None if is_marked => (dimmed(solid.colour), solid.opacity),
             Mark::None => (solid.colour, solid.opacity),
+            // What changes is seen in its own colour too: that may be what changes.
+            Mark::Changed => {
+                let colour = mixed(solid.colour, colour_of(Mark::Changed), TINT);
+                (colour, solid.opacity.max(GHOST))
+            }
             mark => (mixed(solid.colour, colour_of(mark), 220), solid.opacity.max(GHOST)),
         };
         let wide = 2.0 * scale * reach.fold(0.0, f64::max);

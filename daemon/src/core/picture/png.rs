@@ -76,8 +76,9 @@ impl Picture {
         let mut encoder = Encoder::new(bytes, self.width, self.height);
         encoder.set_color(ColorType::Rgb);
         encoder.set_depth(BitDepth::Eight);
-        encoder.set_compression(Compression::Fast);
-        encoder.set_filter(Filter::Up);
+        encoder.set_compression(Compression::Balanced);
+        // Planes of one colour are shortest as they are.
+        encoder.set_filter(Filter::NoFilter);
         let mut writer = encoder.write_header()?;
         writer.write_image_data(self.points.as_flattened())?;
         writer.finish()

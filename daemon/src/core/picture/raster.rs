@@ -99,6 +99,24 @@ impl Band {
         });
     }
 
+    /// Draws an outline around solids: `colour` says which one, by a face's number, and how wide.
+    pub(super) fn outline(&mut self, wide: usize, colour: impl Fn(u32) -> Option<[u8; 3]>) {
+        let (width, rows) = (self.width, self.rows);
+        for row in wide..rows.saturating_sub(wide) {
+            for column in wide..width.saturating_sub(wide) {
+                let at = row * width + column;
+                let face = self.faces[at];
+                let Some(colour) = (face != NOBODY).then(|| colour(face)).flatten() else {
+                    continue;
+                };
+                let around = [at - wide, at + wide, at - wide * width, at + wide * width];
+                if around.iter().any(|next| self.faces[*next] >> 3 != face >> 3) {
+                    self.colours[at] = colour;
+                }
+            }
+        }
+    }
+
     /// Darkens what is nearer where faces meet; `strength` says how much, by a face's number.
     pub(super) fn edges(&mut self, strength: impl Fn(u32) -> u8) {
         for row in 1..self.rows.saturating_sub(1) {
@@ -173,7 +191,7 @@ fn scan(
     let spread = [0, third.max(1), 2 * third.max(1)].map(|at| corners[at]);
     let area = area(spread);
     // Rows run downwards: what is seen from outside runs with the clock there.
-    if !(area < -1e-9) {
+    if area.is_nan() || area > -1e-9 {
         return;
     }
     let (depth, light) = (slope(spread, area, |it| it.z), slope(spread, area, |it| it.light));

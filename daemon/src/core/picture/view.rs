@@ -3,6 +3,8 @@
 //! Views have no vanishing point: what is as large looks as large, and can be measured. The numbers of
 //! each are written down here, so that every machine draws the same.
 
+use std::f64::consts::FRAC_1_SQRT_2;
+
 use super::solid::{Mark, Solid, Solids};
 
 /// From where.
@@ -41,7 +43,7 @@ impl View {
             Self::Top => [[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]],
             Self::Front => [[-1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, -1.0]],
             Self::Iso => [
-                [0.707_106_78, 0.0, -0.707_106_78],
+                [FRAC_1_SQRT_2, 0.0, -FRAC_1_SQRT_2],
                 [-0.408_248_29, 0.816_496_58, -0.408_248_29],
                 [0.577_350_27, 0.577_350_27, 0.577_350_27],
             ],

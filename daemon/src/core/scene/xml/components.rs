@@ -3,7 +3,7 @@
 //! Only the plain form is read, and everything else left to rbx_xml, which is a hundred times as
 //! slow. What is read here is what rbx_xml reads.
 
-use rbx_types::{CFrame, Color3, Matrix3, Variant, Vector2, Vector3};
+use rbx_types::{CFrame, Color3, Color3uint8, Matrix3, Variant, Vector2, Vector3};
 
 use super::lexer::is_space;
 
@@ -14,8 +14,17 @@ pub(super) fn read(tag: &str, inside: &[u8]) -> Option<Variant> {
         "Vector3" => numbers(inside, ["X", "Y", "Z"]).map(|[x, y, z]| Vector3::new(x, y, z).into()),
         "Vector2" => numbers(inside, ["X", "Y"]).map(|[x, y]| Vector2::new(x, y).into()),
         "Color3" => numbers(inside, ["R", "G", "B"]).map(|[r, g, b]| Color3::new(r, g, b).into()),
+        "Color3uint8" => bytes(inside).map(Variant::Color3uint8),
         _ => None,
     }
+}
+
+/// A colour of bytes is one number: red, green and blue, with what nobody reads in front.
+fn bytes(inside: &[u8]) -> Option<Color3uint8> {
+    let is_plain = !inside.is_empty() && inside.iter().all(u8::is_ascii_digit);
+    let text = std::str::from_utf8(inside).ok().filter(|_| is_plain)?;
+    let [_, r, g, b] = text.parse::<u32>().ok()?.to_be_bytes();
+    Some(Color3uint8::new(r, g, b))
 }
 
 const CFRAME: [&str; 12] =
