@@ -16,6 +16,7 @@ mod project;
 mod remembered;
 mod reverted;
 mod routes;
+mod scripts;
 mod together;
 
 use vector_tests::binary::{self, Home};

@@ -17,6 +17,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use scene_schemas::InstancePath;
 use scene_schemas::api::{
     ApplyAck, ApplyTaken, CallView, Chat, Decide, Decided, EventRecord, Failure, FailureKind, Need,
     ScenePart, SceneTaken, SceneUpdate, SessionId, Started, ThinkingPhase,
@@ -80,6 +81,8 @@ pub(super) enum Word {
     Do(Seq, Verb, Option<String>, Reply<()>),
     /// A person wants to go back: what that is called, and the call that plans it.
     GoBack(String, Call, Reply<Started>),
+    /// What a script says, in the place and in its file.
+    Text(InstancePath, Sender<Vec<String>>),
     /// How large the mirror is, and what it is synced with.
     Size(Sender<Size>),
     /// Something was decided, and there is more to do.
@@ -305,6 +308,7 @@ impl Live {
                 let done = self.act(workflow, verb, model.as_deref());
                 let _ = reply.send(done);
             }
+            Word::Text(path, reply) => drop(reply.send(self.engine.texts_of(&path))),
             Word::GoOn | Word::End => {}
             Word::Size(reply) => {
                 let _ = reply.send(Size {

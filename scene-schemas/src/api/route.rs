@@ -8,7 +8,7 @@ use super::{
     Chat, Checkpoints, Decide, Decided, Failure, Figures, Health, Hello, History, HistoryRecord,
     MadeToken, MakeCheckpoint, MakeToken, Nothing, Open, Opened, PROTOCOL, Pair, Paired,
     PairingCode, Poll, Polled, ProposalView, Proposals, Revoke, Revoked, SceneTaken, SceneUpdate,
-    Sessions, Settings, Started, StreamPage, Usage, Welcome, WorkflowView, Workflows,
+    ScriptAt, Sessions, Settings, Started, StreamPage, Usage, Welcome, WorkflowView, Workflows,
 };
 
 /// Who may call a route.
@@ -83,7 +83,14 @@ impl Route {
 
     /// Whether it is for agents, about who is let in, or for looking back: the plugin never calls it.
     pub(crate) fn is_for_others(&self) -> bool {
-        let own = ["/mcp", "/api/about", "/api/access", "/api/figures", "/api/pairing"];
+        let own = [
+            "/mcp",
+            "/api/about",
+            "/api/access",
+            "/api/figures",
+            "/api/pairing",
+            "/api/scripts/at",
+        ];
         own.contains(&self.path)
             || ["/api/access/", "/api/agents/", "/api/history"]
                 .iter()
@@ -233,6 +240,17 @@ pub const ROUTES: &[Route] = &[
         HISTORY,
     ),
     get::<HistoryRecord>("/api/history/{id}", Token::Human, "An entry of the ledger, whole."),
+    with_texts(
+        with_query(
+            get::<ScriptAt>(
+                "/api/scripts/at",
+                Token::Human,
+                "What a script said right after a position, or says now.",
+            ),
+            &["seq"],
+        ),
+        &["session", "place", "path"],
+    ),
     with_query(
         get::<Figures>(
             "/api/figures",
