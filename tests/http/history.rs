@@ -41,9 +41,21 @@ impl Bench {
     pub(super) fn apply(&mut self, request: &str) -> u64 {
         let card = self.ask(request);
         self.human.approve(card).ok();
-        self.human.until_status(card, "applied");
         self.human.until("done");
+        assert_eq!(self.human.shown(card)["status"], "applied");
         card
+    }
+
+    /// A workflow, once it is over.
+    pub(super) fn ended(&self, workflow: &Json) -> Json {
+        let mut cursor = Json::from(0);
+        loop {
+            let view = self.get(&format!("/api/workflows/{workflow}"));
+            if view["state"] == "finished" {
+                return view;
+            }
+            cursor = self.get(&format!("/api/stream?cursor={cursor}&hold=1"))["cursor"].clone();
+        }
     }
 
     pub(super) fn get(&self, path: &str) -> Json {

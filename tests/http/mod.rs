@@ -19,6 +19,7 @@ mod remembered;
 mod reverted;
 mod reviewed;
 mod routes;
+mod scripts;
 mod together;
 
 use vector_tests::binary::{self, Home};

@@ -29,18 +29,6 @@ fn refused(answer: &Answer, status: u16, says: &[&str]) {
     }
 }
 
-/// A workflow, once it is over.
-fn ended(bench: &Bench, workflow: &Json) -> Json {
-    let mut cursor = Json::from(0);
-    loop {
-        let view = bench.get(&format!("/api/workflows/{workflow}"));
-        if view["state"] == "finished" {
-            return view;
-        }
-        cursor = bench.get(&format!("/api/stream?cursor={cursor}&hold=1"))["cursor"].clone();
-    }
-}
-
 #[test]
 fn what_was_applied_in_a_file_comes_back_byte_for_byte() {
     let mut bench = Bench::new();
@@ -57,14 +45,13 @@ fn what_was_applied_in_a_file_comes_back_byte_for_byte() {
     let again = revert(&bench.human, done);
     refused(&again, 409, &[&format!("Proposal {back} takes proposal {done} back"), "Decide upon"]);
     bench.human.approve(back).ok();
-    bench.human.until_status(back, "applied");
+    bench.human.until("done");
     assert!(fs::read(&bench.file).unwrap() == before);
     let line = bench.get(&format!("/api/history/{done}"))["line"].clone();
     assert_eq!(line["outcome"], "reverted");
     let again = revert(&bench.human, done);
     refused(&again, 409, &["taken back already", &format!("by proposal {back}")]);
     // And the way back has a way back.
-    bench.human.until("done");
     revert(&bench.human, back).ok();
     let forth = bench.human.card();
     bench.human.approve(forth).ok();
@@ -88,7 +75,7 @@ fn what_cannot_be_taken_back_is_told_in_a_sentence() {
     // What something else was done on top of: said by the run that tried.
     bench.apply(CLEAR);
     let workflow = revert(&bench.human, first).ok()["workflow"].clone();
-    let view = ended(&bench, &workflow);
+    let view = bench.ended(&workflow);
     assert_eq!((&view["state"], &view["outcome"]), (&json!("finished"), &json!("failed")));
     let refusals = bench.get("/api/history?kind=refused");
     let said = refusals["entries"][0]["title"].as_str().unwrap().to_owned();

@@ -96,6 +96,19 @@ impl Engine {
         self.joined.at().map(|at| &self.joined.beside[at].project)
     }
 
+    /// What a script says as it stands there, and where files of a project hold it, what these say: they
+    /// come first. Nobody is asked for what is not known.
+    pub(super) fn texts_of(&mut self, path: &InstancePath) -> Vec<String> {
+        let text = |scene: &Scene| {
+            let text = scene.source_if_known(scene.resolve(path).ok()?)?;
+            Some(text.into_owned())
+        };
+        let own = text(self.told());
+        let at = self.joined.at();
+        let in_files = at.and_then(|at| text(&self.joined.beside[at].scene));
+        in_files.into_iter().chain(own).collect()
+    }
+
     /// Looks which project the open place is synced with. What waited before that was known is planned
     /// again.
     ///

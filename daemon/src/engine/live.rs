@@ -18,6 +18,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use scene_schemas::InstancePath;
 use scene_schemas::api::{
     ApplyAck, ApplyTaken, CallView, Chat, Decide, Decided, EventRecord, Failure, FailureKind, Need,
     ScenePart, SceneTaken, SceneUpdate, SessionId, Started, ThinkingPhase,
@@ -84,6 +85,8 @@ pub(super) enum Word {
     GoBack(String, Call, Reply<Started>),
     /// A picture is wanted.
     Picture(Pictured, PictureAsked, Reply<Vec<u8>>),
+    /// What a script says, in the place and in its file.
+    Text(InstancePath, Sender<Vec<String>>),
     /// How large the mirror is, and what it is synced with.
     Size(Sender<Size>),
     /// Something was decided, and there is more to do.
@@ -313,6 +316,7 @@ impl Live {
                 let _ = reply.send(done);
             }
             Word::Picture(of, asked, reply) => self.wants_picture(of, asked, reply),
+            Word::Text(path, reply) => drop(reply.send(self.engine.texts_of(&path))),
             Word::GoOn | Word::End => {}
             Word::Size(reply) => {
                 let _ = reply.send(Size {

@@ -22,7 +22,7 @@ use super::guard::{self, Caller};
 use super::hold;
 use super::mcp::Http;
 use super::page;
-use super::past::{Behind, DAYS, Past, Wanted};
+use super::past::{Behind, DAYS, Past, ScriptWanted, Wanted};
 use super::picture;
 
 /// Where MCP is spoken; its bodies are the SDK's to read.
@@ -278,6 +278,10 @@ async fn past(desk: &Desk, asked: &Asked<'_>) -> Result<Response<Body>, Failure>
         "/api/figures" => {
             let days = asked.number("days")?.unwrap_or(DAYS);
             answer(desk.ask(|reply| Ask::Past(Past::Figures(days, reply))).await)
+        }
+        "/api/scripts/at" => {
+            let wanted = ScriptWanted::of(asked)?;
+            answer(desk.ask(|reply| Ask::Past(Past::Script(wanted, reply))).await)
         }
         "/api/history/{id}" => {
             let seq = asked.seq()?;

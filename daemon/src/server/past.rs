@@ -2,8 +2,10 @@
 
 use std::str::FromStr;
 
+use scene_schemas::InstancePath;
 use scene_schemas::api::{
-    Failure, FailureKind, Figures, History, HistoryOutcome, HistoryRecord, MAX_PAGE, Started,
+    Failure, FailureKind, Figures, History, HistoryOutcome, HistoryRecord, MAX_PAGE, ScriptAt,
+    Started,
 };
 use scene_schemas::entry::Seq;
 
@@ -25,6 +27,8 @@ pub enum Past {
     Entry(Seq, Reply<HistoryRecord>),
     /// What models and tools took in so many days.
     Figures(u64, Reply<Figures>),
+    /// What a script said.
+    Script(ScriptWanted, Reply<ScriptAt>),
     /// The way back from a proposal.
     Revert(Seq, Reply<Started>),
 }
@@ -57,6 +61,39 @@ pub struct Filter {
     pub day: Option<u64>,
     /// With this in what was asked, said or proposed.
     pub text: Option<String>,
+}
+
+/// Which script, and when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptWanted {
+    /// The place: its session, or its name.
+    pub place: String,
+    /// The script.
+    pub path: InstancePath,
+    /// Right after this position; now where absent.
+    pub seq: Option<Seq>,
+}
+
+impl ScriptWanted {
+    pub(super) fn of(asked: &impl Behind) -> Result<Self, Failure> {
+        let missing = |what: &str, hint: &str| failed(FailureKind::BadRequest, what, hint);
+        let place = match asked.text("session")? {
+            Some(session) => Some(session),
+            None => asked.text("place")?,
+        };
+        let place = place.ok_or_else(|| {
+            missing("The place is not said.", "Give its `session`, or `place` with its name.")
+        })?;
+        let path = asked.text("path")?.ok_or_else(|| {
+            missing("The script is not said.", "Give its `path`, as game.Workspace.Main.")
+        })?;
+        let path = path.parse::<InstancePath>().map_err(|error| {
+            let message = format!("`{path}` is no path: {error}.");
+            missing(&message, "Write it as game.Workspace[\"My Script\"].")
+        })?;
+        let seq = asked.number("seq")?.filter(|seq| *seq > 0).map(Seq);
+        Ok(Self { place, path, seq })
+    }
 }
 
 /// What stands behind a path.

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::FailureKind;
 use super::session::SessionId;
+use crate::command::Fingerprint;
 use crate::entry::{Approver, Record, Seq};
+use crate::path::InstancePath;
 use crate::proposal::Class;
 
 /// How many entries a page of the history has at most.
@@ -251,4 +253,53 @@ pub struct Times {
     pub median: u64,
     /// 95 of 100 took no longer.
     pub p95: u64,
+}
+
+/// What a script said at a moment, and the changes of it that are on record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptAt {
+    /// The script.
+    pub path: InstancePath,
+    /// What it said; none where it was not there, or where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The hash of that text, which may be known where the text is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<Fingerprint>,
+    /// The entry that made it so; none where that was no change of ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<Seq>,
+    /// The proposal of that change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<Seq>,
+    /// What it said before that change, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// What else a person should know: why there is no text, or that somebody else changed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// The changes, newest first.
+    pub versions: Vec<ScriptVersion>,
+}
+
+/// A change of a script that is on record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptVersion {
+    /// The entry: that it was applied, undone or redone.
+    pub seq: Seq,
+    /// When, in milliseconds since 1970-01-01 UTC.
+    pub at: u64,
+    /// The entry's name.
+    pub kind: String,
+    /// The proposal.
+    pub proposal: Seq,
+    /// Its title.
+    pub title: String,
+    /// The hash of the text that it left; none where it took the script away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<Fingerprint>,
+    /// Whether the text that it left is known.
+    pub is_known: bool,
 }

@@ -28,7 +28,7 @@ pub use agent::{
 pub use event::{Event, EventRecord, ProposalStatus, Setting, StreamPage, ThinkingPhase};
 pub use history::{
     FailureFigures, Figures, History, HistoryEntry, HistoryOutcome, HistoryRecord, MAX_PAGE,
-    ModelFigures, Times, ToolFigures, UsageFigures,
+    ModelFigures, ScriptAt, ScriptVersion, Times, ToolFigures, UsageFigures,
 };
 pub use route::{Method, ROUTES, Route, Token, openapi};
 pub use scene::{

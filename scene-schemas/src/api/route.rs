@@ -8,8 +8,8 @@ use super::{
     Chat, Checkpoints, Decide, Decided, EnterPage, EnteredPage, Failure, Figures, Health, Hello,
     History, HistoryRecord, MadeToken, MakeCheckpoint, MakeToken, Nothing, Open, Opened, PROTOCOL,
     PageLink, Pair, Paired, PairingCode, Poll, Polled, ProposalView, Proposals, Revoke, Revoked,
-    SceneTaken, SceneUpdate, Sessions, Settings, Started, StreamPage, Talk, Usage, Welcome,
-    WorkflowView, Workflows,
+    SceneTaken, SceneUpdate, ScriptAt, Sessions, Settings, Started, StreamPage, Talk, Usage,
+    Welcome, WorkflowView, Workflows,
 };
 
 /// Who may call a route.
@@ -84,8 +84,16 @@ impl Route {
 
     /// Whether it is for agents, about who is let in, or for looking back: the plugin never calls it.
     pub(crate) fn is_for_others(&self) -> bool {
-        let own =
-            ["/", "/mcp", "/api/about", "/api/access", "/api/figures", "/api/pairing", "/api/page"];
+        let own = [
+            "/",
+            "/mcp",
+            "/api/about",
+            "/api/access",
+            "/api/figures",
+            "/api/page",
+            "/api/pairing",
+            "/api/scripts/at",
+        ];
         let rooms = [
             "/api/access/",
             "/api/agents/",
@@ -277,6 +285,17 @@ pub const ROUTES: &[Route] = &[
         HISTORY,
     ),
     get::<HistoryRecord>("/api/history/{id}", Token::Human, "An entry of the ledger, whole."),
+    with_texts(
+        with_query(
+            get::<ScriptAt>(
+                "/api/scripts/at",
+                Token::Human,
+                "What a script said right after a position, or says now.",
+            ),
+            &["seq"],
+        ),
+        &["session", "place", "path"],
+    ),
     with_query(
         get::<Figures>(
             "/api/figures",

@@ -50,7 +50,9 @@ impl Facts {
             }
             Entry::Approved { proposal, .. } => self.proposal(*proposal, Now::Approved, order),
             Entry::Applying { proposals, .. } => {
-                proposals.iter().for_each(|it| self.proposal(*it, Now::Approved, order));
+                for proposal in proposals {
+                    self.proposal(*proposal, Now::Approved, order);
+                }
             }
             Entry::Rejected { proposal, .. } => self.proposal(*proposal, Now::Rejected, order),
             Entry::Withdrawn { proposal, .. } => self.proposal(*proposal, Now::Withdrawn, order),

@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use scene_schemas::api::{HistoryEntry, HistoryOutcome, SessionId};
 use scene_schemas::command::Command;
-use scene_schemas::entry::{Entry, Record, Seq};
-use scene_schemas::proposal::{Change, Class, Proposal};
+use scene_schemas::entry::{Entry, Place, Record, Seq};
+use scene_schemas::proposal::{Change as Changed, Class, Proposal};
 use serde_json::Value as Json;
 
 use super::facts::{Facts, Order};
 use super::row::{About, Row, verdict};
+use crate::engine::thread::is_same;
 use crate::ledger::{Ledger, LedgerError};
 
 /// How many entries are read at once.
@@ -26,6 +27,10 @@ const TOLD: usize = 16 << 20;
 const PATHS: usize = 64;
 /// How many paths a line names.
 const SHOWN: usize = 3;
+/// So many of the newest changes of a script are followed.
+const CHANGES: usize = 1_000;
+/// So many of the newest answers with its text are looked at.
+const READS: usize = 20;
 /// How long a title is, in characters.
 const TITLE: usize = 160;
 /// Of how many of the newest workflows the places are named.
@@ -80,6 +85,25 @@ struct Told {
 pub(super) struct Where {
     pub(super) name: String,
     pub(super) session: Option<SessionId>,
+    place: Option<Place>,
+}
+
+/// A place that a person means.
+#[derive(Debug)]
+pub enum Meant {
+    /// One that is open.
+    Open(Place),
+    /// One that was called so, or was this session.
+    Called(String),
+}
+
+/// An entry that changed a script, or may have.
+#[derive(Debug)]
+pub(super) struct Change {
+    pub(super) seq: Seq,
+    pub(super) at: u64,
+    pub(super) kind: &'static str,
+    pub(super) proposal: Seq,
 }
 
 #[derive(Debug, Default)]
@@ -95,6 +119,8 @@ struct Proposed {
     class: Class,
     paths: Vec<String>,
     more: u32,
+    /// The project whose files it changes as well.
+    project: Option<String>,
 }
 
 /// A line, with what it is about.
@@ -178,7 +204,9 @@ impl Known {
             return Ok((self.extend(ledger)?, true));
         }
         let read = ledger.read_before(seq, READ)?;
-        read.iter().for_each(|record| self.note(record, Order::Backwards));
+        for record in &read {
+            self.note(record, Order::Backwards);
+        }
         Ok((read.iter().map(|record| Arc::new(Row::of(record))).collect(), true))
     }
 
@@ -246,7 +274,7 @@ impl Known {
         }
         let place = match ledger.record(workflow)?.map(|record| record.entry) {
             Some(Entry::Started { place, .. }) => {
-                Where { name: place.name(), session: Some(place.session()) }
+                Where { name: place.name(), session: Some(place.session()), place: Some(place) }
             }
             _ => Where::default(),
         };
@@ -272,6 +300,72 @@ impl Known {
         };
         let called = self.told.called(ledger, call)?;
         Ok(Some(called.tool.clone()).filter(|tool| !tool.is_empty()))
+    }
+
+    /// The entries by which a script was changed in a place, in order, and the newest calls that were
+    /// answered with its text. A script is known by its path.
+    pub(super) fn changes(
+        &mut self,
+        ledger: &Ledger,
+        meant: &Meant,
+        path: &str,
+    ) -> Result<(Vec<Change>, Vec<Seq>), LedgerError> {
+        let (mut changes, mut reads, mut at) = (Vec::new(), Vec::new(), self.end());
+        loop {
+            let (rows, _) = self.before(ledger, at)?;
+            let Some(last) = rows.last() else {
+                break;
+            };
+            at = last.seq;
+            for row in rows {
+                let (seq, kind) = (row.seq, row.kind);
+                match row.about {
+                    About::Proposal(proposal)
+                        if matches!(kind, "applied" | "undone" | "redone")
+                            && self.may_change(ledger, &row, proposal, (meant, path))? =>
+                    {
+                        changes.push(Change { seq, at: row.at, kind, proposal });
+                    }
+                    About::Call(call) if kind == "answered" && reads.len() < READS => {
+                        let called = self.told.called(ledger, call)?;
+                        let is_its =
+                            called.tool == "read_script" && called.path.as_deref() == Some(path);
+                        if is_its && self.place(ledger, row.workflow)?.is(meant) {
+                            reads.push(seq);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            if changes.len() >= CHANGES {
+                break;
+            }
+        }
+        changes.reverse();
+        Ok((changes, reads))
+    }
+
+    /// Whether a proposal in a place, or in the files of the project that it is, touches a script.
+    fn may_change(
+        &mut self,
+        ledger: &Ledger,
+        row: &Row,
+        proposal: Seq,
+        (meant, path): (&Meant, &str),
+    ) -> Result<bool, LedgerError> {
+        let Some(proposed) = self.told.proposed(ledger, proposal)? else {
+            return Ok(false);
+        };
+        // What stands above it may have taken it along.
+        let touches = |it: &String| path.strip_prefix(it.as_str()).is_some_and(is_end);
+        if proposed.more == 0 && !proposed.paths.iter().any(touches) {
+            return Ok(false);
+        }
+        let is_project = match meant {
+            Meant::Open(place) => proposed.project.as_ref() == Some(&place.name()),
+            Meant::Called(name) => proposed.project.as_ref() == Some(name),
+        };
+        Ok(is_project || self.place(ledger, row.workflow)?.is(meant))
     }
 
     /// A line as it is shown. Whether its session is open is not known here.
@@ -319,6 +413,23 @@ impl Known {
     }
 }
 
+impl Where {
+    /// Whether it is the place that is meant.
+    fn is(&self, meant: &Meant) -> bool {
+        match meant {
+            Meant::Open(open) => self.place.as_ref().is_some_and(|place| is_same(place, open)),
+            Meant::Called(name) => {
+                self.name == *name || self.session.as_ref().is_some_and(|it| it.0 == *name)
+            }
+        }
+    }
+}
+
+/// Whether a path may end before this.
+fn is_end(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with(['.', '['])
+}
+
 impl Told {
     /// Makes room for so many bytes more: what was kept is read again when it is asked for.
     fn make_room(&mut self, bytes: usize) {
@@ -351,8 +462,10 @@ impl Told {
         let more = paths.len().saturating_sub(PATHS) as u32;
         paths.truncate(PATHS);
         let title = proposal.title.clone();
+        let project = proposal.files.as_ref().map(|files| files.project.clone());
         self.make_room(title.len() + paths.iter().map(|path| path.len() + 24).sum::<usize>());
-        let proposed = Arc::new(Proposed { call, title, class: proposal.class, paths, more });
+        let proposed =
+            Arc::new(Proposed { call, title, class: proposal.class, paths, more, project });
         self.proposals.insert(seq, Arc::clone(&proposed));
         proposed
     }
@@ -387,7 +500,7 @@ pub(super) fn touched(proposal: &Proposal) -> Vec<String> {
     }
     for row in &proposal.preview.rows {
         all.push(row.path.to_string());
-        if let Change::Moved { to } = &row.change {
+        if let Changed::Moved { to } = &row.change {
             all.push(to.to_string());
         }
     }

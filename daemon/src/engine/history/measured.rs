@@ -217,7 +217,9 @@ impl Work {
                 return Ok(());
             };
             self.read = last.seq;
-            new.into_iter().for_each(|part| self.count(part));
+            for part in new {
+                self.count(part);
+            }
         }
     }
 

@@ -8,17 +8,21 @@ mod facts;
 mod known;
 mod measured;
 mod row;
+mod script;
 
 use std::sync::{Mutex, PoisonError};
 
 use regex::{Regex, RegexBuilder};
-use scene_schemas::api::{History, HistoryRecord};
+use scene_schemas::InstancePath;
+use scene_schemas::api::{History, HistoryRecord, ScriptAt};
 use scene_schemas::entry::{Entry, Seq};
 
+pub use self::known::Meant;
 pub use self::measured::Measured;
 
 use self::known::{Known, touched};
 use self::row::Row;
+use self::script::Script;
 use super::spent::day;
 use crate::ledger::{Ledger, LedgerError};
 use crate::server::{Filter, Wanted};
@@ -78,6 +82,29 @@ impl Seen {
         let line = known.line(ledger, &Row::of(&record))?.entry;
         let (previous, next) = ledger.neighbours(record.workflow, seq)?;
         Ok(Some(HistoryRecord { line, record: Box::new(record), previous, next }))
+    }
+}
+
+impl Seen {
+    /// What a script said right after a position, or says now; none where nothing is known of it. `now`
+    /// is what it says in its place, where that is open.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn script(
+        &self,
+        ledger: &Ledger,
+        (meant, path): (&Meant, InstancePath),
+        seq: Option<Seq>,
+        now: Vec<String>,
+    ) -> Result<Option<ScriptAt>, LedgerError> {
+        let (changes, reads) = {
+            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            known.refresh(ledger)?;
+            known.changes(ledger, meant, &path.to_string())?
+        };
+        let script = Script::read(ledger, &path, changes, (now, &reads))?;
+        Ok(script.is_known().then(|| script.at(path, seq)))
     }
 }
 

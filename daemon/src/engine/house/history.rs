@@ -2,23 +2,28 @@
 //! answers others meanwhile.
 
 use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
+use std::time::Duration;
 
-use scene_schemas::api::{Failure, FailureKind, HistoryEntry, Started};
+use scene_schemas::InstancePath;
+use scene_schemas::api::{Failure, FailureKind, HistoryEntry, ScriptAt, SessionId, Started};
 use scene_schemas::entry::{Entry, Place, Seq};
 use serde_json::json;
 
 use super::views::{broken, missing};
-use super::{House, Word};
+use super::{House, Session, Word};
 use crate::core::prompt::Call;
 use crate::engine::asked::now;
-use crate::engine::history::{Back, Seen};
+use crate::engine::history::{Back, Meant, Seen};
 use crate::engine::spent::day;
 use crate::engine::thread::is_same;
 use crate::engine::{EngineError, RESTORE, REVERT, applied};
 use crate::ledger::Ledger;
-use crate::server::{Past, Reply, failed};
+use crate::server::{Past, Reply, ScriptWanted, failed};
 
+/// How long a session may take before it says what a script says.
+const BUSY: Duration = Duration::from_secs(10);
 /// Further back than any ledger goes.
 const MAX_DAYS: u64 = 100_000;
 
@@ -38,9 +43,11 @@ impl House {
             })),
             Past::Entry(seq, reply) => drop(thread::spawn(move || {
                 let entry = seen.entry(&ledger, seq).map_err(|error| broken(&error));
-                let mut entry = entry.and_then(|found| found.ok_or_else(|| missing(seq)));
-                entry.iter_mut().for_each(|entry| if_open(&mut entry.line));
-                let _ = reply.send(entry);
+                let entry = entry.and_then(|found| found.ok_or_else(|| missing(seq)));
+                let _ = reply.send(entry.map(|mut entry| {
+                    if_open(&mut entry.line);
+                    entry
+                }));
             })),
             Past::Figures(days, reply) => {
                 let measured = Arc::clone(&self.measured);
@@ -50,8 +57,34 @@ impl House {
                     let _ = reply.send(figures.map_err(|error| broken(&error)));
                 });
             }
+            Past::Script(wanted, reply) => self.script(wanted, reply),
             Past::Revert(seq, reply) => self.revert(seq, reply),
         }
+    }
+
+    /// Says what a script said. A place that is open knows what it says now.
+    fn script(&self, wanted: ScriptWanted, reply: Reply<ScriptAt>) {
+        let ScriptWanted { place, path, seq } = wanted;
+        let is_it = |(session, open): &(&SessionId, &Session)| {
+            session.0 == place || open.place.name() == place
+        };
+        let open = self.sessions.iter().find(is_it);
+        let (meant, words) = match open {
+            Some((_, open)) => (Meant::Open(open.place.clone()), Some(open.words.clone())),
+            None => (Meant::Called(place.clone()), None),
+        };
+        let (ledger, seen) = (Arc::clone(&self.ledger), Arc::clone(&self.seen));
+        thread::spawn(move || {
+            let now = match words {
+                Some(words) => text_now(&words, &path),
+                None => Ok(Vec::new()),
+            };
+            let at = now.and_then(|now| {
+                let said = seen.script(&ledger, (&meant, path.clone()), seq, now);
+                said.map_err(|error| broken(&error))?.ok_or_else(|| unheard(&path, &place))
+            });
+            let _ = reply.send(at);
+        });
     }
 
     /// Has the way back from a proposal planned where it was applied.
@@ -88,6 +121,30 @@ impl House {
             _ => Err(missing(seq)),
         }
     }
+}
+
+/// What a script says in an open place, and in its file.
+fn text_now(words: &Sender<Word>, path: &InstancePath) -> Result<Vec<String>, Failure> {
+    let (ask, answer) = channel();
+    let _ = words.send(Word::Text(path.clone(), ask));
+    match answer.recv_timeout(BUSY) {
+        Ok(now) => Ok(now),
+        // A session that has ended says nothing of what is there now.
+        Err(RecvTimeoutError::Disconnected) => Ok(Vec::new()),
+        Err(RecvTimeoutError::Timeout) => Err(failed(
+            FailureKind::Settled,
+            "The place is busy, and does not say what the script says now.",
+            "Ask again when what it is at is done.",
+        )),
+    }
+}
+
+fn unheard(path: &InstancePath, place: &str) -> Failure {
+    failed(
+        FailureKind::NotFound,
+        format!("Nothing is known of a script {path} in {place}."),
+        "Look how both are written; where the place is closed, open it first (POST /api/open).",
+    )
 }
 
 /// What a session is told that goes back to a checkpoint.
