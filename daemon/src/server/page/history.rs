@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use scene_schemas::api::{
-    Checkpoint, Checkpoints, History, HistoryEntry, HistoryOutcome, HistoryRecord,
+    Checkpoint, Checkpoints, History, HistoryEntry, HistoryOutcome, HistoryRecord, ProposalView,
 };
 use scene_schemas::entry::{Approver, Seq};
 
@@ -133,8 +133,11 @@ fn kind(entry: &HistoryEntry) -> String {
     }
 }
 
-/// An entry whole, with what can be done from there.
-pub(super) fn entry(found: &HistoryRecord) -> Markup {
+/// An entry whole, with what can be done from there; `about` is the proposal that it is about.
+pub(super) fn entry(found: &HistoryRecord, about: Option<&ProposalView>) -> Markup {
+    let changed = about.map(|view| view.proposal.preview.scripts.as_slice()).unwrap_or_default();
+    // The memory of a place has no path.
+    let scripts = changed.iter().map(|it| &it.path).filter(|path| !path.segments.is_empty());
     let (line, seq) = (&found.line, found.record.seq);
     let text = serde_json::to_string_pretty(&found.record).unwrap_or_default();
     let is_applied = line.outcome == Some(HistoryOutcome::Applied);
@@ -147,14 +150,18 @@ pub(super) fn entry(found: &HistoryRecord) -> Markup {
                     button type="button" data-act="revert" data-proposal=(proposal) { "Take it back" }
                 }
             }
-            @for path in line.paths.iter().filter(|_| line.proposal.is_some()) {
-                button.plain type="button" data-act="script" data-session=[line.session.as_ref()]
-                    data-place=(line.place) data-path=(path) data-seq=(seq) { "Script at this point: " (safe(path)) }
+            @for path in scripts {
+                button type="button" data-act="script" data-place=(place_of(line)) data-path=(path) data-seq=(seq) { "Then: " code { (safe(&path.to_string())) } }
             }
             (beside("Before it", found.previous)) (beside("After it", found.next))
         }
         pre.json tabindex="0" aria-label={ "Entry " (seq) } { (safe(&text)) }
     }
+}
+
+/// By what its place is found: as it is open, or by its name.
+fn place_of(entry: &HistoryEntry) -> &str {
+    entry.session.as_ref().map_or(entry.place.as_str(), |session| session.0.as_str())
 }
 
 fn beside(text: &str, seq: Option<Seq>) -> Markup {

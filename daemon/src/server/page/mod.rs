@@ -11,6 +11,7 @@
 //! - `now`: sessions, tasks, and one conversation;
 //! - `item`: what an event is in a conversation;
 //! - `review`: proposals, and what is decided upon them;
+//! - `script`: what a script said at a moment;
 //! - `stream`: what happens, as parts of the page;
 //! - `usage`: what models took, and how they and the tools did;
 //! - `words`: names and times as a person reads them.
@@ -19,6 +20,7 @@ mod history;
 mod item;
 mod now;
 mod review;
+mod script;
 mod settings;
 mod shell;
 mod stream;
@@ -40,7 +42,7 @@ pub(super) use self::stream::stream;
 
 use super::desk::{Ask, Desk, Door};
 use super::failure::failed;
-use super::past::{Behind, DAYS, Past, Wanted};
+use super::past::{Behind, DAYS, Past, ScriptWanted, Wanted};
 
 /// What the page may load and do: what is served here, and nothing from anywhere else. Pictures are asked
 /// for with the token, and shown as blobs. HTML gets into the page at one place of its script alone.
@@ -104,12 +106,22 @@ pub(super) async fn part(
         }
         "entry" => {
             let of = of(behind)?;
-            history::entry(&desk.ask(|reply| Ask::Past(Past::Entry(of, reply))).await?)
+            let found = desk.ask(|reply| Ask::Past(Past::Entry(of, reply))).await?;
+            let about = match found.line.proposal {
+                Some(seq) => Some(desk.ask(|reply| Ask::Proposal(seq, reply)).await?),
+                None => None,
+            };
+            history::entry(&found, about.as_ref())
         }
         "usage" => {
             let days = behind.number("days")?.unwrap_or(DAYS);
             let figures = desk.ask(|reply| Ask::Past(Past::Figures(days, reply))).await?;
             usage::usage(days, &figures)
+        }
+        "script" => {
+            let wanted = ScriptWanted::of(behind)?;
+            let past = desk.ask(|reply| Ask::Past(Past::Script(wanted.clone(), reply))).await?;
+            script::script(&wanted, &past)
         }
         "settings" => {
             let settings = desk.ask(Ask::Settings).await?;

@@ -104,8 +104,8 @@ act("restore", async ({ dataset }) => {
   await went(await call("POST", `/api/checkpoints/${dataset.checkpoint}/restore`));
 });
 act("script", async (button) => {
-  const { session, place, path, seq } = button.dataset;
-  const html = await part("script", { session, place: session ? "" : place, path, seq });
+  const { place, path, seq } = button.dataset;
+  const html = await part("script", { place, path, seq });
   const box = button.closest(".whole");
   put(box, box.querySelector(".script"), html);
 });

@@ -130,6 +130,18 @@ fn label(hunk: &Hunk) -> String {
     }
 }
 
+/// A text as it is.
+pub(super) fn plain(text: &str) -> Markup {
+    let lines = text.lines().map(|line| DiffLine::Context(line.to_owned())).collect();
+    let hunk = Hunk { old_start: 1, new_start: 1, lines };
+    let pieces = coloured(&hunk.lines);
+    let line_of = |(it, pieces): (&DiffLine, &Pieces)| line(text_of(it), pieces, &[]);
+    let cells = hunk.lines.iter().zip(&pieces).map(line_of).collect();
+    let digits = hunk.lines.len().to_string().len().clamp(2, 7);
+    let old: Vec<u32> = (1..).take(hunk.lines.len()).collect();
+    Shown { hunk: &hunk, cells, new: old.clone(), old, digits }.one_side()
+}
+
 /// The first lines of a text's change, one below the other, and how many are left.
 pub(super) fn first(script: &ScriptDiff, most: usize, compared: &mut Words) -> (Markup, usize) {
     let mut left = most;
@@ -242,6 +254,19 @@ impl Shown<'_> {
                             }
                         }
                     }
+                }
+            }
+        }
+    }
+
+    /// One side alone.
+    fn one_side(&self) -> Markup {
+        let all = self.hunk.lines.len();
+        html! {
+            div class={ "lines o w" (self.digits) } {
+                @for from in (0..all).step_by(BLOCK) {
+                    @let to = all.min(from + BLOCK);
+                    div class=(block(to - from)) { @for at in from..to { (self.cell(Some(at), &self.old)) } }
                 }
             }
         }

@@ -61,6 +61,11 @@ pub(super) async fn proposal(desk: &Desk, behind: &impl Behind) -> Result<Markup
     Ok(whole::whole(&view, &task, &sessions, layout))
 }
 
+/// The text of a script as it is.
+pub(super) fn text(text: &str) -> Markup {
+    diff::plain(text)
+}
+
 /// The small form of a proposal.
 pub(super) async fn card(desk: &Desk, behind: &impl Behind) -> Result<Markup, Failure> {
     let of = of(behind)?;
