@@ -131,7 +131,9 @@ fn groups<'a>(
             note: String::new(),
             props: Vec::new(),
         };
-        rows.iter().for_each(|row| group.tell(&row.change, whole));
+        for row in rows {
+            group.tell(&row.change, whole);
+        }
         Some(group)
     };
     by_instance(proposal, rows).into_iter().filter_map(group).collect()

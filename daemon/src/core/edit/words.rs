@@ -346,8 +346,11 @@ mod tests {
     /// A measure for what grows with the square.
     #[test]
     fn long_and_many_lines_take_no_time() {
-        let many = |sign: &str| (0..20_000).map(|n| format!("{sign}a{n} b c d e f g\n")).collect();
-        let text: String = [many("-"), many("+"), "+one\n".to_owned()].concat();
+        let many = |sign: &str| {
+            let lines = (0..20_000).map(|n| format!("{sign}a{n} b c d e f g\n"));
+            lines.collect::<Vec<_>>().concat()
+        };
+        let text = [many("-"), many("+"), "+one\n".to_owned()].concat();
         let long = format!("-{0}\n+{0}c\n", "a b ".repeat(250_000));
         let begun = Instant::now();
         for text in [text, long, "-a x\n+b x\n+c x\n c\n".repeat(20_000)] {

@@ -201,20 +201,37 @@ impl Named<'_> {
 
     fn piece(&self) -> Option<Piece> {
         match self.kind(self.at) {
-            Kind::And | Kind::Break | Kind::Do | Kind::Else | Kind::ElseIf | Kind::End => {
-                Some(Piece::Keyword)
-            }
-            Kind::For | Kind::Function | Kind::If | Kind::In | Kind::Local | Kind::Not => {
-                Some(Piece::Keyword)
-            }
-            Kind::Or | Kind::Repeat | Kind::Return | Kind::Then | Kind::Until | Kind::While => {
-                Some(Piece::Keyword)
-            }
+            Kind::Name => self.name(),
             Kind::False | Kind::Nil | Kind::True | Kind::Number => Some(Piece::Constant),
             Kind::Text | Kind::TextBegin | Kind::TextMiddle | Kind::TextEnd => Some(Piece::Text),
-            Kind::Name => self.name(),
-            Kind::Sign(_) | Kind::Arrow | Kind::Assert | Kind::Concat | Kind::Dots => None,
-            Kind::Compare | Kind::AtLeast | Kind::FloorDivide | Kind::Compound | Kind::Eof => None,
+            Kind::Sign(_)
+            | Kind::Arrow
+            | Kind::Assert
+            | Kind::Concat
+            | Kind::Dots
+            | Kind::Compare
+            | Kind::AtLeast
+            | Kind::FloorDivide
+            | Kind::Compound
+            | Kind::Eof => None,
+            Kind::And
+            | Kind::Break
+            | Kind::Do
+            | Kind::Else
+            | Kind::ElseIf
+            | Kind::End
+            | Kind::For
+            | Kind::Function
+            | Kind::If
+            | Kind::In
+            | Kind::Local
+            | Kind::Not
+            | Kind::Or
+            | Kind::Repeat
+            | Kind::Return
+            | Kind::Then
+            | Kind::Until
+            | Kind::While => Some(Piece::Keyword),
         }
     }
 
@@ -250,13 +267,13 @@ impl Named<'_> {
 
     fn is_type(&self, is_called: bool) -> bool {
         match self.before(1) {
-            (Kind::Assert | Kind::Arrow | Kind::Sign(b'|' | b'&'), _) => true,
+            (Kind::Assert | Kind::Arrow | Kind::Sign(b'|' | b'&'), _)
+            | (Kind::Name, Some(Piece::Keyword)) => true,
             (Kind::Sign(b':'), _) => !is_called,
             (Kind::Sign(b'.' | b'<'), _) => self.before(2).1 == Some(Piece::Type),
             (Kind::Sign(b'{' | b'('), _) => {
                 matches!(self.before(2).0, Kind::Sign(b':') | Kind::Assert | Kind::Arrow)
             }
-            (Kind::Name, Some(Piece::Keyword)) => true,
             _ => false,
         }
     }

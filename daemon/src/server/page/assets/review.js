@@ -44,6 +44,7 @@ export async function show(main, [wanted]) {
   if (next === null) nothing();
   else if (next !== current) await open(next);
   mark();
+  root?.querySelector("#list [aria-current]")?.scrollIntoView({ block: "nearest" });
 }
 
 export function hide() {
@@ -72,7 +73,13 @@ export function told(told) {
 const one = () => root.querySelector("#one");
 const article = () => root?.querySelector(".proposal");
 const links = () => [...root.querySelectorAll("#list a[data-seq]")];
-const go = (proposal) => location.replace(`#/proposals${proposal === null ? "" : `/${proposal}`}`);
+
+/** Shows a proposal, or what there is; the way back leads to where the person came from. */
+function go(proposal) {
+  const hash = proposal === null ? "#/proposals" : `#/proposals/${proposal}`;
+  if (location.hash === hash) return show(root.parentElement, proposal === null ? [] : [proposal]);
+  location.replace(hash);
+}
 
 async function list() {
   const html = await part("proposals");
@@ -91,11 +98,11 @@ const listSoon = soon(async () => {
 const currentSoon = soon(() => root && current !== null && open(current, true));
 
 function mark() {
+  if (!root) return;
   for (const link of links()) {
     if (link.dataset.seq === current) link.setAttribute("aria-current", "true");
     else link.removeAttribute("aria-current");
   }
-  root.querySelector("#list [aria-current]")?.scrollIntoView({ block: "nearest" });
 }
 
 function nothing() {
@@ -204,9 +211,10 @@ async function deciding(work) {
 async function on(proposal) {
   const next = beside(1) ?? beside(-1);
   left.delete(proposal);
-  if (!root || current !== proposal) return;
-  go(next === proposal ? null : next);
+  if (!root) return;
   await list();
+  const all = links().map((link) => link.dataset.seq);
+  if (root && current === proposal) await go(all.includes(next) ? next : (all[0] ?? null));
 }
 
 act("accept", (button) =>
@@ -234,7 +242,7 @@ async function take(of, chosen) {
   left.delete(of.seq);
   toast("This is what you have chosen.", "plain", "Accept it, if it is what you want.");
   await list();
-  go(decided.proposal);
+  await go(String(decided.proposal));
 }
 
 act("reject", (button) =>
@@ -252,7 +260,7 @@ act("accept-additive", ({ dataset: { behind } }) =>
     const sure = await question({
       title: plain.length === 1 ? "Accept 1 proposal?" : `Accept ${plain.length} proposals?`,
       text: `They only add, and there is no warning of them.${Number(behind) > 0 ? ` ${behind} more stand on others that wait, and go on waiting.` : ""}`,
-      yes: "Accept them",
+      yes: "Accept",
     });
     if (sure === null) return;
     plain.sort((a, b) => a.dataset.seq - b.dataset.seq);
@@ -263,7 +271,7 @@ act("accept-additive", ({ dataset: { behind } }) =>
     toast(`Accepted: ${plain.length}`, "good");
     const isGone = plain.some((link) => link.dataset.seq === current);
     await list();
-    if (isGone) go(links()[0]?.dataset.seq ?? null);
+    if (isGone) await go(links()[0]?.dataset.seq ?? null);
   }),
 );
 

@@ -87,8 +87,8 @@ mod tests {
         let text = "local x = \"<b>\"";
         let pieces = vec![(0..5, Piece::Keyword), (10..15, Piece::Text)];
         assert_eq!(
-            line(text, &pieces, &[6..12]).into_string(),
-            "<i class=\"k\">local</i> <i class=\"m\">x = </i><i class=\"s m\">&quot;&lt;</i>\
+            line(text, &pieces, &[6..8, 8..12]).into_string(),
+            "<i class=\"k\">local</i> <i class=\"m\">x </i><i class=\"m\">= </i><i class=\"s m\">&quot;&lt;</i>\
              <i class=\"s\">b&gt;&quot;</i>"
         );
     }

@@ -21,6 +21,7 @@ mod value;
 mod whole;
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use maud::Markup;
 use scene_schemas::api::{Failure, ProposalView, Sessions, WorkflowView};
@@ -40,9 +41,8 @@ pub(super) async fn proposals(desk: &Desk) -> Result<Markup, Failure> {
     let sessions = desk.ask(Ask::Sessions).await?;
     let mut tasks = BTreeMap::new();
     for view in &waiting {
-        if !tasks.contains_key(&view.workflow) {
-            let task = desk.ask(|reply| Ask::Workflow(view.workflow, reply)).await?;
-            tasks.insert(view.workflow, task);
+        if let Entry::Vacant(unknown) = tasks.entry(view.workflow) {
+            unknown.insert(desk.ask(|reply| Ask::Workflow(view.workflow, reply)).await?);
         }
     }
     Ok(list::list(&waiting, &tasks, &sessions))
