@@ -164,7 +164,11 @@ pub(super) fn told(board: Arc<Board>, cursor: Seq, line: fn(&EventRecord) -> Str
                     if changed.is_err() { return None; }
                     ""
                 }
-                () = sleep(ALIVE) => ": alive\n\n",
+                () = sleep(ALIVE) => {
+                // Whoever listens is there.
+                board.touch();
+                ": alive\n\n"
+            }
             };
             Some((Ok(Bytes::from_static(alive.as_bytes())), (board, news, cursor)))
         });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Response};
-use scene_schemas::api::{Event, EventRecord};
+use scene_schemas::api::{Event, EventRecord, ProposalStatus};
 use scene_schemas::entry::Seq;
 use serde::Serialize;
 
@@ -12,6 +12,7 @@ use super::super::board::Board;
 use super::super::hold;
 use super::item::{Change, changes};
 use super::served;
+use super::words::safe;
 
 /// What the page is told of an event.
 #[derive(Debug, Serialize)]
@@ -27,9 +28,36 @@ struct Told {
     /// The proposal that it stands for now.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<Seq>,
+    /// What a person is told in passing, where they do not look at the proposal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passing: Option<Passing>,
     /// Whether an entry stands for it: what is listed elsewhere may be otherwise now.
     lasts: bool,
     changes: Vec<Change>,
+}
+
+/// A few words in passing.
+#[derive(Debug, Serialize)]
+struct Passing {
+    text: String,
+    /// How the page shows it.
+    tone: &'static str,
+}
+
+impl Passing {
+    fn of(event: &Event) -> Option<Self> {
+        let Event::ProposalChanged { proposal, status, reason, .. } = event else {
+            return None;
+        };
+        let (what, tone) = match status {
+            ProposalStatus::Applied => ("was applied", "good"),
+            ProposalStatus::Failed => ("could not be applied", "bad"),
+            ProposalStatus::Undone => ("was undone in Studio", "plain"),
+            _ => return None,
+        };
+        let why = reason.as_ref().map(|reason| format!(": {}", safe(reason))).unwrap_or_default();
+        Some(Self { text: format!("Proposal {proposal} {what}{why}"), tone })
+    }
 }
 
 impl Told {
@@ -58,6 +86,7 @@ impl Told {
                 Event::ProposalMapped { from, .. } => *from,
                 _ => None,
             },
+            passing: Passing::of(event),
             lasts,
             changes: changes(record),
         }

@@ -98,6 +98,9 @@ const count = soon(async () => {
   badge.title = `${proposals.length} wait for you`;
 });
 
+/** Whether the person has a proposal before them. */
+const isSeen = (seq) => main.querySelector(`[data-proposal="${seq}"], [data-of="${seq}"]`) !== null;
+
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 const LONGEST = 5000;
 
@@ -131,6 +134,7 @@ async function listen() {
           cursor = at;
           current?.told?.(told, Number(at));
           if (told.proposal !== undefined) count();
+          if (told.passing && !isSeen(told.proposal)) toast(told.passing.text, told.passing.tone);
         }
       }
     } catch (error) {
