@@ -103,6 +103,8 @@ const isSeen = (seq) => main.querySelector(`[data-proposal="${seq}"], [data-of="
 
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 const LONGEST = 5000;
+/** For how long nothing is said in passing once the daemon is back: what comes then may be old. */
+const QUIET = 1500;
 
 let isFollowing = false;
 
@@ -117,11 +119,13 @@ async function listen() {
   let cursor = null;
   let wait = 250;
   let wasAway = true;
+  let quiet = 0;
   while (daemon.isIn()) {
     try {
       const opened = () => {
         said("here", "Connected");
         wait = 250;
+        quiet = performance.now() + QUIET;
         count();
         if (wasAway) {
           wasAway = false;
@@ -134,7 +138,7 @@ async function listen() {
           cursor = at;
           current?.told?.(told, Number(at));
           if (told.proposal !== undefined) count();
-          if (told.passing && !isSeen(told.proposal)) toast(told.passing.text, told.passing.tone);
+          if (told.passing && performance.now() > quiet && !isSeen(told.proposal)) toast(told.passing.text, told.passing.tone);
         }
       }
     } catch (error) {
