@@ -21,7 +21,7 @@ use super::failure::{answer, failed};
 use super::guard::{self, Caller};
 use super::hold;
 use super::mcp::Http;
-use super::past::{Behind, DAYS, Past, ScriptWanted, Wanted};
+use super::past::{self, Behind, DAYS, Filter, Past, ScriptWanted, Wanted};
 
 /// Where MCP is spoken; its bodies are the SDK's to read.
 const MCP: &str = "/mcp";
@@ -241,16 +241,20 @@ async fn read(house: &House, asked: &Asked<'_>) -> Result<Response<Body>, Failur
         }
         "/api/about" => answer(desk.ask(|reply| Ask::Door(Door::About(reply))).await),
         "/api/access" => answer(desk.ask(|reply| Ask::Door(Door::Access(reply))).await),
-        _ => past(desk, asked).await?,
+        _ => look_back(desk, asked).await?,
     })
 }
 
 /// Answers who looks back.
-async fn past(desk: &Desk, asked: &Asked<'_>) -> Result<Response<Body>, Failure> {
+async fn look_back(desk: &Desk, asked: &Asked<'_>) -> Result<Response<Body>, Failure> {
     Ok(match asked.path {
         "/api/history" => {
             let wanted = Wanted::of(asked)?;
             answer(desk.ask(|reply| Ask::Past(Past::History(wanted, reply))).await)
+        }
+        "/api/history/export" => {
+            let filter = Filter::of(asked)?;
+            past::stream(desk.ask(|reply| Ask::Past(Past::Export(filter, reply))).await?)
         }
         "/api/figures" => {
             let days = asked.number("days")?.unwrap_or(DAYS);
