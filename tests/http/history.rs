@@ -217,6 +217,40 @@ fn what_tools_did_is_counted() {
     refused(&bench.human.call("GET", "/api/figures?days=x", &Json::Null), 400, "no number");
 }
 
+/// What is exported, line by line.
+fn exported(bench: &Bench, query: &str) -> Vec<String> {
+    let token = fs::read_to_string(ledger(&bench.home).join("token")).unwrap();
+    let headers = [
+        ("Host".to_owned(), format!("127.0.0.1:{}", bench.daemon.port)),
+        (
+            "Authorization".to_owned(),
+            format!("Bearer {}", token.split_whitespace().nth(1).unwrap()),
+        ),
+    ];
+    let text = bench.daemon.text("GET", &format!("/api/history/export?{query}"), &headers, b"");
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200") && head.contains("application/x-ndjson"), "{head}");
+    // Whatever lies between the lines says how long the pieces are.
+    body.lines().filter(|line| line.starts_with('{')).map(str::to_owned).collect()
+}
+
+#[test]
+fn what_is_exported_is_what_the_log_prints() {
+    let mut bench = Bench::new();
+    bench.apply(FADE);
+    let no = bench.ask(LAMP);
+    bench.human.decide(no, &json!({ "say": "reject" })).ok();
+    bench.human.until("done");
+    let printed = bench.home.run(&["log", "--json"], "");
+    assert_eq!(printed.code, 0, "{}", printed.stderr);
+    assert_eq!(exported(&bench, ""), printed.stdout.lines().collect::<Vec<_>>());
+    let found = exported(&bench, "outcome=rejected&kind=proposed");
+    let found: Vec<Json> = found.iter().map(|it| serde_json::from_str(it).unwrap()).collect();
+    assert_eq!(found.iter().map(|it| it["seq"].as_u64().unwrap()).collect::<Vec<_>>(), [no]);
+    assert_eq!(exported(&bench, "text=nobody+said+this"), [""; 0]);
+    refused(&bench.human.call("GET", "/api/history/export?day=x", &Json::Null), 400, "2026-12-01");
+}
+
 /// A proposal that gives a script of this number another text.
 fn proposed(call: u64, number: u64) -> Entry {
     let hash = Fingerprint::of(b"text");

@@ -22,7 +22,7 @@ use super::guard::{self, Caller};
 use super::hold;
 use super::mcp::Http;
 use super::page;
-use super::past::{Behind, DAYS, Past, ScriptWanted, Wanted};
+use super::past::{self, Behind, DAYS, Filter, Past, ScriptWanted, Wanted};
 use super::picture;
 
 /// Where MCP is spoken; its bodies are the SDK's to read.
@@ -264,16 +264,20 @@ async fn read(house: &House, asked: &Asked<'_>) -> Result<Response<Body>, Failur
         "/api/talks/{id}" => ask!(desk, Ask::Talk, asked.seq()?),
         "/api/about" => answer(desk.ask(|reply| Ask::Door(Door::About(reply))).await),
         "/api/access" => answer(desk.ask(|reply| Ask::Door(Door::Access(reply))).await),
-        _ => past(desk, asked).await?,
+        _ => look_back(desk, asked).await?,
     })
 }
 
 /// Answers who looks back.
-async fn past(desk: &Desk, asked: &Asked<'_>) -> Result<Response<Body>, Failure> {
+async fn look_back(desk: &Desk, asked: &Asked<'_>) -> Result<Response<Body>, Failure> {
     Ok(match asked.path {
         "/api/history" => {
             let wanted = Wanted::of(asked)?;
             answer(desk.ask(|reply| Ask::Past(Past::History(wanted, reply))).await)
+        }
+        "/api/history/export" => {
+            let filter = Filter::of(asked)?;
+            past::stream(desk.ask(|reply| Ask::Past(Past::Export(filter, reply))).await?)
         }
         "/api/figures" => {
             let days = asked.number("days")?.unwrap_or(DAYS);

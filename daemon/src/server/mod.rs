@@ -28,7 +28,7 @@ pub use self::desk::{Ask, Desk, Door, PictureAsked, PictureOf, Reply, Verb};
 pub use self::failure::failed;
 pub use self::guard::Secret;
 pub use self::mcp::{Agent, Gate, WAIT, listed, unique};
-pub use self::past::{Filter, Past, ScriptWanted, Wanted};
+pub use self::past::{Filter, Lines, Past, ScriptWanted, Wanted};
 
 use self::dispatch::House;
 use self::mcp::Http;

@@ -1,13 +1,19 @@
 //! Looking back, at the desk: what of the past a person wants to know, as it stands behind a path.
 
+use std::io;
 use std::str::FromStr;
 
+use axum::body::Body;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, Response};
+use futures_util::stream;
 use scene_schemas::InstancePath;
 use scene_schemas::api::{
     Failure, FailureKind, Figures, History, HistoryOutcome, HistoryRecord, MAX_PAGE, ScriptAt,
     Started,
 };
 use scene_schemas::entry::Seq;
+use tokio::sync::mpsc;
 
 use super::desk::Reply;
 use super::failure::failed;
@@ -18,6 +24,9 @@ pub(super) const DAYS: u64 = 30;
 /// How many entries a page has where nobody says it.
 const PAGE: u64 = 50;
 
+/// Entries as JSON lines, some at a time; an error is the last of them.
+pub type Lines = mpsc::Receiver<Result<Vec<u8>, io::Error>>;
+
 /// What of the past somebody wants.
 #[derive(Debug)]
 pub enum Past {
@@ -25,6 +34,8 @@ pub enum Past {
     History(Wanted, Reply<History>),
     /// An entry.
     Entry(Seq, Reply<HistoryRecord>),
+    /// All of what has happened that fits.
+    Export(Filter, Reply<Lines>),
     /// What models and tools took in so many days.
     Figures(u64, Reply<Figures>),
     /// What a script said.
@@ -133,6 +144,15 @@ impl Filter {
             text: asked.text("text")?,
         })
     }
+}
+
+/// Lines as an answer. Where they end early, so does the connection, without saying that all is there.
+pub(super) fn stream(lines: Lines) -> Response<Body> {
+    let next = |mut lines: Lines| async { lines.recv().await.map(|some| (some, lines)) };
+    let mut response = Response::new(Body::from_stream(stream::unfold(lines, next)));
+    let kind = HeaderValue::from_static("application/x-ndjson");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
 }
 
 struct Outcome(HistoryOutcome);

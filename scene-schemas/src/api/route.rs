@@ -284,6 +284,17 @@ pub const ROUTES: &[Route] = &[
         ),
         HISTORY,
     ),
+    answers(
+        "application/x-ndjson",
+        with_texts(
+            get::<Nothing>(
+                "/api/history/export",
+                Token::Human,
+                "All of it that fits, oldest first: the entries as JSON lines.",
+            ),
+            HISTORY,
+        ),
+    ),
     get::<HistoryRecord>("/api/history/{id}", Token::Human, "An entry of the ledger, whole."),
     with_texts(
         with_query(

@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use regex::{Regex, RegexBuilder};
 use scene_schemas::InstancePath;
 use scene_schemas::api::{History, HistoryRecord, ScriptAt};
-use scene_schemas::entry::{Entry, Seq};
+use scene_schemas::entry::{Entry, Record, Seq};
 
 pub use self::known::Meant;
 pub use self::measured::Measured;
@@ -29,6 +29,9 @@ use crate::server::{Filter, Wanted};
 
 /// How many entries a page reads before it says where it goes on.
 const BUDGET: usize = 5_000;
+
+/// How many entries are exported at once.
+const EXPORTED: usize = 50;
 
 /// What has happened.
 #[derive(Debug, Default)]
@@ -82,6 +85,65 @@ impl Seen {
         let line = known.line(ledger, &Row::of(&record))?.entry;
         let (previous, next) = ledger.neighbours(record.workflow, seq)?;
         Ok(Some(HistoryRecord { line, record: Box::new(record), previous, next }))
+    }
+}
+
+impl Seen {
+    /// All entries that fit, oldest first, as JSON lines, some at a time, until nobody takes them any
+    /// more. What happens meanwhile is not among them.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn export(
+        &self,
+        ledger: &Ledger,
+        filter: &Filter,
+        mut take: impl FnMut(Vec<u8>) -> bool,
+    ) -> Result<(), LedgerError> {
+        let (head, mut after) = (ledger.head()?, Seq(0));
+        while after < head {
+            let records = ledger.read(after, EXPORTED)?;
+            let Some(last) = records.last() else {
+                return Ok(());
+            };
+            after = last.seq;
+            let mut lines = Vec::new();
+            for record in self.fitting(ledger, filter, records)? {
+                if record.seq <= head {
+                    // What was read as JSON can be written as such.
+                    let _ = serde_json::to_writer(&mut lines, &record);
+                    lines.push(b'\n');
+                }
+            }
+            if !lines.is_empty() && !take(lines) {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Those of some records that fit.
+    fn fitting(
+        &self,
+        ledger: &Ledger,
+        filter: &Filter,
+        records: Vec<Record>,
+    ) -> Result<Vec<Record>, LedgerError> {
+        if *filter == Filter::default() {
+            return Ok(records);
+        }
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.refresh(ledger)?;
+        // What became of things may stand anywhere behind them.
+        known.reach(ledger, records.first().map_or(Seq(1), |first| first.seq))?;
+        let mut looking = Looking { known: &mut known, ledger, wanted: Fits::of(filter) };
+        let mut fitting = Vec::new();
+        for record in records {
+            if looking.line(&Row::of(&record))?.is_some() {
+                fitting.push(record);
+            }
+        }
+        Ok(fitting)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Looking back, and going back. What takes long to read is read on a thread of its own: the house
 //! answers others meanwhile.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -10,6 +11,7 @@ use scene_schemas::InstancePath;
 use scene_schemas::api::{Failure, FailureKind, HistoryEntry, ScriptAt, SessionId, Started};
 use scene_schemas::entry::{Entry, Place, Seq};
 use serde_json::json;
+use tokio::sync::mpsc;
 
 use super::views::{broken, missing};
 use super::{House, Session, Word};
@@ -20,8 +22,10 @@ use crate::engine::spent::day;
 use crate::engine::thread::is_same;
 use crate::engine::{EngineError, RESTORE, REVERT, applied};
 use crate::ledger::Ledger;
-use crate::server::{Past, Reply, ScriptWanted, failed};
+use crate::server::{Filter, Lines, Past, Reply, ScriptWanted, failed};
 
+/// So many handfuls of exported entries wait to be taken.
+const AHEAD: usize = 4;
 /// How long a session may take before it says what a script says.
 const BUSY: Duration = Duration::from_secs(10);
 /// Further back than any ledger goes.
@@ -57,6 +61,9 @@ impl House {
                     let _ = reply.send(figures.map_err(|error| broken(&error)));
                 });
             }
+            Past::Export(filter, reply) => drop(thread::spawn(move || {
+                export(&ledger, &seen, &filter, reply);
+            })),
             Past::Script(wanted, reply) => self.script(wanted, reply),
             Past::Revert(seq, reply) => self.revert(seq, reply),
         }
@@ -120,6 +127,18 @@ impl House {
             Some(Entry::Started { place, .. }) => Ok(place),
             _ => Err(missing(seq)),
         }
+    }
+}
+
+/// Hands entries over, as fast as they are taken.
+fn export(ledger: &Ledger, seen: &Seen, filter: &Filter, reply: Reply<Lines>) {
+    let (lines, taken) = mpsc::channel(AHEAD);
+    if reply.send(Ok(taken)).is_err() {
+        return;
+    }
+    let whole = seen.export(ledger, filter, |some| lines.blocking_send(Ok(some)).is_ok());
+    if let Err(error) = whole {
+        let _ = lines.blocking_send(Err(io::Error::other(error.to_string())));
     }
 }
 
