@@ -9,6 +9,7 @@
 //! - `shell`: what stands before anything is asked, and the files of the page;
 //! - `history`: what has happened, by what is looked for;
 //! - `now`: sessions, tasks, and one conversation;
+//! - `log`: a conversation as far as it was told;
 //! - `item`: what an event is in a conversation;
 //! - `review`: proposals, and what is decided upon them;
 //! - `script`: what a script said at a moment;
@@ -18,6 +19,7 @@
 
 mod history;
 mod item;
+mod log;
 mod now;
 mod review;
 mod script;
@@ -86,6 +88,10 @@ pub(super) async fn part(
         "talk" => {
             let of = of(behind)?;
             now::talk(&desk.ask(|reply| Ask::Talk(of, reply)).await?)
+        }
+        "earlier" => {
+            let (of, before) = (of(behind)?, behind.number("before")?.unwrap_or_default());
+            now::earlier(&desk.ask(|reply| Ask::Talk(of, reply)).await?, before)
         }
         "head" => {
             let of = of(behind)?;

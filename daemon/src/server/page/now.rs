@@ -6,7 +6,8 @@ use scene_schemas::api::{
     WorkflowState, WorkflowView, Workflows,
 };
 
-use super::item::{Change, changes, waits};
+use super::item::waits;
+use super::log::Log;
 use super::words;
 use super::words::safe;
 
@@ -96,80 +97,23 @@ fn tasks(tasks: &[&WorkflowView]) -> Markup {
 /// A conversation: its head, and all that was said.
 pub(super) fn talk(talk: &Talk) -> Markup {
     let head = &talk.head;
-    let mut log: Vec<Shown> = Vec::new();
-    for change in talk.events.iter().flat_map(changes) {
-        show(&mut log, change);
-    }
     html! {
         div.talk data-task=(head.workflow.seq) data-cursor=(talk.cursor)
             data-session=[head.workflow.session.as_ref()] data-tasks=(listed(head)) {
             div #head { (self::head(head)) }
-            div.log #log role="log" aria-label="Conversation" { @for shown in log { (shown.html()) } }
+            div.log #log role="log" aria-label="Conversation" { (Log::of(talk).before(None)) }
             p.waits #waits role="status" { @if is_undecided(&head.workflow) { (waits(ThinkingPhase::Decision)) } }
         }
     }
 }
 
+/// What was told before a part of it.
+pub(super) fn earlier(talk: &Talk, before: u64) -> Markup {
+    Log::of(talk).before(Some(before as usize))
+}
+
 fn listed(talk: &TalkHead) -> String {
     talk.tasks.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
-}
-
-/// A part of a conversation, as far as it was told.
-struct Shown {
-    key: String,
-    html: String,
-    /// What is known of it since it was put, where it is a call.
-    call: Option<(&'static str, String)>,
-    /// The text of a message that is still coming.
-    coming: String,
-}
-
-/// Makes of a change what the script of the page makes of it.
-fn show(log: &mut Vec<Shown>, change: Change) {
-    let at = |log: &[Shown], key: &str| log.iter().rposition(|it| it.key == key);
-    match change {
-        Change::Put { key, html } => {
-            let shown = Shown { html, call: None, coming: String::new(), key };
-            match at(log, &shown.key) {
-                Some(known) => log[known] = shown,
-                None => log.push(shown),
-            }
-        }
-        Change::More { key, text } => {
-            let known = at(log, &key).unwrap_or_else(|| {
-                log.push(Shown { key, html: String::new(), call: None, coming: String::new() });
-                log.len() - 1
-            });
-            log[known].coming.push_str(&text);
-        }
-        Change::Drop { key } => log.retain(|it| it.key != key),
-        Change::Call { key, state, html } => {
-            if let Some(known) = at(log, &key) {
-                log[known].call = Some((state, html));
-            }
-        }
-        Change::Waits { .. } => {}
-    }
-}
-
-impl Shown {
-    fn html(&self) -> Markup {
-        html! {
-            @if let Some((state, text)) = &self.call {
-                (maud::PreEscaped(called(&self.html, state, text)))
-            } @else if self.coming.is_empty() {
-                (maud::PreEscaped(&self.html))
-            } @else {
-                article.item.said.coming data-key=(self.key) { p.text { (self.coming) } }
-            }
-        }
-    }
-}
-
-/// A call with what is known of it.
-fn called(html: &str, state: &str, text: &str) -> String {
-    let html = html.replacen("data-state=\"running\"", &format!("data-state=\"{state}\""), 1);
-    html.replacen("<div class=\"result\"></div>", &format!("<div class=\"result\">{text}</div>"), 1)
 }
 
 /// What stands above a conversation: what was asked for, how far it is, what it took, and what can be
@@ -178,7 +122,7 @@ pub(super) fn head(talk: &TalkHead) -> Markup {
     let task = &talk.workflow;
     let (state, word) = words::state(task.state, task.outcome);
     html! {
-        header.head data-state=(state) {
+        header.head data-state=(state) data-tasks=(listed(talk)) {
             div {
                 h1 { (safe(task.goal.lines().next().unwrap_or_default())) }
                 p.dim {

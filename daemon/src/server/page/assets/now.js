@@ -2,7 +2,7 @@
 
 import * as cards from "./cards.js";
 import { call, part } from "./daemon.js";
-import { act, elements, failed, put, soon, swap, toast } from "./ui.js";
+import { act, added, elements, failed, put, soon, swap, toast } from "./ui.js";
 
 let root = null;
 let task = null;
@@ -76,6 +76,7 @@ async function talk(wanted) {
   task = wanted;
   swap(scroll(), html);
   scroll().scrollTop = scroll().scrollHeight;
+  watch();
   const session = scroll().firstElementChild.dataset.session;
   const choice = root.querySelector("#composer select[name=session]");
   if (session && choice) choice.value = session;
@@ -94,7 +95,7 @@ const headSoon = soon(async () => {
 
 /** Goes on to a task where that goes on with the conversation that is shown. */
 async function onward(next) {
-  const html = await part("talk", { of: next });
+  const html = await part("head", { of: next });
   const tasks = elements(html).firstElementChild.dataset.tasks.split(" ");
   if (tasks.includes(task)) location.hash = `#/now/${next}`;
 }
@@ -117,6 +118,29 @@ export function told(told, at) {
   if (told.lasts) headSoon();
   if (isAtEnd) box.scrollTop = box.scrollHeight;
 }
+
+// What is earlier comes when its button comes into sight.
+const seen = new IntersectionObserver((entries) => {
+  for (const { isIntersecting, target } of entries) if (isIntersecting) target.click();
+});
+
+function watch() {
+  seen.disconnect();
+  const button = root?.querySelector("#log > [data-act=earlier]");
+  if (button) seen.observe(button);
+}
+
+act("earlier", async (button) => {
+  const html = await part("earlier", { of: task, before: button.dataset.before });
+  if (!button.isConnected) return;
+  // What is looked at stays where it is.
+  const first = button.nextElementSibling;
+  const was = first.getBoundingClientRect().top;
+  if (document.activeElement === button) scroll().focus();
+  button.replaceWith(...added(html));
+  scroll().scrollTop += first.getBoundingClientRect().top - was;
+  watch();
+});
 
 const keyed = (own, key) => own.querySelector(`[data-key="${CSS.escape(key)}"]`);
 

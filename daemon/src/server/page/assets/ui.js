@@ -57,6 +57,13 @@ export function swap(element, html) {
   tell(element);
 }
 
+/** The elements of HTML that are about to be put into the page. */
+export function added(html) {
+  const all = [...elements(html).children];
+  queueMicrotask(() => all.forEach(tell));
+  return all;
+}
+
 /** Puts one element in the place of another, or behind all others. */
 export function put(parent, old, html) {
   const fresh = elements(html).firstElementChild;
