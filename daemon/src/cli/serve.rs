@@ -72,14 +72,14 @@ pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
             .with_context(|| format!("{} cannot be read", home.display()))?
             .answered_by(Arc::new(OfHome::new(home)))
             .running(run);
-        let link = house.link().context("the way to the page cannot be made")?;
-        print_line(&format!("Review page: {}", open::address(port, &link)));
         for place in &args.place {
             house.open_place(place)?;
         }
         for project in &args.project {
             house.open_project(project)?;
         }
+        let link = house.link().context("the way to the page cannot be made")?;
+        print_line(&format!("Review page: {}", open::address(port, &link)));
         std::thread::spawn(move || house.run(asks));
         tokio::spawn(desk.clone().tidy());
         let (kept, wait) = (home.join(MCP_SESSIONS), Duration::from_secs(args.wait));

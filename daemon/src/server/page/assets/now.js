@@ -1,7 +1,7 @@
 // What is going on: the rail of places and tasks, one conversation, and the composer.
 
 import * as cards from "./cards.js";
-import { call, part } from "./daemon.js";
+import { Failure, call, part } from "./daemon.js";
 import { act, added, elements, failed, put, soon, swap, toast } from "./ui.js";
 
 let root = null;
@@ -175,6 +175,7 @@ async function ask(text, more = {}) {
   const form = root.querySelector("#composer form");
   const field = form.elements.session;
   const option = field?.selectedOptions?.[0] ?? field;
+  if (!option) throw new Failure("not_found", "No place is open.", "Open a place in Studio, or a file on the left.");
   const body = {
     session: option.value,
     epoch: Number(option.dataset.epoch),
