@@ -9,7 +9,7 @@ use super::paths::{Path, paths};
 use super::source::{Source, line_of};
 
 /// A room, and the rooms that it may name. `core` stands for all of its rooms, `*` for everything.
-const ARROWS: [(&str, &[&str]); 25] = [
+const ARROWS: [(&str, &[&str]); 26] = [
     ("core", &["core"]),
     ("core::calendar", &[]),
     ("core::refusal", &[]),
@@ -21,6 +21,8 @@ const ARROWS: [(&str, &[&str]); 25] = [
     ("core::policy", &[]),
     ("core::prompt", &[]),
     ("core::scene", &["core::refusal"]),
+    // What is shown of texts from elsewhere: on a terminal, and in the message of a commit.
+    ("core::shown", &[]),
     // Scripts that know each other: the tools ask it, and the working set is chosen by it.
     ("core::code", &["core::scene", "core::luau", "core::refusal"]),
     ("core::proposal", &["core::scene", "core::edit", "core::luau", "core::code", "core::refusal"]),

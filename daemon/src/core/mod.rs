@@ -14,6 +14,7 @@ pub mod prompt;
 pub mod proposal;
 pub mod refusal;
 pub mod scene;
+pub mod shown;
 pub mod tools;
 pub mod workflow;
 pub mod xml_call;

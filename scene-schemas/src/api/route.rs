@@ -5,10 +5,11 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     About, Access, AgentCall, AgentEnds, AgentLog, ApplyAck, ApplyTaken, CallView, CancelCall,
-    Chat, Checkpoints, Decide, Decided, Failure, Figures, Health, Hello, History, HistoryRecord,
-    MadeToken, MakeCheckpoint, MakeToken, Nothing, Open, Opened, PROTOCOL, Pair, Paired,
-    PairingCode, Poll, Polled, ProposalView, Proposals, Revoke, Revoked, SceneTaken, SceneUpdate,
-    ScriptAt, Sessions, Settings, Started, StreamPage, Usage, Welcome, WorkflowView, Workflows,
+    Chat, Checkpoints, Decide, Decided, Deploy, DeployPlan, DeployStarted, DeployState, Failure,
+    Figures, Health, Hello, History, HistoryRecord, MadeToken, MakeCheckpoint, MakeToken, Nothing,
+    Open, Opened, PROTOCOL, Pair, Paired, PairingCode, Poll, Polled, ProposalView, Proposals,
+    Revoke, Revoked, SceneTaken, SceneUpdate, ScriptAt, Sessions, Settings, Started, StreamPage,
+    Usage, Welcome, WorkflowView, Workflows,
 };
 
 /// Who may call a route.
@@ -81,7 +82,7 @@ impl Route {
         self.body.is_some()
     }
 
-    /// Whether it is for agents, about who is let in, or for looking back: the plugin never calls it.
+    /// Whether it is for agents, about who is let in, for looking back or for deploys: the plugin never calls it.
     pub(crate) fn is_for_others(&self) -> bool {
         let own = [
             "/mcp",
@@ -92,7 +93,7 @@ impl Route {
             "/api/scripts/at",
         ];
         own.contains(&self.path)
-            || ["/api/access/", "/api/agents/", "/api/history"]
+            || ["/api/access/", "/api/agents/", "/api/deploy", "/api/history"]
                 .iter()
                 .any(|start| self.path.starts_with(start))
     }
@@ -251,6 +252,27 @@ pub const ROUTES: &[Route] = &[
         ),
     ),
     get::<HistoryRecord>("/api/history/{id}", Token::Human, "An entry of the ledger, whole."),
+    with_texts(
+        get::<DeployPlan>(
+            "/api/deploy",
+            Token::Human,
+            "What a deploy of a Rojo project would commit.",
+        ),
+        &["session", "branch", "message"],
+    ),
+    post::<Deploy, DeployStarted>(
+        "/api/deploy",
+        Token::Human,
+        "Commit what was accepted in a Rojo project.",
+    ),
+    with_query(
+        get::<DeployState>(
+            "/api/deploy/{id}",
+            Token::Human,
+            "How far a deploy is; held until that changes.",
+        ),
+        &["hold"],
+    ),
     with_texts(
         with_query(
             get::<ScriptAt>(
