@@ -8,6 +8,7 @@ pub mod access;
 pub mod asked;
 pub mod check;
 mod chosen;
+pub mod deploy;
 mod held;
 pub mod history;
 pub mod house;

@@ -3,6 +3,7 @@
 
 mod access;
 mod closed;
+mod deploys;
 mod flow;
 mod history;
 #[cfg(unix)]

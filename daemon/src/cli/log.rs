@@ -85,7 +85,7 @@ pub(super) fn run(args: &Log, home: &Path) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-pub(super) fn for_each(
+fn for_each(
     ledger: &Ledger,
     mut each: impl FnMut(&Record) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {

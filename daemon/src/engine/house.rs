@@ -5,6 +5,7 @@
 
 mod agents;
 mod chosen;
+mod deploys;
 mod history;
 mod opened;
 mod pairing;
@@ -31,6 +32,7 @@ use scene_schemas::entry::{Entry, Finish, Place, Record, Seq, Stance, StudioPlac
 use scene_schemas::proposal::Mode;
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use self::deploys::Deploys;
 use self::pairing::Pairing;
 use self::views::{
     away, broken, check_protocol, elsewhere, is_checkpoint, is_elsewhere, missing, proposal_view,
@@ -94,6 +96,7 @@ pub struct House {
     /// What was looked at of what has happened.
     seen: Arc<Seen>,
     measured: Arc<Measured>,
+    deploys: Deploys,
     /// Who follows the files of the projects.
     watches: Vec<Watch>,
     /// The projects that are open, by their files, and the open places that are told of changes in them.
@@ -158,6 +161,7 @@ impl House {
             who,
             seen: Arc::default(),
             measured: Arc::default(),
+            deploys: Deploys::default(),
             watches: Vec::new(),
             projects: Vec::new(),
             followers: Arc::default(),
@@ -286,6 +290,7 @@ impl House {
             Ask::Tidy => self.tidy(),
             Ask::Usage(reply) => drop(reply.send(self.usage())),
             Ask::Past(past) => self.look_back(past),
+            Ask::Deploy(deploying) => self.deploy(deploying),
         }
     }
 

@@ -13,6 +13,7 @@ use scene_schemas::api::{
 use scene_schemas::entry::Seq;
 use tokio::sync::{mpsc, oneshot};
 
+use super::deploy::Deploying;
 use super::failure::failed;
 use super::past::Past;
 use crate::core::picture::{View, When};
@@ -124,6 +125,8 @@ pub enum Ask {
     Usage(Reply<Usage>),
     /// To look back.
     Past(Past),
+    /// To have something committed, or to know how far that is.
+    Deploy(Deploying),
     /// To call a tool, as an agent; what it is called is told as soon as the call is durable.
     Call(Box<AgentCall>, oneshot::Sender<CallView>, Reply<CallView>),
     /// To see what became of a call, by its number or its proposal's.

@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use tokio::task::yield_now;
 
 use super::board::Board;
+use super::deploy::{self, Deploying};
 use super::desk::{Ask, Desk, Door, PictureAsked, PictureOf, Verb};
 use super::failure::{answer, failed};
 use super::guard::{self, Caller};
@@ -283,6 +284,14 @@ async fn look_back(desk: &Desk, asked: &Asked<'_>) -> Result<Response<Body>, Fai
             let days = asked.number("days")?.unwrap_or(DAYS);
             answer(desk.ask(|reply| Ask::Past(Past::Figures(days, reply))).await)
         }
+        "/api/deploy" => {
+            let wanted = deploy::wanted(asked)?;
+            answer(desk.ask(|reply| Ask::Deploy(Deploying::Plan(wanted, reply))).await)
+        }
+        "/api/deploy/{id}" => {
+            let hold = asked.number("hold")?.unwrap_or(0);
+            answer(deploy::state(desk, asked.seq()?.0, hold).await)
+        }
         "/api/scripts/at" => {
             let wanted = ScriptWanted::of(asked)?;
             answer(desk.ask(|reply| Ask::Past(Past::Script(wanted, reply))).await)
@@ -341,6 +350,10 @@ async fn act(house: &House, method: &str, asked: &Asked<'_>) -> Result<Response<
             asked.body::<Nothing>()?;
             let seq = asked.seq()?;
             answer(desk.ask(|reply| Ask::Past(Past::Revert(seq, reply))).await)
+        }
+        ("POST", "/api/deploy") => {
+            let deploy = asked.body()?;
+            answer(desk.ask(|reply| Ask::Deploy(Deploying::Begin(deploy, reply))).await)
         }
         ("POST", "/api/checkpoints") => ask!(desk, Ask::MakeCheckpoint, asked.body()?),
         ("POST", "/api/checkpoints/{id}/restore") => {

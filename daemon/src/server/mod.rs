@@ -5,6 +5,7 @@
 //! is refusal: a request reaches the desk only by a route that is known, with a token of its kind.
 
 mod board;
+mod deploy;
 mod desk;
 mod dispatch;
 mod failure;
@@ -24,6 +25,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 
 pub use self::board::{Board, Decides, Seat};
+pub use self::deploy::Deploying;
 pub use self::desk::{Ask, Desk, Door, PictureAsked, PictureOf, Reply, Verb};
 pub use self::failure::failed;
 pub use self::guard::Secret;

@@ -6,6 +6,7 @@
 
 mod access;
 mod agent;
+mod deploy;
 mod event;
 mod history;
 mod route;
@@ -25,6 +26,7 @@ pub use agent::{
     AgentCall, AgentEnds, AgentLog, AppliedChange, Became, CallView, CancelCall, LoggedCall,
     MAX_WAIT,
 };
+pub use deploy::{Deploy, DeployPlan, DeployStarted, DeployState, DeployedProposal, LeftOut};
 pub use event::{Event, EventRecord, ProposalStatus, Setting, StreamPage, ThinkingPhase};
 pub use history::{
     FailureFigures, Figures, History, HistoryEntry, HistoryOutcome, HistoryRecord, MAX_PAGE,

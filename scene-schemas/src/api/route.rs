@@ -5,11 +5,12 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     About, Access, AgentCall, AgentEnds, AgentLog, ApplyAck, ApplyTaken, CallView, CancelCall,
-    Chat, Checkpoints, Decide, Decided, EnterPage, EnteredPage, Failure, Figures, Health, Hello,
-    History, HistoryRecord, MadeToken, MakeCheckpoint, MakeToken, Nothing, Open, Opened, PROTOCOL,
-    PageLink, Pair, Paired, PairingCode, Poll, Polled, ProposalView, Proposals, Revoke, Revoked,
-    SceneTaken, SceneUpdate, ScriptAt, Sessions, Settings, Started, StreamPage, Talk, Usage,
-    Welcome, WorkflowView, Workflows,
+    Chat, Checkpoints, Decide, Decided, Deploy, DeployPlan, DeployStarted, DeployState, EnterPage,
+    EnteredPage, Failure, Figures, Health, Hello, History, HistoryRecord, MadeToken,
+    MakeCheckpoint, MakeToken, Nothing, Open, Opened, PROTOCOL, PageLink, Pair, Paired,
+    PairingCode, Poll, Polled, ProposalView, Proposals, Revoke, Revoked, SceneTaken, SceneUpdate,
+    ScriptAt, Sessions, Settings, Started, StreamPage, Talk, Usage, Welcome, WorkflowView,
+    Workflows,
 };
 
 /// Who may call a route.
@@ -82,7 +83,7 @@ impl Route {
         self.body.is_some()
     }
 
-    /// Whether it is for agents, about who is let in, or for looking back: the plugin never calls it.
+    /// Whether it is for agents, about who is let in, for looking back or for deploys: the plugin never calls it.
     pub(crate) fn is_for_others(&self) -> bool {
         let own = [
             "/",
@@ -97,6 +98,7 @@ impl Route {
         let rooms = [
             "/api/access/",
             "/api/agents/",
+            "/api/deploy",
             "/api/history",
             "/api/page/",
             "/api/talks/",
@@ -296,6 +298,27 @@ pub const ROUTES: &[Route] = &[
         ),
     ),
     get::<HistoryRecord>("/api/history/{id}", Token::Human, "An entry of the ledger, whole."),
+    with_texts(
+        get::<DeployPlan>(
+            "/api/deploy",
+            Token::Human,
+            "What a deploy of a Rojo project would commit.",
+        ),
+        &["session", "branch", "message"],
+    ),
+    post::<Deploy, DeployStarted>(
+        "/api/deploy",
+        Token::Human,
+        "Commit what was accepted in a Rojo project.",
+    ),
+    with_query(
+        get::<DeployState>(
+            "/api/deploy/{id}",
+            Token::Human,
+            "How far a deploy is; held until that changes.",
+        ),
+        &["hold"],
+    ),
     with_texts(
         with_query(
             get::<ScriptAt>(

@@ -1,0 +1,158 @@
+//! The deploy of a project that the daemon has open, with a real Git: what it would be, and how far it is.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::{Value as Json, json};
+use vector_tests::binary::{self, Home};
+use vector_tests::daemon::{Answer, Daemon};
+use vector_tests::human::Human;
+
+use super::history::{Bench as File, ledger};
+
+struct Bench {
+    _home: Home,
+    _daemon: Daemon,
+    human: Human,
+    folder: PathBuf,
+    opened: Json,
+}
+
+impl Bench {
+    /// A repository with a project that is open; none where there is no Git.
+    fn new() -> Option<Self> {
+        if Command::new("git").arg("--version").output().is_err() {
+            assert!(std::env::var_os("CI").is_none(), "git is missing");
+            println!("skipped: git is not installed");
+            return None;
+        }
+        let home = Home::new();
+        let folder = home.path().canonicalize().unwrap().join("game");
+        fs::create_dir_all(folder.join("src")).unwrap();
+        let tree = r#"{ "name": "Game", "tree": { "$className": "DataModel",
+            "ServerStorage": { "$path": "src" } } }"#;
+        fs::write(folder.join("default.project.json"), tree).unwrap();
+        fs::write(folder.join("src/One.luau"), "return 1\n").unwrap();
+        fs::write(folder.join("src/Two.luau"), "return 2\n").unwrap();
+        let daemon = Daemon::start(binary::vector(), &ledger(&home));
+        let human = Human::of(&daemon, &ledger(&home));
+        let opened = human.call("POST", "/api/open", &json!({ "project": folder })).ok();
+        let bench = Self { _home: home, _daemon: daemon, human, folder, opened };
+        bench.git(&["init", "--quiet", "--initial-branch", "main"]);
+        bench.git(&["config", "user.name", "A person"]);
+        bench.git(&["config", "user.email", "person@example.com"]);
+        bench.git(&["add", "."]);
+        bench.git(&["commit", "--quiet", "-m", "Begin"]);
+        Some(bench)
+    }
+
+    #[track_caller]
+    fn git(&self, args: &[&str]) -> String {
+        let out = Command::new("git").arg("-C").arg(&self.folder).args(args).output().unwrap();
+        assert!(out.status.success(), "{args:?}: {}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8(out.stdout).unwrap().trim().to_owned()
+    }
+
+    fn apply(&mut self, name: &str, from: u32, to: u32) -> u64 {
+        let request = format!("replace \"{from}\" with \"{to}\" in game.ServerStorage.{name}");
+        self.human.ask(&self.opened, &request);
+        let card = self.human.card();
+        self.human.approve(card).ok();
+        self.human.until("done");
+        card
+    }
+
+    fn planned(&self, more: &str) -> Answer {
+        let session = self.opened["session"].as_str().unwrap();
+        self.human.call("GET", &format!("/api/deploy?session={session}{more}"), &Json::Null)
+    }
+
+    fn deploy(&self, branch: Json) -> Answer {
+        let mut deploy = json!({ "session": self.opened["session"] });
+        if !branch.is_null() {
+            deploy["branch"] = branch;
+        }
+        self.human.call("POST", "/api/deploy", &deploy)
+    }
+
+    /// A deploy, once it is over.
+    fn over(&self, started: &Json) -> Json {
+        loop {
+            let path = format!("/api/deploy/{}?hold=5", started["id"]);
+            let state = self.human.call("GET", &path, &Json::Null).ok();
+            if state["is_over"] == true {
+                return state;
+            }
+        }
+    }
+}
+
+#[track_caller]
+fn refused(answer: &Answer, status: u16, says: &str) {
+    let said = format!("{} {}", answer.body["message"], answer.body["hint"]);
+    assert_eq!(answer.status, status, "{said}");
+    assert!(said.contains(says), "{said}");
+}
+
+#[test]
+fn what_was_accepted_is_shown_and_then_committed() {
+    let Some(mut bench) = Bench::new() else { return };
+    let one = bench.apply("One", 1, 11);
+    bench.apply("Two", 2, 22);
+    // Somebody else has changed one of them since.
+    fs::write(bench.folder.join("src/Two.luau"), "return 'mine'\n").unwrap();
+    let plan = bench.planned("&message=Faster+rounds").ok();
+    assert_eq!(plan["files"], json!(["src/One.luau"]));
+    assert_eq!(plan["proposals"][0]["seq"], one);
+    assert_eq!(plan["left"][0]["file"], "src/Two.luau");
+    assert!(plan["left"][0]["why"].as_str().unwrap().contains("changed since by somebody else"));
+    assert!(plan["message"].as_str().unwrap().starts_with("Faster rounds\n"), "{plan}");
+    let branch = plan["branch"].as_str().unwrap().to_owned();
+    assert_eq!((&plan["is_new"], branch.starts_with("vector/")), (&json!(true), true));
+    assert_eq!(bench.git(&["branch", "--list", &branch]), "", "nothing is committed by looking");
+    let done = bench.over(&bench.deploy(Json::Null).ok());
+    assert_eq!((&done["failure"], &done["branch"]), (&Json::Null, &json!(branch)));
+    assert_eq!(
+        (&done["step"], &done["steps"], &done["doing"]),
+        (&json!(4), &json!(4), &json!("Committing"))
+    );
+    assert_eq!((&done["files"], &done["left"]), (&plan["files"], &plan["left"]));
+    assert_eq!(bench.git(&["rev-parse", &branch]), done["commit"].as_str().unwrap());
+    assert_eq!(bench.git(&["show", &format!("{branch}:src/One.luau")]), "return 11");
+    assert_eq!(bench.git(&["show", &format!("{branch}:src/Two.luau")]), "return 2");
+    // Once more there is nothing to commit, and that is no failure.
+    assert_eq!(bench.planned("").ok()["files"], json!([]));
+    let again = bench.over(&bench.deploy(Json::Null).ok());
+    assert_eq!((&again["commit"], &again["failure"]), (&Json::Null, &Json::Null));
+    assert_eq!(again["files"], json!([]));
+}
+
+#[test]
+fn what_cannot_be_deployed_says_why() {
+    let Some(mut bench) = Bench::new() else { return };
+    bench.apply("One", 1, 11);
+    refused(&bench.planned("&branch=a..b"), 409, "is no name for a branch");
+    let failed = bench.over(&bench.deploy(json!("a..b")).ok());
+    assert!(failed["failure"]["message"].as_str().unwrap().contains("is no name"), "{failed}");
+    assert_eq!(failed["commit"], Json::Null);
+    // Somebody else has committed another version.
+    bench.git(&["stash", "--quiet"]);
+    fs::write(bench.folder.join("src/One.luau"), "return 'theirs'\n").unwrap();
+    bench.git(&["commit", "--quiet", "-a", "-m", "Theirs"]);
+    fs::write(bench.folder.join("src/One.luau"), "return 11\n").unwrap();
+    refused(&bench.planned(""), 409, "other versions of these files");
+    for path in ["/api/deploy/99", "/api/deploy?session=nobody"] {
+        refused(&bench.human.call("GET", path, &Json::Null), 404, "");
+    }
+    refused(&bench.human.call("GET", "/api/deploy", &Json::Null), 400, "project is not said");
+    fs::remove_dir_all(bench.folder.join(".git")).unwrap();
+    refused(&bench.planned(""), 409, "git init");
+}
+
+#[test]
+fn a_place_is_not_deployed() {
+    let bench = File::new();
+    let deploy = json!({ "session": bench.opened["session"] });
+    refused(&bench.human.call("POST", "/api/deploy", &deploy), 409, "is no Rojo project");
+}
