@@ -7,11 +7,12 @@
 //!
 //! - `shell`: what stands before anything is asked, and the files of the page;
 //! - `now`: sessions, tasks, and one conversation;
-//! - `item`: what an event is in a conversation;
+//! - `log`: what was said and done in it, and `item`: what an event is there;
 //! - `stream`: what happens, as parts of the page;
 //! - `words`: names and times as a person reads them.
 
 mod item;
+mod log;
 mod now;
 mod shell;
 mod stream;
@@ -81,6 +82,11 @@ pub(super) async fn part(
         "talk" => {
             let of = behind.of()?;
             now::talk(&desk.ask(|reply| Ask::Talk(of, reply)).await?)
+        }
+        "before" => {
+            let (of, position) = (behind.of()?, behind.text("before")?);
+            let position = position.and_then(|it| it.parse().ok()).unwrap_or(0);
+            log::before(&desk.ask(|reply| Ask::Talk(of, reply)).await?, position)
         }
         "head" => {
             let of = behind.of()?;

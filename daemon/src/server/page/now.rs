@@ -6,8 +6,8 @@ use scene_schemas::api::{
     WorkflowView, Workflows,
 };
 
-use super::item::{Change, changes, waits};
-use super::words;
+use super::item::waits;
+use super::{log, words};
 
 /// How many tasks of a session are listed.
 const TASKS: usize = 12;
@@ -92,17 +92,13 @@ fn tasks(tasks: &[&WorkflowView]) -> Markup {
     }
 }
 
-/// A conversation: its head, and all that was said.
+/// A conversation: its head, and the end of what was said.
 pub(super) fn talk(talk: &Talk) -> Markup {
-    let mut log: Vec<Shown> = Vec::new();
-    for change in talk.events.iter().flat_map(changes) {
-        show(&mut log, change);
-    }
     html! {
         div.talk data-task=(talk.workflow.seq) data-cursor=(talk.cursor)
             data-session=[talk.workflow.session.as_ref()] data-tasks=(listed(talk)) {
             div #head { (head(talk)) }
-            div.log #log role="log" aria-label="Conversation" { @for shown in log { (shown.html()) } }
+            (log::end(talk))
             p.waits #waits role="status" { @if is_undecided(&talk.workflow) { (waits(ThinkingPhase::Decision)) } }
         }
     }
@@ -110,64 +106,6 @@ pub(super) fn talk(talk: &Talk) -> Markup {
 
 fn listed(talk: &Talk) -> String {
     talk.tasks.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
-}
-
-/// A part of a conversation, as far as it was told.
-struct Shown {
-    key: String,
-    html: String,
-    /// What is known of it since it was put, where it is a call.
-    call: Option<(&'static str, String)>,
-    /// The text of a message that is still coming.
-    coming: String,
-}
-
-/// Makes of a change what the script of the page makes of it.
-fn show(log: &mut Vec<Shown>, change: Change) {
-    let at = |log: &[Shown], key: &str| log.iter().rposition(|it| it.key == key);
-    match change {
-        Change::Put { key, html } => {
-            let shown = Shown { html, call: None, coming: String::new(), key };
-            match at(log, &shown.key) {
-                Some(known) => log[known] = shown,
-                None => log.push(shown),
-            }
-        }
-        Change::More { key, text } => {
-            let known = at(log, &key).unwrap_or_else(|| {
-                log.push(Shown { key, html: String::new(), call: None, coming: String::new() });
-                log.len() - 1
-            });
-            log[known].coming.push_str(&text);
-        }
-        Change::Drop { key } => log.retain(|it| it.key != key),
-        Change::Call { key, state, html } => {
-            if let Some(known) = at(log, &key) {
-                log[known].call = Some((state, html));
-            }
-        }
-        Change::Waits { .. } => {}
-    }
-}
-
-impl Shown {
-    fn html(&self) -> Markup {
-        html! {
-            @if let Some((state, text)) = &self.call {
-                (maud::PreEscaped(called(&self.html, state, text)))
-            } @else if self.coming.is_empty() {
-                (maud::PreEscaped(&self.html))
-            } @else {
-                article.item.said.coming data-key=(self.key) { p.text { (self.coming) } }
-            }
-        }
-    }
-}
-
-/// A call with what is known of it.
-fn called(html: &str, state: &str, text: &str) -> String {
-    let html = html.replacen("data-state=\"running\"", &format!("data-state=\"{state}\""), 1);
-    html.replacen("<div class=\"result\"></div>", &format!("<div class=\"result\">{text}</div>"), 1)
 }
 
 /// What stands above a conversation: what was asked for, how far it is, what it took, and what can be

@@ -1,7 +1,7 @@
 // What is going on: the rail of places and tasks, one conversation, and the composer.
 
 import { call, part } from "./daemon.js";
-import { act, elements, failed, put, soon, swap, toast } from "./ui.js";
+import { act, elements, failed, put, soon, swap, tell, toast } from "./ui.js";
 
 let root = null;
 let task = null;
@@ -170,6 +170,19 @@ act("ask", async (form) => {
   form.elements.begins.checked = false;
 });
 act("answer", ({ dataset }) => ask(dataset.text, dataset.stance ? { stance: dataset.stance } : {}));
+act("before", async ({ dataset }) => {
+  const fresh = elements(await part("before", { of: dataset.of, before: dataset.at }));
+  const old = root?.querySelector(`#before [data-at="${CSS.escape(dataset.at)}"]`)?.parentElement;
+  if (!old) return;
+  const box = scroll();
+  const below = box.scrollHeight - box.scrollTop;
+  old.replaceWith(fresh.querySelector("#before"));
+  const log = root.querySelector("#log");
+  log.prepend(fresh);
+  box.scrollTop = box.scrollHeight - below;
+  (root.querySelector("#before button") ?? box).focus({ preventScroll: true });
+  tell(log);
+});
 act("task", async (button) => {
   await call("POST", `/api/workflows/${button.dataset.task}/${button.dataset.verb}`);
   headSoon();

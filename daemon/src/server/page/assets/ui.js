@@ -33,7 +33,8 @@ export function elements(html) {
   return template.content;
 }
 
-function tell(root) {
+/** Says that these are in the page now. */
+export function tell(root) {
   for (const callback of shown) callback(root);
 }
 
