@@ -39,7 +39,11 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        let home = Home::new();
+        Self::of(Home::new())
+    }
+
+    /// The same, in a home where something has happened before.
+    fn of(home: Home) -> Self {
         let file = home.path().join("place.rbxlx");
         fs::write(&file, places::sample(Format::Rbxlx)).unwrap();
         let daemon = Daemon::of_place(binary::vector(), &ledger(&home), &file);

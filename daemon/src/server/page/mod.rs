@@ -9,8 +9,7 @@
 //! - `shell`: what stands before anything is asked, and the files of the page;
 //! - `history`: what has happened, by what is looked for;
 //! - `now`: sessions, tasks, and one conversation;
-//! - `log`: a conversation as far as it was told;
-//! - `item`: what an event is in a conversation;
+//! - `log`: what was said and done in it, and `item`: what an event is there;
 //! - `review`: proposals, and what is decided upon them;
 //! - `script`: what a script said at a moment;
 //! - `stream`: what happens, as parts of the page;
@@ -89,9 +88,9 @@ pub(super) async fn part(
             let of = of(behind)?;
             now::talk(&desk.ask(|reply| Ask::Talk(of, reply)).await?)
         }
-        "earlier" => {
-            let (of, before) = (of(behind)?, behind.number("before")?.unwrap_or_default());
-            now::earlier(&desk.ask(|reply| Ask::Talk(of, reply)).await?, before)
+        "before" => {
+            let (of, position) = (of(behind)?, behind.number("before")?.unwrap_or_default());
+            log::before(&desk.ask(|reply| Ask::Talk(of, reply)).await?, position as usize)
         }
         "head" => {
             let of = of(behind)?;

@@ -7,9 +7,8 @@ use scene_schemas::api::{
 };
 
 use super::item::waits;
-use super::log::Log;
-use super::words;
 use super::words::safe;
+use super::{log, words};
 
 /// How many tasks of a session are listed.
 const TASKS: usize = 12;
@@ -94,22 +93,17 @@ fn tasks(tasks: &[&WorkflowView]) -> Markup {
     }
 }
 
-/// A conversation: its head, and all that was said.
+/// A conversation: its head, and the end of what was said.
 pub(super) fn talk(talk: &Talk) -> Markup {
     let head = &talk.head;
     html! {
         div.talk data-task=(head.workflow.seq) data-cursor=(talk.cursor)
             data-session=[head.workflow.session.as_ref()] data-tasks=(listed(head)) {
             div #head { (self::head(head)) }
-            div.log #log role="log" aria-label="Conversation" { (Log::of(talk).before(None)) }
+            (log::end(talk))
             p.waits #waits role="status" { @if is_undecided(&head.workflow) { (waits(ThinkingPhase::Decision)) } }
         }
     }
-}
-
-/// What was told before a part of it.
-pub(super) fn earlier(talk: &Talk, before: u64) -> Markup {
-    Log::of(talk).before(Some(before as usize))
 }
 
 fn listed(talk: &TalkHead) -> String {

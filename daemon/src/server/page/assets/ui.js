@@ -33,7 +33,8 @@ export function elements(html) {
   return template.content;
 }
 
-function tell(root) {
+/** Says that these are in the page now. */
+export function tell(root) {
   for (const callback of shown) callback(root);
 }
 
@@ -55,13 +56,6 @@ export function swap(element, html) {
   }
   if (way) element.querySelector(way)?.focus({ preventScroll: true });
   tell(element);
-}
-
-/** The elements of HTML that are about to be put into the page. */
-export function added(html) {
-  const all = [...elements(html).children];
-  queueMicrotask(() => all.forEach(tell));
-  return all;
 }
 
 /** Puts one element in the place of another, or behind all others. */
