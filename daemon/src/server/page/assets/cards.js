@@ -18,7 +18,7 @@ const seen = new IntersectionObserver(
 );
 
 onShown((root) => {
-  const own = root.matches("[data-proposal]") ? [root] : [];
+  const own = root.matches("[data-proposal]:not([data-shown])") ? [root] : [];
   for (const card of [...own, ...root.querySelectorAll("[data-proposal]:not([data-shown])")]) seen.observe(card);
 });
 
