@@ -364,7 +364,7 @@ pub const ROUTES: &[Route] = &[
     ),
     with_query(
         with_texts(page("/page/{id}", Token::Human, "A part of the page."), PARTS),
-        &["of", "before", "days", "seq"],
+        &["of", "before", "days", "hold", "seq"],
     ),
     post::<MakeToken, MadeToken>("/api/access/token", Token::Human, "Make a token for a client."),
     post::<Revoke, Revoked>("/api/access/revoke", Token::Human, "Take access away, at once."),

@@ -7,6 +7,7 @@
 //!
 //! - `settings`: what was chosen, and who is let in;
 //! - `shell`: what stands before anything is asked, and the files of the page;
+//! - `deploy`: what would be committed of a project, and how far that is;
 //! - `history`: what has happened, by what is looked for;
 //! - `now`: sessions, tasks, and one conversation;
 //! - `log`: what was said and done in it, and `item`: what an event is there;
@@ -16,6 +17,7 @@
 //! - `usage`: what models took, and how they and the tools did;
 //! - `words`: names and times as a person reads them.
 
+mod deploy;
 mod history;
 mod item;
 mod log;
@@ -41,6 +43,8 @@ use scene_schemas::entry::Seq;
 pub(super) use self::shell::{asset, shell};
 pub(super) use self::stream::stream;
 
+use super::deploy as deploys;
+use super::deploy::Deploying;
 use super::desk::{Ask, Desk, Door};
 use super::failure::failed;
 use super::past::{Behind, DAYS, Past, ScriptWanted, Wanted};
@@ -127,6 +131,16 @@ pub(super) async fn part(
             let wanted = ScriptWanted::of(behind)?;
             let past = desk.ask(|reply| Ask::Past(Past::Script(wanted.clone(), reply))).await?;
             script::script(&wanted, &past)
+        }
+        "deploy" => {
+            let wanted = deploys::wanted(behind)?;
+            let asked = wanted.clone();
+            let plan = desk.ask(|reply| Ask::Deploy(Deploying::Plan(asked, reply))).await?;
+            deploy::plan(&wanted, &plan)
+        }
+        "deploying" => {
+            let hold = behind.number("hold")?.unwrap_or_default();
+            deploy::state(&deploys::state(desk, of(behind)?.0, hold).await?)
         }
         "settings" => {
             let settings = desk.ask(Ask::Settings).await?;

@@ -16,6 +16,9 @@ const TASKS: usize = 12;
 /// What is asked for where a plan is to be carried out.
 const REST: &str = "Carry out the rest of the plan, step by step.";
 
+/// How the sessions of Rojo projects are called.
+const PROJECT: &str = "project-";
+
 /// The sessions with their tasks.
 pub(super) fn rail(sessions: &Sessions, workflows: &Workflows) -> Markup {
     let of = |session: Option<&SessionId>| {
@@ -70,6 +73,7 @@ fn place(session: &SessionView) -> Markup {
                 (word)
                 // Of a file it is not known.
                 @if session.instances > 0 { ", " (words::count(session.instances as usize, "instance")) }
+                @if session.session.0.starts_with(PROJECT) { ", " a href={ "#/deploy/" (session.session) } { "deploy" } }
                 @if let Some(project) = &session.project { ", synced with " (words::place(project)) }
             }
         }

@@ -16,6 +16,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("daemon.js", JS, include_str!("assets/daemon.js")),
     ("ui.js", JS, include_str!("assets/ui.js")),
     ("now.js", JS, include_str!("assets/now.js")),
+    ("deploy.js", JS, include_str!("assets/deploy.js")),
     ("history.js", JS, include_str!("assets/history.js")),
     ("settings.js", JS, include_str!("assets/settings.js")),
     ("usage.js", JS, include_str!("assets/usage.js")),

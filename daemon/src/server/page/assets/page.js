@@ -2,6 +2,7 @@
 
 import * as daemon from "./daemon.js";
 import { act, elements, failed, soon, toast } from "./ui.js";
+import * as deploy from "./deploy.js";
 import * as history from "./history.js";
 import * as now from "./now.js";
 import * as review from "./review.js";
@@ -10,7 +11,7 @@ import * as settings from "./settings.js";
 import * as usage from "./usage.js";
 
 /** By the first word of the address. Each has `show(main, rest)`, and may have `told(told)`, `again()` and `hide()`. */
-const PAGES = { now, proposals: review, history, usage, settings };
+const PAGES = { now, proposals: review, history, usage, settings, deploy };
 
 const main = document.getElementById("main");
 const link = document.getElementById("link");
@@ -31,7 +32,8 @@ async function show() {
     if (tab.dataset.page === name) tab.setAttribute("aria-current", "page");
     else tab.removeAttribute("aria-current");
   }
-  document.title = `${document.querySelector(`.tabs [data-page="${name}"]`).firstChild.textContent.trim()} · Vector`;
+  const tab = document.querySelector(`.tabs [data-page="${name}"]`);
+  document.title = `${tab?.firstChild.textContent.trim() ?? "Deploy"} · Vector`;
   try {
     await page.show(main, rest);
   } catch (error) {

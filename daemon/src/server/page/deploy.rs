@@ -1,0 +1,87 @@
+//! A deploy: what would be committed of a Rojo project, and how far that is.
+
+use maud::{Markup, html};
+use scene_schemas::api::{Deploy, DeployPlan, DeployState, LeftOut};
+
+use super::words;
+use super::words::safe;
+
+/// What would be committed, and under which name.
+pub(super) fn plan(wanted: &Deploy, plan: &DeployPlan) -> Markup {
+    html! {
+        div.page.deploy {
+            h1 { "Deploy " (words::place(&plan.project)) }
+            p.dim {
+                "A commit of the files that accepted proposals have changed. What you have changed yourself stays as it is, and \
+                 nothing is pushed."
+            }
+            @if plan.files.is_empty() {
+                div.empty { h2 { "Nothing is to be committed" } p { "Everything that was accepted is in Git already." } }
+            } @else {
+                form.panel.pad data-act="deploy" {
+                    input type="hidden" name="session" value=(wanted.session);
+                    label.field {
+                        span { "Branch" }
+                        input name="branch" value=(plan.branch) required spellcheck="false" autocomplete="off";
+                        @if plan.is_new { span.dim { "It is made." } }
+                    }
+                    label.field.broad {
+                        span { "Message" }
+                        input name="message" value=(plan.message.lines().next().unwrap_or_default()) required;
+                    }
+                    div.buttons { button.main type="submit" { "Commit " (words::count(plan.files.len(), "file")) } }
+                }
+                div #deploying role="status" {}
+                section.panel.pad {
+                    h2 { "Files" }
+                    ul.plainly { @for file in &plan.files { li { code { (safe(file)) } } } }
+                }
+                section.panel.pad {
+                    h2 { "What was accepted" }
+                    ul.plainly {
+                        @for it in &plan.proposals { li { a href={ "#/proposals/" (it.seq) } { (safe(&it.title)) } } }
+                    }
+                }
+            }
+            (left(&plan.left))
+        }
+    }
+}
+
+fn left(left: &[LeftOut]) -> Markup {
+    html! {
+        @if !left.is_empty() {
+            section.panel.pad {
+                h2 { "Left out" }
+                ul.plainly { @for it in left { li { code { (safe(&it.file)) } " " (safe(&it.why)) } } }
+            }
+        }
+    }
+}
+
+/// How far it is.
+pub(super) fn state(state: &DeployState) -> Markup {
+    html! {
+        section.panel.pad data-over[state.is_over] {
+            @if let Some(failure) = &state.failure {
+                p.bad role="alert" { b { (safe(&failure.message)) } } p { (safe(&failure.hint)) }
+            } @else if let Some(commit) = &state.commit {
+                p.good {
+                    b {
+                        (words::count(state.files.len(), "file")) " committed as " code { (commit.get(..10).unwrap_or(commit)) }
+                        @if let Some(branch) = &state.branch { " on " code { (safe(branch)) } }
+                    }
+                }
+                @if let Some(note) = &state.note { p { (safe(note)) } }
+            } @else if state.is_over {
+                p { "Nothing was to be committed." }
+            } @else {
+                p { b { (safe(&state.doing)) } @if let Some(file) = &state.file { " " code { (safe(file)) } } }
+            }
+            @if state.failure.is_none() {
+                progress max=(state.steps) value=(if state.is_over { state.steps } else { state.step.saturating_sub(1) }) aria-label="How far it is" {}
+            }
+            @if state.is_over { (left(&state.left)) }
+        }
+    }
+}
