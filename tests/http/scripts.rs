@@ -1,5 +1,6 @@
 //! What a script said at a moment: in places that are open and closed, by whomever it was changed.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -17,7 +18,11 @@ const PATH: &str = "game.ReplicatedStorage[\"My.Folder/1\"][\"Größe\"]";
 
 /// A text as it stands behind a path.
 fn encoded(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02x}")).collect()
+    let mut all = String::new();
+    for byte in text.bytes() {
+        let _ = write!(all, "%{byte:02x}");
+    }
+    all
 }
 
 fn at(human: &Human, place: &str, path: &str, seq: &Json) -> Json {

@@ -177,9 +177,10 @@ pub fn prepare(
         )));
     }
     let files: Vec<String> = staged.keys().cloned().collect();
-    let (message, proposals) = match files.is_empty() {
-        true => (String::new(), Vec::new()),
-        false => message(wanted.message, &written, &git, base.as_deref(), &staged)?,
+    let (message, proposals) = if files.is_empty() {
+        (String::new(), Vec::new())
+    } else {
+        message(wanted.message, &written, &git, base.as_deref(), &staged)?
     };
     Ok(Ready { branch, is_new, message, files, proposals, git, reference, base })
 }

@@ -346,15 +346,7 @@ async fn act(house: &House, method: &str, asked: &Asked<'_>) -> Result<Response<
         ("POST", "/api/workflows/{id}/retry") => verb(desk, asked, Verb::Retry).await?,
         ("POST", "/api/workflows/{id}/resume") => verb(desk, asked, Verb::Resume).await?,
         ("POST", "/api/workflows/{id}/clear") => verb(desk, asked, Verb::Clear).await?,
-        ("POST", "/api/proposals/{id}/revert") => {
-            asked.body::<Nothing>()?;
-            let seq = asked.seq()?;
-            answer(desk.ask(|reply| Ask::Past(Past::Revert(seq, reply))).await)
-        }
-        ("POST", "/api/deploy") => {
-            let deploy = asked.body()?;
-            answer(desk.ask(|reply| Ask::Deploy(Deploying::Begin(deploy, reply))).await)
-        }
+        ("POST", "/api/proposals/{id}/revert" | "/api/deploy") => settle(desk, asked).await?,
         ("POST", "/api/checkpoints") => ask!(desk, Ask::MakeCheckpoint, asked.body()?),
         ("POST", "/api/checkpoints/{id}/restore") => {
             asked.body::<Nothing>()?;
@@ -378,6 +370,17 @@ async fn act(house: &House, method: &str, asked: &Asked<'_>) -> Result<Response<
         ("PUT", "/api/settings") => ask!(desk, Ask::Choose, asked.body()?),
         _ => door(desk, asked).await?,
     })
+}
+
+/// Takes back or keeps what was applied, and answers.
+async fn settle(desk: &Desk, asked: &Asked<'_>) -> Result<Response<Body>, Failure> {
+    if asked.path == "/api/deploy" {
+        let deploy = asked.body()?;
+        return Ok(answer(desk.ask(|reply| Ask::Deploy(Deploying::Begin(deploy, reply))).await));
+    }
+    asked.body::<Nothing>()?;
+    let seq = asked.seq()?;
+    Ok(answer(desk.ask(|reply| Ask::Past(Past::Revert(seq, reply))).await))
 }
 
 /// Does what changes who is let in, and answers.

@@ -7,7 +7,7 @@ use scene_schemas::api::HistoryOutcome;
 use scene_schemas::entry::{Entry, Record, Seq};
 
 /// What is known of the calls and proposals of all that was read, without what they say. It grows with
-/// the ledger, by some ten bytes a call.
+/// the ledger, by less than a hundred bytes a call.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     calls: HashMap<Seq, Call>,
