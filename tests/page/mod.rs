@@ -39,7 +39,11 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        let home = Home::new();
+        Self::of(Home::new())
+    }
+
+    /// The same, in a home where something has happened before.
+    fn of(home: Home) -> Self {
         let file = home.path().join("place.rbxlx");
         fs::write(&file, places::sample(Format::Rbxlx)).unwrap();
         let daemon = Daemon::of_place(binary::vector(), &ledger(&home), &file);
@@ -67,11 +71,6 @@ impl Bench {
     fn enter(&self, browser: &Browser<'_>) {
         browser.go(&self.link());
         until_here(browser);
-    }
-
-    /// What was opened.
-    fn opened(&self) -> Json {
-        self.human.open(&self.file).ok()
     }
 
     /// Ends it as a crash would; the port that it had.
@@ -113,7 +112,7 @@ fn ask(browser: &Browser<'_>, text: &str) {
 /// The parts of the conversation, by key, each with its text.
 fn log(browser: &Browser<'_>) -> Vec<(String, String)> {
     let parts = browser.is(
-        "[...document.querySelectorAll('#log > *')].map(it => [it.dataset.key, it.textContent])",
+        "[...document.querySelectorAll('#log > [data-key]')].map(it => [it.dataset.key, it.textContent])",
     );
     serde_json::from_value(parts).expect("each has a key and a text")
 }

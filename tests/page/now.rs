@@ -1,6 +1,7 @@
 //! What is going on: asked for, seen to happen, and shown whatever it is made of.
 
 use serde_json::json;
+use vector_tests::past;
 
 use super::*;
 
@@ -94,4 +95,29 @@ fn what_is_hostile_is_text_and_stays_within_its_lines() {
     );
     assert_eq!(browser.is("window.ran ?? null"), Json::Null);
     assert_eq!(browser.is("window.reports"), json!([]));
+}
+
+#[test]
+fn a_long_conversation_is_there_to_its_beginning() {
+    let Some(stage) = Stage::set() else { return };
+    let home = Home::new();
+    // Each has a part but the answers to calls.
+    past::conversation(&ledger(&home), 1_001);
+    let bench = Bench::of(home);
+    let browser = stage.browser();
+    bench.enter(&browser);
+    browser.until_shown("#log .end", "Done");
+    // What is earlier may come when one looks for it.
+    browser.until(
+        "document.querySelector('#scroll').scrollTo(0, 0),
+         document.querySelectorAll('#log > [data-key]').length === 751",
+    );
+    let log = log(&browser);
+    is_each_once(&log);
+    let number = |key: &String| key.split('-').nth(1).unwrap().parse::<u64>().unwrap();
+    assert!(log.iter().map(|(key, _)| number(key)).is_sorted(), "{log:?}");
+    // Chromium looks into all parts that are left to it for each key that moves the focus.
+    let left = "[...document.querySelectorAll('#log *')]
+        .filter(it => getComputedStyle(it).contentVisibility !== 'visible').length";
+    assert_eq!(browser.is(left), 0);
 }

@@ -357,12 +357,8 @@ impl Browser<'_> {
             if !matches!(&is, Json::Null | Json::Bool(false)) && is != 0 && is != "" {
                 return is;
             }
-            if Instant::now() > end {
-                panic!(
-                    "never: {expression}\nthe page shows: {}",
-                    self.is("document.body.innerText")
-                );
-            }
+            let shown = || self.is("document.body.innerText");
+            assert!(Instant::now() < end, "never: {expression}\nthe page shows: {}", shown());
             thread::sleep(GLANCE);
         }
     }
@@ -381,14 +377,26 @@ impl Browser<'_> {
         text.as_str().unwrap_or_else(|| panic!("nothing is `{selector}`")).to_owned()
     }
 
-    /// Clicks where the middle of an element is; what lies above it would be clicked, and is an error.
+    /// Clicks where the middle of an element is; what lies above it would be clicked, and is an error. Where
+    /// the page makes it anew meanwhile, the new one is meant.
     #[track_caller]
     pub fn click(&self, selector: &str) {
-        self.until(&format!("document.querySelector({})", json!(selector)));
-        let found =
-            self.send("POST", "/element", &json!({ "using": "css selector", "value": selector }));
-        let element = found[ELEMENT].as_str().expect("an element has a name");
-        self.send("POST", &format!("/element/{element}/click"), &json!({}));
+        let end = Instant::now() + PATIENCE;
+        loop {
+            self.until(&format!("document.querySelector({})", json!(selector)));
+            let Err(no) = self.try_click(selector) else { return };
+            let is_gone = no.contains("stale element") || no.contains("no such element");
+            assert!(is_gone && Instant::now() < end, "{selector}: {no}");
+        }
+    }
+
+    fn try_click(&self, selector: &str) -> Result<(), String> {
+        let (port, session) = (self.stage.port, &self.session);
+        let wanted = json!({ "using": "css selector", "value": selector });
+        let found = said(port, "POST", &format!("/session/{session}/element"), &wanted)?;
+        let element = found[ELEMENT].as_str().unwrap_or_default();
+        let path = format!("/session/{session}/element/{element}/click");
+        said(port, "POST", &path, &json!({})).map(drop)
     }
 
     /// Types a text where the focus is, in one go.

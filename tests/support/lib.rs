@@ -19,6 +19,7 @@ pub mod human;
 pub mod mcp;
 pub mod operations;
 pub mod oracle;
+pub mod past;
 #[cfg(unix)]
 pub mod person;
 pub mod places;
