@@ -136,7 +136,8 @@ fn scripted() -> Vec<u8> {
 
 /// An agent proposes a script of so many lines; the proposal.
 fn written(daemon: &Daemon, token: &str, lines: usize) -> u64 {
-    let source: String = (0..lines).map(|n| format!("print({n}, workspace.Name)\n")).collect();
+    let all: Vec<String> = (0..lines).map(|n| format!("print({n}, workspace.Name)")).collect();
+    let source = all.join("\n");
     let asked = json!({
         "connection": "bench", "client": "bench", "id": "1", "tool": "write_script",
         "args": { "path": "game.ServerScriptService.Main", "source": source }, "hold": 60,

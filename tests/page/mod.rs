@@ -73,11 +73,6 @@ impl Bench {
         until_here(browser);
     }
 
-    /// What was opened.
-    fn opened(&self) -> Json {
-        self.human.open(&self.file).ok()
-    }
-
     /// Ends it as a crash would; the port that it had.
     fn kill(&mut self) -> u16 {
         let daemon = self.daemon.take().expect("it runs");
@@ -117,7 +112,7 @@ fn ask(browser: &Browser<'_>, text: &str) {
 /// The parts of the conversation, by key, each with its text.
 fn log(browser: &Browser<'_>) -> Vec<(String, String)> {
     let parts = browser.is(
-        "[...document.querySelectorAll('#log > *')].map(it => [it.dataset.key, it.textContent])",
+        "[...document.querySelectorAll('#log > [data-key]')].map(it => [it.dataset.key, it.textContent])",
     );
     serde_json::from_value(parts).expect("each has a key and a text")
 }

@@ -14,7 +14,9 @@ struct Streamed {
 }
 
 fn lines(count: usize) -> String {
-    (1..=count).map(|n| format!("Line {n} of what there is to say.\n")).collect()
+    let all: Vec<String> =
+        (1..=count).map(|n| format!("Line {n} of what there is to say.")).collect();
+    all.join("\n")
 }
 
 impl Streamed {
@@ -40,7 +42,7 @@ impl Streamed {
     fn end(&mut self, browser: &Browser<'_>) {
         self.server.open();
         let said = self.bench.human.until("assistant_final");
-        assert_eq!(said["text"], self.text.trim_end());
+        assert_eq!(said["text"], self.text);
         browser.until("document.querySelector('#log .end')");
         self.is_said(browser);
     }
@@ -49,7 +51,7 @@ impl Streamed {
     fn is_said(&self, browser: &Browser<'_>) {
         let said =
             browser.is("[...document.querySelectorAll('#log .said')].map(it => it.textContent)");
-        assert_eq!(said, json!([self.text.trim_end()]));
+        assert_eq!(said, json!([self.text]));
         is_each_once(&log(browser));
     }
 }
@@ -140,13 +142,13 @@ fn what_a_conversation_has_already_is_not_said_again() {
     browser.until("window.waiting() > 0");
     streamed.server.open();
     let mut said = String::new();
-    while said.trim_end() != streamed.text.trim_end() {
+    while said.trim_end() != streamed.text {
         said += streamed.bench.human.until("assistant_update")["text"].as_str().unwrap();
     }
     browser.run("window.go()", &[]);
     browser.until("window.came.includes('Line 60 of')");
     browser.until("document.querySelector('#log .coming')");
-    assert_eq!(coming(&browser).trim_end(), streamed.text.trim_end());
+    assert_eq!(coming(&browser).trim_end(), streamed.text);
 }
 
 #[test]

@@ -9,7 +9,7 @@ fn are_the_same(browser: &Browser<'_>, other: &Browser<'_>) {
     is_each_once(&own);
     let wanted = serde_json::to_string(&own).unwrap();
     other.until(&format!(
-        "JSON.stringify([...document.querySelectorAll('#log > *')].map(it => [it.dataset.key, it.textContent])) === \
+        "JSON.stringify([...document.querySelectorAll('#log > [data-key]')].map(it => [it.dataset.key, it.textContent])) === \
          JSON.stringify({wanted})"
     ));
     browser.reload();

@@ -357,12 +357,8 @@ impl Browser<'_> {
             if !matches!(&is, Json::Null | Json::Bool(false)) && is != 0 && is != "" {
                 return is;
             }
-            if Instant::now() > end {
-                panic!(
-                    "never: {expression}\nthe page shows: {}",
-                    self.is("document.body.innerText")
-                );
-            }
+            let shown = || self.is("document.body.innerText");
+            assert!(Instant::now() < end, "never: {expression}\nthe page shows: {}", shown());
             thread::sleep(GLANCE);
         }
     }

@@ -104,6 +104,23 @@ pub(super) async fn part(
             let settings = desk.ask(Ask::Settings).await?;
             now::composer(&desk.ask(Ask::Sessions).await?, &settings)
         }
+        "settings" => {
+            let settings = desk.ask(Ask::Settings).await?;
+            let access = desk.ask(|reply| Ask::Door(Door::Access(reply))).await?;
+            let about = desk.ask(|reply| Ask::Door(Door::About(reply))).await?;
+            settings::settings(&settings, &access, &about)
+        }
+        "proposals" => review::proposals(desk).await?,
+        "proposal" => review::proposal(desk, behind).await?,
+        "card" => review::card(desk, behind).await?,
+        _ => looking_back(desk, name, behind).await?,
+    };
+    Ok(html(part))
+}
+
+/// A part for who looks back, or deploys what was done.
+async fn looking_back(desk: &Desk, name: &str, behind: &impl Behind) -> Result<Markup, Failure> {
+    Ok(match name {
         "history" => {
             let wanted = Wanted::of(behind)?;
             let past = desk.ask(|reply| Ask::Past(Past::History(wanted.clone(), reply))).await?;
@@ -142,21 +159,11 @@ pub(super) async fn part(
             let hold = behind.number("hold")?.unwrap_or_default();
             deploy::state(&deploys::state(desk, of(behind)?.0, hold).await?)
         }
-        "settings" => {
-            let settings = desk.ask(Ask::Settings).await?;
-            let access = desk.ask(|reply| Ask::Door(Door::Access(reply))).await?;
-            let about = desk.ask(|reply| Ask::Door(Door::About(reply))).await?;
-            settings::settings(&settings, &access, &about)
-        }
-        "proposals" => review::proposals(desk).await?,
-        "proposal" => review::proposal(desk, behind).await?,
-        "card" => review::card(desk, behind).await?,
         _ => {
             let message = format!("The page has no part called {name}.");
             return Err(failed(FailureKind::NotFound, message, "Reload the page."));
         }
-    };
-    Ok(html(part))
+    })
 }
 
 fn html(part: Markup) -> Response<Body> {
