@@ -1,8 +1,8 @@
-//! What was said and done in a conversation: of its events, what the script of the page makes of them as
-//! they come. Of a long one its end is shown, and what is before that when it is asked for, so that no page
-//! holds thousands of parts.
+//! A conversation as far as it was told, and the parts of it that are shown: the last ones, and what is
+//! before them when it is asked for.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use maud::{Markup, PreEscaped, html};
 use scene_schemas::api::Talk;
@@ -10,105 +10,86 @@ use scene_schemas::api::Talk;
 use super::item::{Change, changes};
 
 /// How many parts are shown at once.
-const PIECE: usize = 300;
+const PAGE: usize = 150;
 
-/// The parts of a conversation in their order; none where one is gone.
-#[derive(Default)]
-struct Log {
-    parts: Vec<Option<Shown>>,
+/// What was told, in order.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    parts: Vec<Part>,
+    /// Where the part of a key is.
     at: HashMap<String, usize>,
 }
 
-/// A part of a conversation, as far as it was told.
-#[derive(Default)]
-struct Shown {
+/// A part of a conversation.
+#[derive(Debug)]
+struct Part {
     key: String,
     html: String,
     /// What is known of it since it was put, where it is a call.
     call: Option<(&'static str, String)>,
     /// The text of a message that is still coming.
     coming: String,
+    /// Whether it went again.
+    is_gone: bool,
 }
 
 impl Log {
-    fn of(talk: &Talk) -> Self {
+    /// Of a conversation.
+    pub(super) fn of(talk: &Talk) -> Self {
         let mut log = Self::default();
-        talk.events.iter().flat_map(changes).for_each(|change| log.apply(change));
+        for change in talk.events.iter().flat_map(changes) {
+            log.apply(change);
+        }
         log
-    }
-
-    /// The part of a key, behind all others where there is none yet.
-    fn part(&mut self, key: String) -> &mut Shown {
-        let at = *self.at.entry(key.clone()).or_insert_with(|| {
-            self.parts.push(None);
-            self.parts.len() - 1
-        });
-        self.parts[at].get_or_insert_with(|| Shown { key, ..Shown::default() })
     }
 
     /// Makes of a change what the script of the page makes of it.
     fn apply(&mut self, change: Change) {
         match change {
-            Change::Put { key, html } => {
-                let part = self.part(key.clone());
-                *part = Shown { key, html, ..Shown::default() };
-            }
+            Change::Put { key, html } => self.part(key).html = html,
             Change::More { key, text } => self.part(key).coming.push_str(&text),
             Change::Drop { key } => {
                 if let Some(at) = self.at.remove(&key) {
-                    self.parts[at] = None;
+                    self.parts[at].is_gone = true;
                 }
             }
             Change::Call { key, state, html } => {
-                if self.at.contains_key(&key) {
-                    self.part(key).call = Some((state, html));
+                if let Some(at) = self.at.get(&key) {
+                    self.parts[*at].call = Some((state, html));
                 }
             }
             Change::Waits { .. } => {}
         }
     }
 
-    /// The last parts before a position, and where they begin.
-    fn piece(&self, end: usize) -> (impl Iterator<Item = &Shown>, usize) {
-        let end = end.min(self.parts.len());
-        let start = end.saturating_sub(PIECE);
-        (self.parts[start..end].iter().flatten(), start)
+    /// The part of a key, which begins here where there is none.
+    fn part(&mut self, key: String) -> &mut Part {
+        let at = *self.at.entry(key.clone()).or_insert_with(|| {
+            let (html, coming) = (String::new(), String::new());
+            self.parts.push(Part { key, html, call: None, coming, is_gone: false });
+            self.parts.len() - 1
+        });
+        &mut self.parts[at]
     }
-}
 
-/// The end of a conversation, and a way to what is before it.
-pub(super) fn end(talk: &Talk) -> Markup {
-    let log = Log::of(talk);
-    let (parts, start) = log.piece(usize::MAX);
-    html! {
-        (way(talk, start))
-        div.log #log role="log" aria-label="Conversation" { @for part in parts { (part.html()) } }
-    }
-}
-
-/// What is before a position, and a way to what is before that.
-pub(super) fn before(talk: &Talk, position: usize) -> Markup {
-    let log = Log::of(talk);
-    let (parts, start) = log.piece(position);
-    html! {
-        (way(talk, start))
-        @for part in parts { (part.html()) }
-    }
-}
-
-fn way(talk: &Talk, start: usize) -> Markup {
-    html! {
-        div.before #before {
+    /// The last parts before one, and how those before them are come by.
+    pub(super) fn before(&self, end: Option<usize>) -> Markup {
+        let Range { start, end } = page(end.unwrap_or(usize::MAX).min(self.parts.len()));
+        html! {
             @if start > 0 {
-                button type="button" data-act="before" data-of=(talk.head.workflow.seq) data-at=(start) {
-                    "Show what was before"
-                }
+                button.earlier type="button" data-act="earlier" data-before=(start) { "Earlier" }
             }
+            @for part in self.parts[start..end].iter().filter(|part| !part.is_gone) { (part.html()) }
         }
     }
 }
 
-impl Shown {
+/// The parts that are shown where those behind them are.
+fn page(end: usize) -> Range<usize> {
+    end.saturating_sub(PAGE)..end
+}
+
+impl Part {
     fn html(&self) -> Markup {
         html! {
             @if let Some((state, text)) = &self.call {
@@ -133,46 +114,53 @@ mod tests {
     use super::*;
 
     fn put(key: &str) -> Change {
-        Change::Put { key: key.to_owned(), html: format!("<p>{key}</p>") }
+        Change::Put { key: key.to_owned(), html: format!("<p data-key=\"{key}\"></p>") }
     }
 
-    fn keys(log: &Log, end: usize) -> Vec<&str> {
-        log.piece(end).0.map(|part| part.key.as_str()).collect()
+    fn shown(log: &Log, end: Option<usize>) -> Vec<String> {
+        let html = log.before(end).into_string();
+        let keys = html.split("data-key=\"").skip(1);
+        keys.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())).collect()
     }
 
     #[test]
     fn a_key_comes_again_in_its_place_and_what_goes_is_gone() {
         let mut log = Log::default();
-        let more = |text: &str| Change::More { key: "c".to_owned(), text: text.to_owned() };
-        for change in [put("a"), more("x<y"), put("b"), put("a"), more("!")] {
+        for change in [
+            put("a"),
+            Change::More { key: "c".to_owned(), text: "x<y".to_owned() },
+            put("b"),
+            put("a"),
+            Change::More { key: "c".to_owned(), text: "!".to_owned() },
+        ] {
             log.apply(change);
         }
-        assert_eq!(keys(&log, usize::MAX), ["a", "c", "b"]);
-        let (mut parts, _) = log.piece(usize::MAX);
-        assert!(parts.nth(1).unwrap().html().into_string().contains("x&lt;y!"));
-        drop(parts);
-        for key in ["c", "never"] {
-            log.apply(Change::Drop { key: key.to_owned() });
-        }
-        assert_eq!(keys(&log, usize::MAX), ["a", "b"]);
+        assert_eq!(shown(&log, None), ["a", "c", "b"]);
+        assert!(log.before(None).into_string().contains("x&lt;y!"));
+        log.apply(Change::Drop { key: "c".to_owned() });
+        log.apply(Change::Drop { key: "never".to_owned() });
+        assert_eq!(shown(&log, None), ["a", "b"]);
         // What comes under the key of what went stands where it comes.
-        log.apply(more("again"));
-        assert_eq!(keys(&log, usize::MAX), ["a", "b", "c"]);
+        log.apply(Change::More { key: "c".to_owned(), text: "again".to_owned() });
+        assert_eq!(shown(&log, None), ["a", "b", "c"]);
     }
 
     #[test]
-    fn pieces_have_each_part_once() {
+    fn pages_have_each_part_once() {
         let mut log = Log::default();
-        let all: Vec<String> = (0..PIECE * 2 + 7).map(|n| n.to_string()).collect();
+        let all: Vec<String> = (0..PAGE * 2 + 7).map(|n| n.to_string()).collect();
         all.iter().for_each(|key| log.apply(put(key)));
-        let (mut seen, mut end) = (Vec::new(), usize::MAX);
-        while end > 0 {
-            let mut piece = keys(&log, end);
-            piece.append(&mut seen);
-            seen = piece;
-            end = log.piece(end).1;
+        let (mut seen, mut end) = (Vec::new(), None);
+        loop {
+            let mut page = shown(&log, end);
+            page.append(&mut seen);
+            seen = page;
+            let html = log.before(end).into_string();
+            let Some(before) = html.split("data-before=\"").nth(1) else { break };
+            end = before.split('"').next().unwrap().parse().ok();
         }
         assert_eq!(seen, all);
-        assert_eq!(keys(&log, 0), [""; 0]);
+        assert_eq!(shown(&log, Some(0)), [""; 0]);
+        assert_eq!(shown(&log, Some(usize::MAX)), all[PAGE + 7..]);
     }
 }

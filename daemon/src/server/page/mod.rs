@@ -43,6 +43,7 @@ use scene_schemas::entry::Seq;
 pub(super) use self::shell::{asset, shell};
 pub(super) use self::stream::stream;
 
+use self::log::Log;
 use super::deploy as deploys;
 use super::deploy::Deploying;
 use super::desk::{Ask, Desk, Door};
@@ -92,9 +93,9 @@ pub(super) async fn part(
             let of = of(behind)?;
             now::talk(&desk.ask(|reply| Ask::Talk(of, reply)).await?)
         }
-        "before" => {
-            let (of, position) = (of(behind)?, behind.number("before")?.unwrap_or_default());
-            log::before(&desk.ask(|reply| Ask::Talk(of, reply)).await?, position as usize)
+        "earlier" => {
+            let (of, before) = (of(behind)?, behind.number("before")?.unwrap_or_default());
+            Log::of(&desk.ask(|reply| Ask::Talk(of, reply)).await?).before(Some(before as usize))
         }
         "head" => {
             let of = of(behind)?;

@@ -7,8 +7,9 @@ use scene_schemas::api::{
 };
 
 use super::item::waits;
+use super::log::Log;
+use super::words;
 use super::words::safe;
-use super::{log, words};
 
 /// How many tasks of a session are listed.
 const TASKS: usize = 12;
@@ -104,7 +105,7 @@ pub(super) fn talk(talk: &Talk) -> Markup {
         div.talk data-task=(head.workflow.seq) data-cursor=(talk.cursor)
             data-session=[head.workflow.session.as_ref()] data-tasks=(listed(head)) {
             div #head { (self::head(head)) }
-            (log::end(talk))
+            div.log #log role="log" aria-label="Conversation" { (Log::of(talk).before(None)) }
             p.waits #waits role="status" { @if is_undecided(&head.workflow) { (waits(ThinkingPhase::Decision)) } }
         }
     }

@@ -76,6 +76,7 @@ async function talk(wanted) {
   task = wanted;
   swap(scroll(), html);
   scroll().scrollTop = scroll().scrollHeight;
+  watch();
   const session = scroll().firstElementChild.dataset.session;
   const choice = root.querySelector("#composer select[name=session]");
   if (session && choice) choice.value = session;
@@ -117,6 +118,31 @@ export function told(told, at) {
   if (told.lasts) headSoon();
   if (isAtEnd) box.scrollTop = box.scrollHeight;
 }
+
+// What is earlier comes when its button comes into sight.
+const seen = new IntersectionObserver((entries) => {
+  for (const { isIntersecting, target } of entries) if (isIntersecting) target.click();
+});
+
+function watch() {
+  seen.disconnect();
+  const button = root?.querySelector("#log > [data-act=earlier]");
+  if (button) seen.observe(button);
+}
+
+act("earlier", async (button) => {
+  const html = await part("earlier", { of: task, before: button.dataset.before });
+  if (!button.isConnected) return;
+  // What is looked at stays where it is.
+  const first = button.nextElementSibling;
+  const was = first.getBoundingClientRect().top;
+  if (document.activeElement === button) scroll().focus();
+  const fresh = [...elements(html).children];
+  button.replaceWith(...fresh);
+  scroll().scrollTop += first.getBoundingClientRect().top - was;
+  fresh.forEach(tell);
+  watch();
+});
 
 const keyed = (own, key) => own.querySelector(`[data-key="${CSS.escape(key)}"]`);
 
@@ -173,19 +199,6 @@ act("ask", async (form) => {
   form.elements.begins.checked = false;
 });
 act("answer", ({ dataset }) => ask(dataset.text, dataset.stance ? { stance: dataset.stance } : {}));
-act("before", async ({ dataset }) => {
-  const fresh = elements(await part("before", { of: dataset.of, before: dataset.at }));
-  const old = root?.querySelector(`#before [data-at="${CSS.escape(dataset.at)}"]`)?.parentElement;
-  if (!old) return;
-  const box = scroll();
-  const below = box.scrollHeight - box.scrollTop;
-  old.replaceWith(fresh.querySelector("#before"));
-  const log = root.querySelector("#log");
-  log.prepend(fresh);
-  box.scrollTop = box.scrollHeight - below;
-  (root.querySelector("#before button") ?? box).focus({ preventScroll: true });
-  tell(log);
-});
 act("task", async (button) => {
   await call("POST", `/api/workflows/${button.dataset.task}/${button.dataset.verb}`);
   headSoon();
