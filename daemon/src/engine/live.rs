@@ -40,7 +40,7 @@ use crate::providers::answer::Answer;
 use crate::providers::choose::OFFLINE;
 use crate::providers::client::Who;
 use crate::providers::http::HttpError;
-use crate::server::{Board, PictureAsked, Reply, Seat, Verb, failed};
+use crate::server::{Board, PictureAsked, Reply, Seat, Size, Verb, failed};
 use crate::targets::rojo::{Heard, Project};
 use crate::targets::studio::{Studio, recorded};
 
@@ -87,21 +87,10 @@ pub(super) enum Word {
     Picture(Pictured, PictureAsked, Reply<Vec<u8>>),
     /// What a script says, in the place and in its file.
     Text(InstancePath, Sender<Vec<String>>),
-    /// How large the mirror is, and what it is synced with.
-    Size(Sender<Size>),
     /// Something was decided, and there is more to do.
     GoOn,
     /// It ends; its workflows go on when it comes back.
     End,
-}
-
-/// How large a mirror is, and what it is synced with.
-#[derive(Debug, Default)]
-pub(super) struct Size {
-    pub(super) instances: u32,
-    pub(super) version: u64,
-    /// A project of Rojo.
-    pub(super) project: Option<String>,
 }
 
 /// What a session knows of a workflow at work in it.
@@ -318,14 +307,6 @@ impl Live {
             Word::Picture(of, asked, reply) => self.wants_picture(of, asked, reply),
             Word::Text(path, reply) => drop(reply.send(self.engine.texts_of(&path))),
             Word::GoOn | Word::End => {}
-            Word::Size(reply) => {
-                let _ = reply.send(Size {
-                    instances: self.engine.scene().mirrored(),
-                    version: self.version,
-                    project: self.engine.joined().map(Project::name),
-                });
-                return;
-            }
         }
         self.go_on();
     }
@@ -546,6 +527,11 @@ impl Live {
         let need = (!self.engine.scene().is_whole()).then_some(Need::Snapshot);
         let stopped = self.jobs.iter().filter(|(_, job)| job.stopped);
         let stopped = stopped.map(|(workflow, _)| *workflow).collect();
+        self.seat.shows(Size {
+            instances: self.engine.scene().mirrored(),
+            version: self.version,
+            project: self.engine.joined().map(Project::name),
+        });
         self.seat.set(self.engine.studio().map_or(&[], Studio::work), need, stopped);
         self.board.wake(Some(&self.session));
     }

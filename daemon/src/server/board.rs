@@ -52,6 +52,17 @@ struct Logged {
     record: EventRecord,
 }
 
+/// How large the mirror of a place is, and what it is synced with.
+#[derive(Debug, Clone, Default)]
+pub struct Size {
+    /// How many instances are mirrored.
+    pub instances: u32,
+    /// The version of the mirror.
+    pub version: u64,
+    /// A project of Rojo, by its file.
+    pub project: Option<String>,
+}
+
 /// Who can take a decision while the request that brings it waits.
 pub trait Decides: std::fmt::Debug + Send + Sync {
     /// Takes a decision; none where that may take long, and the desk is to be asked.
@@ -73,6 +84,7 @@ struct SeatState {
     work: Vec<Work>,
     need: Option<Need>,
     stopped: Vec<Seq>,
+    size: Size,
     polled: Instant,
     /// Whether no plugin is needed, and so none is missed.
     stays: bool,
@@ -194,6 +206,7 @@ impl Board {
                 work: Vec::new(),
                 need: Some(Need::Snapshot),
                 stopped: Vec::new(),
+                size: Size::default(),
                 polled: Instant::now(),
                 stays: false,
             };
@@ -360,6 +373,16 @@ impl Seat {
     /// Whether a workflow of it went wrong and has to be tried again.
     pub fn is_stopped(&self, workflow: Seq) -> bool {
         lock(&self.state).stopped.contains(&workflow)
+    }
+
+    /// Says how large its mirror is.
+    pub fn shows(&self, size: Size) {
+        lock(&self.state).size = size;
+    }
+
+    /// How large its mirror is.
+    pub fn size(&self) -> Size {
+        lock(&self.state).size.clone()
     }
 
     /// Says what there is to do, and in which workflows something went wrong; whoever says so wakes
