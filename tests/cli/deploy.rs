@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 
 use scene_schemas::entry::{Approver, Seq};
@@ -13,50 +12,32 @@ use vector_daemon::engine::{Driver, Due, Engine};
 use vector_daemon::ledger::Ledger;
 use vector_daemon::targets::rojo::Project;
 use vector_tests::binary::{Home, Output};
+use vector_tests::committed::Committed;
 
 struct Bench {
     home: Home,
-    folder: PathBuf,
+    project: Committed,
 }
 
 impl Bench {
     /// A repository with a project; none where there is no Git.
     fn new() -> Option<Self> {
-        if Command::new("git").arg("--version").output().is_err() {
-            assert!(std::env::var_os("CI").is_none(), "git is missing");
-            println!("skipped: git is not installed");
-            return None;
-        }
         let home = Home::new();
-        let folder = home.path().canonicalize().unwrap().join("game");
-        fs::create_dir_all(folder.join("src")).unwrap();
-        let tree = r#"{ "name": "Game", "tree": { "$className": "DataModel",
-            "ServerStorage": { "$path": "src" } } }"#;
-        fs::write(folder.join("default.project.json"), tree).unwrap();
-        fs::write(folder.join("src/One.luau"), "return 1\n").unwrap();
-        fs::write(folder.join("src/Two.luau"), "return 2\n").unwrap();
-        let bench = Self { home, folder };
-        bench.git(&["init", "--quiet", "--initial-branch", "main"]);
-        bench.git(&["config", "user.name", "A person"]);
-        bench.git(&["config", "user.email", "person@example.com"]);
-        bench.git(&["add", "."]);
-        bench.git(&["commit", "--quiet", "-m", "Begin"]);
-        Some(bench)
+        let project = Committed::new(home.path())?;
+        Some(Self { home, project })
     }
 
     #[track_caller]
     fn git(&self, args: &[&str]) -> String {
-        let out = Command::new("git").arg("-C").arg(&self.folder).args(args).output().unwrap();
-        assert!(out.status.success(), "{args:?}: {}", String::from_utf8_lossy(&out.stderr));
-        String::from_utf8(out.stdout).unwrap().trim().to_owned()
+        self.project.git(args)
     }
 
     fn file(&self, name: &str) -> PathBuf {
-        self.folder.join("src").join(name)
+        self.project.folder.join("src").join(name)
     }
 
     fn run(&self, args: &[&str]) -> Output {
-        let folder = self.folder.display().to_string();
+        let folder = self.project.folder.display().to_string();
         let args: Vec<&str> =
             args.iter().map(|arg| if *arg == "GAME" { folder.as_str() } else { arg }).collect();
         self.home.run(&args, "")
@@ -72,7 +53,7 @@ impl Bench {
     /// Has calls done.
     #[track_caller]
     fn call(&self, calls: &str) {
-        let folder = self.folder.display().to_string();
+        let folder = self.project.folder.display().to_string();
         let run = self.home.run(&["edit", "--project", &folder, "--ops", "-", "--yes"], calls);
         assert_eq!(run.code, 0, "{}", run.stderr);
     }
@@ -87,7 +68,7 @@ impl Bench {
 
     /// Somebody else's commit on a branch, in a folder of their own.
     fn commit_elsewhere(&self, branch: &str, name: &str, text: &str) {
-        let other = self.folder.with_file_name("elsewhere");
+        let other = self.project.folder.with_file_name("elsewhere");
         let shown = other.display().to_string();
         self.git(&["worktree", "add", "--quiet", &shown, branch]);
         fs::write(other.join("src").join(name), text).unwrap();
@@ -167,8 +148,8 @@ fn what_somebody_changed_since_is_left_out() {
 #[test]
 fn what_git_ignores_and_what_is_remembered_stays_out() {
     let Some(bench) = Bench::new() else { return };
-    fs::write(bench.folder.join(".gitignore"), "*.gen.luau\n").unwrap();
-    let calls = bench.folder.with_file_name("calls.jsonl");
+    fs::write(bench.project.folder.join(".gitignore"), "*.gen.luau\n").unwrap();
+    let calls = bench.project.folder.with_file_name("calls.jsonl");
     fs::write(
         &calls,
         r#"{"tool":"create_instance","args":{"className":"ModuleScript","parentPath":"game.ServerStorage","props":{"Name":"Made.gen","Source":"return 1\n"}}}
@@ -206,7 +187,7 @@ fn what_cannot_be_committed_is_said() {
     let named = bench.run(&["deploy", "GAME", "--branch", "not a name"]);
     assert_eq!(named.code, 1);
     assert!(named.stderr.contains("is no name for a branch"), "{}", named.stderr);
-    fs::remove_dir_all(bench.folder.join(".git")).unwrap();
+    fs::remove_dir_all(bench.project.folder.join(".git")).unwrap();
     let alone = bench.run(&["deploy", "GAME"]);
     assert_eq!(alone.code, 1);
     assert!(alone.stderr.contains("is in no Git repository"), "{}", alone.stderr);
@@ -262,7 +243,7 @@ fn a_change_of_ones_own_is_not_taken_along() {
 
 /// An engine at work on a call, and the proposal that waits.
 fn proposed(bench: &Bench, ledger: &Arc<Ledger>, attribute: &str) -> (Engine, Seq) {
-    let opened = Project::open(&bench.folder, false).unwrap();
+    let opened = Project::open(&bench.project.folder, false).unwrap();
     let (driver, listener) = (Driver::Calls, Box::new(|_: &_| {}));
     let mut engine =
         Engine::start(ledger, opened, attribute, driver, Mode::Confirm, listener).unwrap();
@@ -323,12 +304,12 @@ fn without_a_branch_the_files_are_committed_all_the_same() {
 fn a_branch_that_is_in_use_is_left_alone() {
     let Some(bench) = Bench::new() else { return };
     bench.edit(TEN);
-    let other = bench.folder.with_file_name("other");
+    let other = bench.project.folder.with_file_name("other");
     bench.git(&["worktree", "add", "--quiet", "-b", "theirs", &other.display().to_string()]);
     let why = bench.refused(&["--branch", "theirs"]);
     assert!(why.contains("theirs is checked out in ") && why.contains("--branch"), "{why}");
     let head = bench.git(&["rev-parse", "main"]);
-    fs::write(bench.folder.join(".git/MERGE_HEAD"), format!("{head}\n")).unwrap();
+    fs::write(bench.project.folder.join(".git/MERGE_HEAD"), format!("{head}\n")).unwrap();
     let why = bench.refused(&["--branch", "main"]);
     assert!(why.contains("a merge on main is not finished"), "{why}");
     // A branch of its own is in nobody's way.
@@ -348,11 +329,11 @@ fn names_and_folders_are_taken_as_they_are() {
     bench.git(&["add", "."]);
     bench.git(&["commit", "--quiet", "-m", "Names"]);
     // A repository that begins above the project, in a folder whose name has spaces at its ends.
-    let above = bench.folder.with_file_name(" all of it ");
+    let above = bench.project.folder.with_file_name(" all of it ");
     fs::create_dir_all(above.join("deep")).unwrap();
-    fs::rename(bench.folder.join(".git"), above.join(".git")).unwrap();
-    fs::rename(&bench.folder, above.join("deep/game")).unwrap();
-    bench.folder = above.join("deep/game");
+    fs::rename(bench.project.folder.join(".git"), above.join(".git")).unwrap();
+    fs::rename(&bench.project.folder, above.join("deep/game")).unwrap();
+    bench.project.folder = above.join("deep/game");
     bench.git(&["add", "--all", ":/"]);
     bench.git(&["commit", "--quiet", "-m", "Deeper"]);
     let calls = names.map(|name| {
@@ -419,9 +400,9 @@ fn no_hook_is_run() {
     use std::os::unix::fs::PermissionsExt;
     let Some(bench) = Bench::new() else { return };
     bench.edit(TEN);
-    let hooks = bench.folder.join(".git/hooks");
+    let hooks = bench.project.folder.join(".git/hooks");
     fs::create_dir_all(&hooks).unwrap();
-    let marker = bench.folder.with_file_name("was run");
+    let marker = bench.project.folder.with_file_name("was run");
     let all =
         ["pre-commit", "commit-msg", "post-commit", "reference-transaction", "post-index-change"];
     for hook in all {

@@ -1,11 +1,10 @@
 //! The deploy of a project that the daemon has open, with a real Git: what it would be, and how far it is.
 
 use std::fs;
-use std::path::PathBuf;
-use std::process::Command;
 
 use serde_json::{Value as Json, json};
 use vector_tests::binary::{self, Home};
+use vector_tests::committed::Committed;
 use vector_tests::daemon::{Answer, Daemon};
 use vector_tests::human::Human;
 
@@ -15,43 +14,19 @@ struct Bench {
     _home: Home,
     _daemon: Daemon,
     human: Human,
-    folder: PathBuf,
+    project: Committed,
     opened: Json,
 }
 
 impl Bench {
     /// A repository with a project that is open; none where there is no Git.
     fn new() -> Option<Self> {
-        if Command::new("git").arg("--version").output().is_err() {
-            assert!(std::env::var_os("CI").is_none(), "git is missing");
-            println!("skipped: git is not installed");
-            return None;
-        }
         let home = Home::new();
-        let folder = home.path().canonicalize().unwrap().join("game");
-        fs::create_dir_all(folder.join("src")).unwrap();
-        let tree = r#"{ "name": "Game", "tree": { "$className": "DataModel",
-            "ServerStorage": { "$path": "src" } } }"#;
-        fs::write(folder.join("default.project.json"), tree).unwrap();
-        fs::write(folder.join("src/One.luau"), "return 1\n").unwrap();
-        fs::write(folder.join("src/Two.luau"), "return 2\n").unwrap();
+        let project = Committed::new(home.path())?;
         let daemon = Daemon::start(binary::vector(), &ledger(&home));
         let human = Human::of(&daemon, &ledger(&home));
-        let opened = human.call("POST", "/api/open", &json!({ "project": folder })).ok();
-        let bench = Self { _home: home, _daemon: daemon, human, folder, opened };
-        bench.git(&["init", "--quiet", "--initial-branch", "main"]);
-        bench.git(&["config", "user.name", "A person"]);
-        bench.git(&["config", "user.email", "person@example.com"]);
-        bench.git(&["add", "."]);
-        bench.git(&["commit", "--quiet", "-m", "Begin"]);
-        Some(bench)
-    }
-
-    #[track_caller]
-    fn git(&self, args: &[&str]) -> String {
-        let out = Command::new("git").arg("-C").arg(&self.folder).args(args).output().unwrap();
-        assert!(out.status.success(), "{args:?}: {}", String::from_utf8_lossy(&out.stderr));
-        String::from_utf8(out.stdout).unwrap().trim().to_owned()
+        let opened = human.call("POST", "/api/open", &json!({ "project": project.folder })).ok();
+        Some(Self { _home: home, _daemon: daemon, human, project, opened })
     }
 
     fn apply(&mut self, name: &str, from: u32, to: u32) -> u64 {
@@ -101,7 +76,7 @@ fn what_was_accepted_is_shown_and_then_committed() {
     let one = bench.apply("One", 1, 11);
     bench.apply("Two", 2, 22);
     // Somebody else has changed one of them since.
-    fs::write(bench.folder.join("src/Two.luau"), "return 'mine'\n").unwrap();
+    fs::write(bench.project.folder.join("src/Two.luau"), "return 'mine'\n").unwrap();
     let plan = bench.planned("&message=Faster+rounds").ok();
     assert_eq!(plan["files"], json!(["src/One.luau"]));
     assert_eq!(plan["proposals"][0]["seq"], one);
@@ -110,7 +85,11 @@ fn what_was_accepted_is_shown_and_then_committed() {
     assert!(plan["message"].as_str().unwrap().starts_with("Faster rounds\n"), "{plan}");
     let branch = plan["branch"].as_str().unwrap().to_owned();
     assert_eq!((&plan["is_new"], branch.starts_with("vector/")), (&json!(true), true));
-    assert_eq!(bench.git(&["branch", "--list", &branch]), "", "nothing is committed by looking");
+    assert_eq!(
+        bench.project.git(&["branch", "--list", &branch]),
+        "",
+        "nothing is committed by looking"
+    );
     let done = bench.over(&bench.deploy(Json::Null).ok());
     assert_eq!((&done["failure"], &done["branch"]), (&Json::Null, &json!(branch)));
     assert_eq!(
@@ -118,9 +97,9 @@ fn what_was_accepted_is_shown_and_then_committed() {
         (&json!(4), &json!(4), &json!("Committing"))
     );
     assert_eq!((&done["files"], &done["left"]), (&plan["files"], &plan["left"]));
-    assert_eq!(bench.git(&["rev-parse", &branch]), done["commit"].as_str().unwrap());
-    assert_eq!(bench.git(&["show", &format!("{branch}:src/One.luau")]), "return 11");
-    assert_eq!(bench.git(&["show", &format!("{branch}:src/Two.luau")]), "return 2");
+    assert_eq!(bench.project.git(&["rev-parse", &branch]), done["commit"].as_str().unwrap());
+    assert_eq!(bench.project.git(&["show", &format!("{branch}:src/One.luau")]), "return 11");
+    assert_eq!(bench.project.git(&["show", &format!("{branch}:src/Two.luau")]), "return 2");
     // Once more there is nothing to commit, and that is no failure.
     assert_eq!(bench.planned("").ok()["files"], json!([]));
     let again = bench.over(&bench.deploy(Json::Null).ok());
@@ -137,16 +116,16 @@ fn what_cannot_be_deployed_says_why() {
     assert!(failed["failure"]["message"].as_str().unwrap().contains("is no name"), "{failed}");
     assert_eq!(failed["commit"], Json::Null);
     // Somebody else has committed another version.
-    bench.git(&["stash", "--quiet"]);
-    fs::write(bench.folder.join("src/One.luau"), "return 'theirs'\n").unwrap();
-    bench.git(&["commit", "--quiet", "-a", "-m", "Theirs"]);
-    fs::write(bench.folder.join("src/One.luau"), "return 11\n").unwrap();
+    bench.project.git(&["stash", "--quiet"]);
+    fs::write(bench.project.folder.join("src/One.luau"), "return 'theirs'\n").unwrap();
+    bench.project.git(&["commit", "--quiet", "-a", "-m", "Theirs"]);
+    fs::write(bench.project.folder.join("src/One.luau"), "return 11\n").unwrap();
     refused(&bench.planned(""), 409, "other versions of these files");
     for path in ["/api/deploy/99", "/api/deploy?session=nobody"] {
         refused(&bench.human.call("GET", path, &Json::Null), 404, "");
     }
     refused(&bench.human.call("GET", "/api/deploy", &Json::Null), 400, "project is not said");
-    fs::remove_dir_all(bench.folder.join(".git")).unwrap();
+    fs::remove_dir_all(bench.project.folder.join(".git")).unwrap();
     refused(&bench.planned(""), 409, "git init");
 }
 

@@ -13,6 +13,7 @@
 pub mod binary;
 pub mod browser;
 pub mod cases;
+pub mod committed;
 pub mod daemon;
 pub mod generated;
 pub mod human;
