@@ -19,7 +19,16 @@ let current = null;
 
 function address() {
   const [, name = "now", ...rest] = location.hash.split("/");
-  return [name in PAGES ? name : "now", rest.map(decodeURIComponent)];
+  return Object.hasOwn(PAGES, name) ? [name, rest.map(decoded)] : ["now", []];
+}
+
+/** A part of an address; as it stands where it is no text that was encoded. */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 async function show() {
