@@ -20,14 +20,22 @@ export function hide() {
   seen.disconnect();
 }
 
+/** What was asked for last: what comes later than something newer is of no use. */
+let turn = 0;
+
 async function list() {
-  swap(root, await part("history", wanted));
+  const own = ++turn;
+  const html = await part("history", wanted);
+  if (own !== turn) return;
+  swap(root, html);
   watch();
 }
 
 /** One entry, with a way to those beside it. */
 async function one(of) {
+  const own = ++turn;
   const html = await part("entry", { of });
+  if (own !== turn) return;
   root.replaceChildren(elements(`<div class="page history"><h1></h1><div class="panel pad whole"></div></div>`));
   root.querySelector("h1").textContent = `Entry ${of}`;
   fill(root.querySelector(".whole"), html);

@@ -15,7 +15,11 @@ const PAGES = { now, proposals: review, history, usage, settings, deploy };
 
 const main = document.getElementById("main");
 const link = document.getElementById("link");
+const LOADING = `<div class="loading" role="status"><span class="spinner" aria-hidden="true"></span>Loading</div>`;
+
 let current = null;
+/** What the current page stands on. */
+let sheet = null;
 
 function address() {
   const [, name = "now", ...rest] = location.hash.split("/");
@@ -35,7 +39,14 @@ async function show() {
   if (!daemon.isIn()) return door();
   const [name, rest] = address();
   const page = PAGES[name];
-  if (current !== page) current?.hide?.();
+  if (current !== page) {
+    current?.hide?.();
+    // What is late for the page before goes where nobody sees it.
+    sheet = document.createElement("div");
+    sheet.className = "sheet";
+    sheet.append(elements(LOADING));
+    main.replaceChildren(sheet);
+  }
   current = page;
   for (const tab of document.querySelectorAll(".tabs a")) {
     if (tab.dataset.page === name) tab.setAttribute("aria-current", "page");
@@ -44,7 +55,7 @@ async function show() {
   const tab = document.querySelector(`.tabs [data-page="${name}"]`);
   document.title = `${tab?.firstChild.textContent.trim() ?? "Deploy"} · Vector`;
   try {
-    await page.show(main, rest);
+    await page.show(sheet, rest);
   } catch (error) {
     if (error.kind === "unauthorized") return out(error);
     missing(error);
@@ -53,11 +64,11 @@ async function show() {
 
 /** What stands in place of a page that could not be shown. */
 function missing(error) {
-  main.replaceChildren(
+  sheet.replaceChildren(
     elements(`<div class="empty"><h1></h1><p></p><button type="button" class="main" data-act="again">Try again</button></div>`),
   );
-  main.querySelector("h1").textContent = error.message;
-  main.querySelector("p").textContent = error.hint ?? "";
+  sheet.querySelector("h1").textContent = error.message;
+  sheet.querySelector("p").textContent = error.hint ?? "";
 }
 
 act("again", show);

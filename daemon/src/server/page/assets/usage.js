@@ -8,7 +8,8 @@ let days = "30";
 
 export async function show(main, [span = "30"]) {
   [root, days] = [main, span];
-  swap(main, await part("usage", { days }));
+  const html = await part("usage", { days });
+  if (days === span) swap(main, html);
 }
 
 export const again = () => show(root, [days]);
