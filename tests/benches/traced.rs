@@ -12,7 +12,7 @@ const FELT: f64 = 50.0;
 
 /// What a browser has to be started with so that it can be traced.
 pub(crate) fn wanted() -> Json {
-    let categories = "toplevel,disabled-by-default-devtools.timeline,\
+    let categories = "disabled-by-default-devtools.timeline,\
         disabled-by-default-devtools.timeline.frame,__metadata";
     json!({
         "goog:loggingPrefs": { "performance": "ALL" },
@@ -36,12 +36,17 @@ pub(crate) struct Traced {
 
 /// Forgets what was traced so far.
 pub(crate) fn forget(browser: &Browser<'_>) {
-    browser.log("performance");
+    gathered(browser);
+}
+
+/// What was traced since this was asked last: to be asked for it has it gathered, and then it is there.
+fn gathered(browser: &Browser<'_>) -> Vec<Json> {
+    (0..2).flat_map(|_| browser.log("performance")).collect()
 }
 
 /// What was traced since.
 pub(crate) fn traced(browser: &Browser<'_>) -> Traced {
-    let log = browser.log("performance");
+    let log = gathered(browser);
     let events: Vec<Json> = log.iter().filter_map(event).collect();
     let main: HashSet<(u64, u64)> = events
         .iter()
@@ -51,7 +56,7 @@ pub(crate) fn traced(browser: &Browser<'_>) -> Traced {
     let is_main = |it: &&Json| thread(it).is_some_and(|it| main.contains(&it));
     let mut tasks: Vec<f64> = events
         .iter()
-        .filter(|it| it["name"] == "RunTask" || it["name"] == "ThreadControllerImpl::RunTask")
+        .filter(|it| it["name"] == "RunTask")
         .filter(is_main)
         .filter_map(|it| Some(it["dur"].as_f64()? / 1e3))
         .collect();
