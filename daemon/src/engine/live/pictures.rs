@@ -1,6 +1,7 @@
 //! Pictures that somebody wants of a session: gathered in its turn, drawn in a thread of their own, so
 //! that a large one keeps nobody waiting.
 
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use scene_schemas::api::{Failure, FailureKind};
@@ -15,6 +16,9 @@ use crate::server::{PictureAsked, Reply, failed};
 const MAX_ROUNDS: usize = 16;
 /// How many pictures wait for Studio at once.
 const MAX_WAITING: usize = 32;
+
+/// Pictures are drawn one after the other, whoever wants them.
+static PEN: Mutex<()> = Mutex::new(());
 
 /// A picture that waits for what Studio tells.
 #[derive(Debug)]
@@ -77,6 +81,11 @@ fn unseen(error: &EngineError) -> Failure {
 
 fn draw(drawing: Drawing, PictureAsked { view, size }: PictureAsked, reply: Reply<Vec<u8>>) {
     let draw = move || {
+        // Whoever panicked has left nothing behind.
+        let _pen = PEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if reply.is_closed() {
+            return;
+        }
         let drawn = drawing.draw(view, (size, size)).and_then(|picture| picture.png());
         let drawn = drawn.map_err(|refusal| unseen(&EngineError::Refused(refusal)));
         let _ = reply.send(drawn);

@@ -89,7 +89,7 @@ fn tasks(tasks: &[&WorkflowView]) -> Markup {
                 @let (state, word) = words::state(task.state, task.outcome);
                 li {
                     a.task href={ "#/now/" (task.seq) } data-task=(task.seq) data-state=(state) {
-                        span.goal { (safe(task.goal.lines().next().unwrap_or_default())) }
+                        span.goal { (words::line(&task.goal)) }
                         span.dim { (safe(&task.driver)) ", " (word) }
                     }
                 }
@@ -123,7 +123,7 @@ pub(super) fn head(talk: &TalkHead) -> Markup {
     html! {
         header.head data-state=(state) data-tasks=(listed(talk)) {
             div {
-                h1 { (safe(task.goal.lines().next().unwrap_or_default())) }
+                h1 { (words::line(&task.goal)) }
                 p.dim {
                     span.state data-state=(state) { (word) } " · " (safe(&task.driver)) " · " (words::mode(task.mode)) " · "
                     (words::place(&talk.place)) " · " (words::time(talk.at))

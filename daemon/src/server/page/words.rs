@@ -26,6 +26,18 @@ pub(super) fn day(day: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
+/// How many characters of a request stand where it is only named.
+const NAMED: usize = 200;
+
+/// The first line of a text of others, where it is only named by that.
+pub(super) fn line(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    match line.char_indices().nth(NAMED) {
+        Some((end, _)) => safe(&format!("{}…", &line[..end])),
+        None => safe(line),
+    }
+}
+
 /// A place by its name; a file by its own, without the folders that it lies in.
 pub(super) fn place(name: &str) -> String {
     let path = Path::new(name);

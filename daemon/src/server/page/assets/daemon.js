@@ -69,7 +69,7 @@ export async function part(name, behind = {}, signal = undefined) {
 }
 
 /** A file or a picture. */
-export const blob = async (path) => (await ask("GET", path)).blob();
+export const blob = async (path, signal) => (await ask("GET", path, undefined, signal)).blob();
 
 /** What happens behind a cursor, as `[cursor, told]`, for as long as the connection holds. */
 export async function* stream(cursor, opened) {

@@ -54,9 +54,16 @@ async function rail() {
 
 async function composer() {
   const box = root.querySelector("#composer");
-  const text = box.querySelector("textarea")?.value ?? "";
-  swap(box, await part("composer"));
-  box.querySelector("textarea").value = text;
+  const html = await part("composer");
+  const chosen = [...(box.querySelector("form")?.elements ?? [])].filter((it) => it.name);
+  swap(box, html);
+  const fields = box.querySelector("form").elements;
+  for (const { name, value, checked } of chosen) {
+    const field = fields[name];
+    if (!field || field.type === "hidden") continue;
+    if (field.type === "checkbox") field.checked = checked;
+    else if (field.localName !== "select" || [...field.options].some((it) => it.value === value)) field.value = value;
+  }
 }
 
 function mark() {

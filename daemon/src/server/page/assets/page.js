@@ -113,11 +113,11 @@ function said(state, text) {
 }
 
 const count = soon(async () => {
-  const { proposals } = await daemon.call("GET", "/api/proposals");
+  const waiting = await daemon.part("waiting");
   const badge = document.getElementById("waiting");
-  badge.textContent = proposals.length;
-  badge.hidden = proposals.length === 0;
-  badge.title = `${proposals.length} wait for you`;
+  badge.textContent = waiting;
+  badge.hidden = waiting === "0";
+  badge.title = `${waiting} wait for you`;
 });
 
 /** Whether the person has a proposal before them. */

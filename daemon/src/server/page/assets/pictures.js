@@ -4,6 +4,8 @@ import { blob } from "./daemon.js";
 import { act, onShown } from "./ui.js";
 
 const urls = new Map();
+/** What is on its way, by its picture. */
+const asked = new Map();
 
 const seen = new IntersectionObserver((entries) => {
   for (const { isIntersecting, target } of entries) {
@@ -19,14 +21,18 @@ onShown((root) => {
     URL.revokeObjectURL(url);
     urls.delete(image);
   }
+  for (const [image, own] of asked) if (!image.isConnected) own.abort();
   for (const image of root.querySelectorAll("img[data-picture]")) seen.observe(image);
 });
 
 async function load(image) {
   const box = image.closest("figure");
   box.dataset.state = "loading";
+  asked.get(image)?.abort();
+  const own = new AbortController();
+  asked.set(image, own);
   try {
-    const url = URL.createObjectURL(await blob(image.dataset.picture));
+    const url = URL.createObjectURL(await blob(image.dataset.picture, own.signal));
     const old = urls.get(image);
     if (old) URL.revokeObjectURL(old);
     urls.set(image, url);
@@ -34,8 +40,11 @@ async function load(image) {
     await image.decode();
     box.dataset.state = "there";
   } catch (error) {
+    if (error.name === "AbortError") return;
     box.dataset.state = "missing";
     box.querySelector(".why").textContent = error.message;
+  } finally {
+    if (asked.get(image) === own) asked.delete(image);
   }
 }
 

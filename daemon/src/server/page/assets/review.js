@@ -6,6 +6,8 @@ import { act, elements, failed, fill, question, soon, swap, toast } from "./ui.j
 
 const LAYOUT = "vector-layout";
 const SLOW = 250;
+/** For how long a proposal has to be seen before it can be decided upon: a second press may be meant for the one before. */
+const SEEN = 350;
 
 const FRAME = `<div class="review"><aside class="list" id="list" aria-label="Proposals that wait"></aside>
   <section class="one" id="one" aria-label="Proposal" tabindex="-1"></section></div>`;
@@ -134,14 +136,18 @@ async function open(proposal, isSame = false) {
 
 /** Shows what became of what is shown, and stays at the part that was gone to. */
 function refresh(html) {
+  const wasSeen = article()?.hasAttribute("data-seen") && article().dataset.of === current;
   const key = document.activeElement?.matches("[data-stop]") ? document.activeElement.dataset.key : null;
   swap(one(), html);
+  article()?.toggleAttribute("data-seen", wasSeen);
   if (key) one().querySelector(`[data-stop][data-key="${key}"]`)?.focus({ preventScroll: true });
 }
 
 function renew(html) {
   const hadFocus = one().contains(document.activeElement) || document.activeElement === document.body;
   fill(one(), html);
+  const fresh = article();
+  setTimeout(() => fresh?.toggleAttribute("data-seen", true), SEEN);
   one().scrollTop = 0;
   if (hadFocus) one().focus({ preventScroll: true });
 }
@@ -153,7 +159,7 @@ function trouble(error) {
 }
 
 const boxes = () => [...one().querySelectorAll("input[data-part]")];
-const leftOut = () => left.get(current) ?? new Set();
+const leftOut = () => left.get(article()?.dataset.of) ?? new Set();
 const parts = () => article().dataset.parts.split(" ").filter(Boolean);
 const taken = () => parts().filter((name) => !leftOut().has(name));
 
@@ -172,7 +178,7 @@ addEventListener("change", ({ target }) => {
   const out = leftOut();
   if (target.checked) out.delete(name);
   else out.add(name);
-  left.set(current, out);
+  left.set(article().dataset.of, out);
   tick();
 });
 
@@ -181,6 +187,9 @@ function named(name) {
   const [first, second] = name.slice(1).split(".").map(Number);
   return name[0] === "c" ? { part: "command", command: first } : { part: "hunk", script: first, hunk: second };
 }
+
+/** Whether what is meant is before the person, and has been for a moment. */
+const isSeen = () => current === null || (article()?.dataset.of === current && article().hasAttribute("data-seen"));
 
 /** Where to go from here: the next that waits, or the one before. */
 function beside(step) {
@@ -192,7 +201,7 @@ function beside(step) {
 
 /** One answer at a time: what it changes is not known before it is there. */
 async function deciding(work) {
-  if (isDeciding) return;
+  if (isDeciding || !isSeen()) return;
   isDeciding = true;
   try {
     await work();
@@ -360,6 +369,9 @@ const DOES = {
   "?": keys,
 };
 
+/** What may go on for as long as its key is held. */
+const MOVES = ["j", "k", "n", "p"];
+
 /** Whether a key is for something else: for what is typed, a button, or the browser. */
 function isTaken(event) {
   const { target } = event;
@@ -372,6 +384,8 @@ function isTaken(event) {
 
 addEventListener("keydown", (event) => {
   if (!root?.isConnected || isTaken(event)) return;
+  // Nobody decides by a key that is held.
+  if (event.repeat && !MOVES.includes(event.key)) return;
   const run = Object.hasOwn(DOES, event.key) ? DOES[event.key] : null;
   if (!run) return;
   event.preventDefault();

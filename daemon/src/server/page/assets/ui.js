@@ -126,6 +126,8 @@ export function toast(text, tone = "plain", hint = "") {
   close.addEventListener("click", () => box.remove());
   box.append(close);
   const toasts = document.getElementById("toasts");
+  // What is there already is not said twice.
+  for (const known of [...toasts.children]) if (known.textContent === box.textContent) known.remove();
   toasts.append(box);
   while (toasts.children.length > TOASTS) toasts.firstElementChild.remove();
   if (tone !== "bad") setTimeout(() => box.remove(), 6000);

@@ -65,7 +65,7 @@ fn nothing() -> Markup {
 
 fn asks(task: &WorkflowView, sessions: &Sessions) -> Markup {
     html! {
-        h2 { a href={ "#/now/" (task.seq) } { (shown(goal(task))) } }
+        h2 { a href={ "#/now/" (task.seq) } { (goal(task)) } }
         p.dim { "In " (shown(place(task, sessions))) ", by " (shown(&task.driver)) }
     }
 }

@@ -32,7 +32,7 @@ pub(super) use self::conflict::conflict;
 
 use self::diff::Layout;
 use super::super::desk::{Ask, Desk};
-use super::{Behind, of};
+use super::{Behind, of, words};
 use crate::core::proposal::Unit;
 
 /// The proposals that wait.
@@ -79,8 +79,8 @@ fn place<'a>(task: &WorkflowView, sessions: &'a Sessions) -> &'a str {
 }
 
 /// The first line of what was asked for.
-fn goal(task: &WorkflowView) -> &str {
-    task.goal.lines().next().unwrap_or_default()
+fn goal(task: &WorkflowView) -> String {
+    words::line(&task.goal)
 }
 
 /// What a person is asked about a second time, a line each; none where nothing is.

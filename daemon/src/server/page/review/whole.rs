@@ -31,7 +31,7 @@ pub(super) fn whole(
             header.about {
                 p.dim {
                     "Proposal " (view.seq) " · in " (shown(place(task, sessions))) " · by " (shown(&task.driver)) " · "
-                    a href={ "#/now/" (task.seq) } { (shown(goal(task))) }
+                    a href={ "#/now/" (task.seq) } { (goal(task)) }
                 }
                 h1 #proposal-title { (shown(&proposal.title)) }
                 p { span.class { (words::class(proposal.class)) } " " (because(proposal)) }
