@@ -81,7 +81,7 @@ impl Git {
     /// A branch, by its whole name.
     pub(super) fn reference(&self, branch: &str) -> Result<String, DeployError> {
         let reference = format!("refs/heads/{branch}");
-        let checked = self.run(&["check-ref-format", &reference], b"");
+        let checked = self.run(&["check-ref-format", "--branch", branch], b"");
         checked.because(format!("{branch:?} is no name for a branch"))?;
         Ok(reference)
     }

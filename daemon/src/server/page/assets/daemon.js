@@ -24,7 +24,10 @@ export const name = () => localStorage.getItem(NAME);
 
 /** Forgets the token: it opens nothing any more. */
 export function leave() {
+  // Another tab may have been let in since.
+  const isKept = localStorage.getItem(KEY) === token;
   token = null;
+  if (!isKept) return;
   localStorage.removeItem(KEY);
   localStorage.removeItem(NAME);
 }
@@ -72,9 +75,9 @@ export async function part(name, behind = {}, signal = undefined) {
 export const blob = async (path, signal) => (await ask("GET", path, undefined, signal)).blob();
 
 /** What happens behind a cursor, as `[cursor, told]`, for as long as the connection holds. */
-export async function* stream(cursor, opened) {
+export async function* stream(cursor, opened, signal) {
   const at = cursor === null ? "" : `?cursor=${cursor}`;
-  const answer = await ask("GET", `/page/stream${at}`);
+  const answer = await ask("GET", `/page/stream${at}`, undefined, signal);
   opened();
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";

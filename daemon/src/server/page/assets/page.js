@@ -125,6 +125,8 @@ const isSeen = (seq) => main.querySelector(`[data-proposal="${seq}"], [data-of="
 
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 const LONGEST = 5000;
+/** After how long nobody sees a page that is hidden. */
+const HIDDEN = 5000;
 /** For how long nothing is said in passing once the daemon is back: what comes then may be old. */
 const QUIET = 1500;
 
@@ -137,12 +139,26 @@ async function follow() {
   isFollowing = false;
 }
 
+/** The stream of this page. A page that nobody sees has none: a browser keeps six connections for all its tabs. */
+let listening = null;
+let hiding = null;
+addEventListener("visibilitychange", () => {
+  clearTimeout(hiding);
+  if (document.hidden) hiding = setTimeout(() => listening?.abort(), HIDDEN);
+});
+
+/** Until somebody sees the page. */
+const visible = () =>
+  document.hidden && new Promise((done) => document.addEventListener("visibilitychange", done, { once: true }));
+
 async function listen() {
   let cursor = null;
   let wait = 250;
   let wasAway = true;
   let quiet = 0;
   while (daemon.isIn()) {
+    await visible();
+    listening = new AbortController();
     try {
       const opened = () => {
         said("here", "Connected");
@@ -155,7 +171,7 @@ async function listen() {
           (current?.again ?? show)().catch(failed);
         }
       };
-      for await (const all of daemon.stream(cursor, opened)) {
+      for await (const all of daemon.stream(cursor, opened, listening.signal)) {
         for (const [at, told] of all) {
           cursor = at;
           current?.told?.(told, Number(at));
@@ -167,6 +183,8 @@ async function listen() {
       if (error.kind === "unauthorized") return out(error);
       if (error.kind !== "away") failed(error);
     }
+    // What happens while nobody sees it is told behind the cursor.
+    if (listening.signal.aborted) continue;
     wasAway = true;
     said("away", "Disconnected: Vector is looked for");
     await pause(wait);
