@@ -103,10 +103,14 @@ fn measured(browser: &Browser<'_>, page: &Long) {
         forget(browser);
         browser.reload();
         paints.push(browser.until("window.painted").as_f64().unwrap());
+        let pressed = browser.is("performance.now()");
         browser.press(&[], &[key::TAB]);
-        let answered =
-            "window.keys.filter(([name]) => name === 'keydown').map(([, took]) => took)[0]";
-        keys.push(browser.until(answered).as_f64().unwrap());
+        // Of one that takes less than 16 ms the browser tells nothing.
+        let answered = format!(
+            "window.keys.filter(([name]) => name === 'keydown').map(([, took]) => took)[0]
+             ?? (performance.now() - {pressed} > 500 ? 16 : null)"
+        );
+        keys.push(browser.until(&answered).as_f64().unwrap());
     }
     let loaded = traced(browser);
     let (paint, key) = (percentile(&mut paints, 0.5), percentile(&mut keys, 0.5));
