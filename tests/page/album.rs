@@ -9,9 +9,8 @@
 use std::collections::BTreeMap;
 
 use scene_schemas::Fingerprint;
-use serde_json::json;
 use vector_tests::browser::axe;
-use vector_tests::{printed, repository, vectors};
+use vector_tests::{printed, vectors};
 
 use super::model::{calls, choose, lead_to, says};
 use super::*;

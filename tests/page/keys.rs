@@ -1,6 +1,5 @@
 //! By keys alone.
 
-use serde_json::json;
 use vector_tests::browser::key;
 
 use super::*;

@@ -5,6 +5,7 @@
 
 #[cfg(unix)]
 mod album;
+mod decided;
 mod door;
 mod keys;
 #[cfg(unix)]
@@ -13,16 +14,19 @@ mod now;
 #[cfg(unix)]
 mod streamed;
 mod together;
+#[cfg(unix)]
+mod whole;
 
 use std::fs;
 use std::path::PathBuf;
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use vector_tests::binary::{self, Home};
 use vector_tests::browser::{Browser, Look, Stage};
 use vector_tests::daemon::Daemon;
 use vector_tests::human::Human;
 use vector_tests::places::{self, Format};
+use vector_tests::repository;
 
 /// Ten steps, of which the first is a card at once.
 const GRID: &str = "grid 3x3 of neon parts";
@@ -35,6 +39,8 @@ struct Bench {
     daemon: Option<Daemon>,
     human: Human,
     file: PathBuf,
+    /// How often an agent has called.
+    calls: u32,
 }
 
 impl Bench {
@@ -46,9 +52,20 @@ impl Bench {
     fn of(home: Home) -> Self {
         let file = home.path().join("place.rbxlx");
         fs::write(&file, places::sample(Format::Rbxlx)).unwrap();
+        Self::at(home, file)
+    }
+
+    /// With the place that comes with Vector.
+    fn obby() -> Self {
+        let home = Home::new();
+        let file = obby(&home);
+        Self::at(home, file)
+    }
+
+    fn at(home: Home, file: PathBuf) -> Self {
         let daemon = Daemon::of_place(binary::vector(), &ledger(&home), &file);
         let human = Human::of(&daemon, &ledger(&home));
-        Self { home, daemon: Some(daemon), human, file }
+        Self { home, daemon: Some(daemon), human, file, calls: 0 }
     }
 
     fn daemon(&self) -> &Daemon {
@@ -73,6 +90,19 @@ impl Bench {
         until_here(browser);
     }
 
+    /// An agent's call that becomes a proposal.
+    #[track_caller]
+    fn propose(&mut self, tool: &str, args: &Json) -> u64 {
+        self.calls += 1;
+        let call = json!({
+            "connection": "agent", "client": "agent", "id": self.calls.to_string(), "tool": tool, "args": args,
+            "hold": 60,
+        });
+        let token = Daemon::agent_token(&ledger(&self.home));
+        let view = self.daemon().call("POST", "/api/agents/calls", Some(&token), &call).ok();
+        view["became"]["proposal"].as_u64().unwrap_or_else(|| panic!("no proposal: {view}"))
+    }
+
     /// Ends it as a crash would; the port that it had.
     fn kill(&mut self) -> u16 {
         let daemon = self.daemon.take().expect("it runs");
@@ -94,6 +124,13 @@ impl Bench {
 /// Where the commands of this home keep their ledger.
 fn ledger(home: &Home) -> PathBuf {
     home.path().join("vector")
+}
+
+/// A copy of the place that comes with Vector.
+fn obby(home: &Home) -> PathBuf {
+    let file = home.path().join("obby.rbxlx");
+    fs::copy(repository::root().join("samples/obby.rbxlx"), &file).unwrap();
+    file
 }
 
 /// Waits until the page is connected, and has asked for what it shows first.

@@ -1,6 +1,5 @@
 //! A model whose words are a test's, in the pieces in which they come.
 
-use serde_json::json;
 use vector_daemon::providers::answer::Wire;
 
 use super::*;

@@ -1,6 +1,5 @@
 //! What is going on: asked for, seen to happen, and shown whatever it is made of.
 
-use serde_json::json;
 use vector_tests::past;
 
 use super::*;

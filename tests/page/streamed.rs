@@ -1,7 +1,5 @@
 //! A model's words as they come: none is lost and none is said twice, whatever comes late.
 
-use serde_json::json;
-
 use super::model::{choose, lead_to, says};
 use super::*;
 use crate::models::server::{End, Server};

@@ -43,6 +43,8 @@ pub mod key {
     pub const ENTER: char = '\u{e007}';
     /// Held with another.
     pub const SHIFT: char = '\u{e008}';
+    /// Held with another, for what a field does not take as a letter.
+    pub const CONTROL: char = '\u{e009}';
     /// Out of a dialog.
     pub const ESCAPE: char = '\u{e00c}';
 }

@@ -115,5 +115,6 @@ act("script", async (button) => {
   const { place, path, seq } = button.dataset;
   const html = await part("script", { place, path, seq });
   const box = button.closest(".whole");
-  put(box, box.querySelector(".script"), html);
+  // It stands below all of the entry, which may be long.
+  put(box, box.querySelector(".script"), html).scrollIntoView({ block: "nearest" });
 });

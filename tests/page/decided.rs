@@ -1,0 +1,207 @@
+//! What waits, looked through and decided upon: by keys alone, all at once, and whatever comes meanwhile.
+
+use vector_tests::browser::key;
+
+use super::*;
+
+/// A script with room for two hunks.
+pub(super) const SCRIPT: &str = "game.ServerScriptService.KillBricks";
+/// Stands at the beginning of it, and comes in its place.
+pub(super) const FIRST: [&str; 2] = ["Whoever touches a part", "Who touches any part"];
+/// Stands at its end, and comes in its place.
+pub(super) const LAST: [&str; 2] = [".KillTag):Connect(watch)", ".KillTag):Once(watch)"];
+
+/// Two edits of the script, far from each other.
+pub(super) fn edits() -> Json {
+    let edit = |[search, replace]: [&str; 2]| json!({ "search": search, "replace": replace });
+    json!({ "path": SCRIPT, "edits": [edit(FIRST), edit(LAST)] })
+}
+
+/// A part of its own.
+fn create(name: &str) -> Json {
+    json!({ "className": "Part", "parentPath": "game.Workspace", "props": { "Name": name } })
+}
+
+impl Bench {
+    /// The place as its file has it.
+    pub(super) fn text(&self) -> String {
+        fs::read_to_string(&self.file).unwrap()
+    }
+
+    fn status(&self, proposal: u64) -> String {
+        self.human.shown(proposal)["status"].as_str().unwrap().to_owned()
+    }
+}
+
+/// The proposal that is shown whole.
+pub(super) fn current(browser: &Browser<'_>) -> u64 {
+    let of = browser.until("document.querySelector('#one .proposal')?.dataset.of");
+    of.as_str().unwrap().parse().unwrap()
+}
+
+/// Waits until a proposal is shown whole.
+#[track_caller]
+fn until_current(browser: &Browser<'_>, proposal: u64) {
+    browser
+        .until(&format!("document.querySelector('#one .proposal')?.dataset.of === '{proposal}'"));
+}
+
+/// Waits until so many are listed.
+#[track_caller]
+fn until_listed(browser: &Browser<'_>, count: usize) {
+    browser.until(&format!("document.querySelectorAll('#list a[data-seq]').length === {count}"));
+}
+
+/// The key of the part of a proposal that has the focus.
+const AT: &str = "document.activeElement.closest('[data-stop]')?.dataset.key ?? ''";
+
+/// The parts that are ticked.
+const TICKED: &str =
+    "[...document.querySelectorAll('#one input[data-part]:checked')].map(it => it.dataset.part)";
+
+/// Shows the proposals by keys.
+fn go_to_proposals(browser: &Browser<'_>) {
+    while browser.is("document.activeElement.dataset.page ?? ''") != "proposals" {
+        browser.press(&[], &[key::TAB]);
+    }
+    browser.press(&[], &[key::ENTER]);
+}
+
+#[test]
+fn keys_alone_lead_through_all_that_waits() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::obby();
+    let script = bench.propose("replace_text", &edits());
+    let [first, second] = ["One", "Two"].map(|it| bench.propose("create_instance", &create(it)));
+    let browser = stage.browser();
+    bench.enter(&browser);
+    go_to_proposals(&browser);
+    until_current(&browser, script);
+    for (key, next) in [('j', first), ('j', second), ('j', second), ('k', first), ('k', script)] {
+        browser.press(&[], &[key]);
+        until_current(&browser, next);
+    }
+    for (key, part) in [('n', "h0.0"), ('n', "h0.1"), ('n', "h0.1"), ('p', "h0.0")] {
+        browser.press(&[], &[key]);
+        assert_eq!(browser.is(AT), part);
+    }
+    browser.press(&[], &['x']);
+    assert_eq!(browser.is(TICKED), json!(["h0.1"]));
+    browser.press(&[], &[' ']);
+    assert_eq!(browser.is(TICKED), json!(["h0.0", "h0.1"]));
+    browser.press(&[], &['u']);
+    browser.until("document.querySelector('#one .lines.p')");
+    assert_eq!(browser.is(AT), "h0.0", "one goes on where one was");
+    browser.press(&[], &['u', 'n', 'x']);
+    browser.until("document.querySelector('#one .lines.u')");
+    browser.until_shown("#accept", "Propose only 1 of 2");
+    browser.press(&[], &['?']);
+    browser.until_shown("#dialog[open] h2", "Keys");
+    browser.press(&[], &['j', key::ESCAPE]);
+    browser.until("!document.querySelector('dialog[open]')");
+    assert_eq!(current(&browser), script);
+    browser.press(&[], &['s']);
+    until_current(&browser, first);
+    browser.press(&[], &['k']);
+    until_current(&browser, script);
+    assert_eq!(browser.is(TICKED), json!(["h0.0"]), "what was left out is still left out");
+    browser.press(&[], &['a']);
+    browser.until_shown("#one .remarks", &format!("It was made from proposal {script}"));
+    let chosen = current(&browser);
+    // What stood on it is planned again.
+    until_listed(&browser, 3);
+    browser.press(&[], &['a']);
+    bench.human.until_status(chosen, "applied");
+    assert!(bench.text().contains(FIRST[1]) && bench.text().contains(LAST[0]));
+    until_listed(&browser, 2);
+    browser.until_shown("#one h1", "Create Part game.Workspace.One");
+}
+
+#[test]
+fn a_no_is_told_why_and_its_letters_are_letters() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::obby();
+    let first = bench.propose("create_instance", &create("One"));
+    bench.propose("create_instance", &create("Two"));
+    let browser = stage.browser();
+    bench.enter(&browser);
+    go_to_proposals(&browser);
+    until_current(&browser, first);
+    browser.press(&[], &['r']);
+    browser.until("document.activeElement.localName === 'textarea'");
+    browser.press(&[], &['j', 'a', 'x', ' ', 'r', 'u', '?']);
+    assert_eq!(browser.is("document.activeElement.value"), "jax ru?");
+    assert_eq!((current(&browser), bench.status(first).as_str()), (first, "waiting"));
+    browser.press(&[], &[key::ESCAPE]);
+    browser.until("!document.querySelector('dialog[open]')");
+    assert_eq!(bench.status(first), "waiting", "one may think better of it");
+    browser.press(&[], &['r']);
+    browser.until("document.activeElement.localName === 'textarea'");
+    browser.enter("not here");
+    browser.press(&[key::CONTROL], &[key::ENTER]);
+    browser.until_shown("#one h1", "Create Part game.Workspace.Two");
+    assert_eq!(bench.status(first), "rejected");
+    assert_eq!(bench.human.shown(first)["reason"], "not here");
+    assert_eq!(bench.status(current(&browser)), "waiting", "nobody has said anything of it");
+}
+
+/// What reaches outside a place.
+const LOADS: &str = "print(1)\nloadstring(\"print(2)\")()\n";
+
+#[test]
+fn what_only_adds_goes_at_once_and_what_is_dangerous_is_asked_twice() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::obby();
+    let plain = ["One", "Two"].map(|it| bench.propose("create_instance", &create(it)));
+    let loads = bench.propose("write_script", &json!({ "path": SCRIPT, "source": LOADS }));
+    let gone = bench.propose("delete_instance", &json!({ "path": "game.Workspace.Course" }));
+    let browser = stage.browser();
+    bench.enter(&browser);
+    browser.click(".tabs [data-page=proposals]");
+    browser.click("[data-act=accept-additive]");
+    browser.until_shown("#dialog[open] h2", "Accept 2 proposals?");
+    browser.click("#dialog button[value='']");
+    assert_eq!(plain.map(|it| bench.status(it)), ["waiting", "waiting"]);
+    browser.click("[data-act=accept-additive]");
+    browser.click("#dialog button.main");
+    for proposal in plain {
+        bench.human.until_status(proposal, "applied");
+    }
+    until_listed(&browser, 2);
+    until_current(&browser, loads);
+    assert_eq!([gone, loads].map(|it| bench.status(it)), ["waiting", "waiting"]);
+    browser.click("#one [data-act=accept]");
+    browser.until_shown("#dialog[open] p", "loadstring");
+    browser.click("#dialog button[value='']");
+    assert_eq!((current(&browser), bench.status(loads).as_str()), (loads, "waiting"));
+    browser.click("#one [data-act=accept]");
+    browser.click("#dialog button.danger");
+    bench.human.until_status(loads, "applied");
+    until_current(&browser, gone);
+    assert!(bench.text().contains("loadstring"));
+}
+
+#[test]
+fn what_comes_new_moves_nothing_that_is_looked_at() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::obby();
+    let long: String = (0..400).map(|n| format!("print({n})\n")).collect();
+    let shown = bench.propose("write_script", &json!({ "path": SCRIPT, "source": long }));
+    let browser = stage.browser();
+    bench.enter(&browser);
+    browser.click(".tabs [data-page=proposals]");
+    until_current(&browser, shown);
+    browser.press(&[], &['n']);
+    browser.run("document.querySelector('#one').scrollTo(0, 1500)", &[]);
+    browser.until("document.querySelector('#one').scrollTop === 1500");
+    let fits = bench.propose("create_instance", &create("One"));
+    until_listed(&browser, 2);
+    browser.until(&format!("document.querySelector('#list a[data-seq=\"{fits}\"]')"));
+    assert_eq!((current(&browser), browser.is(AT)), (shown, json!("h0.0")));
+    assert_eq!(browser.is("document.querySelector('#one').scrollTop"), 1500);
+    // One that goes elsewhere moves nothing either.
+    bench.human.decide(fits, &json!({ "say": "reject" })).ok();
+    until_listed(&browser, 1);
+    assert_eq!((current(&browser), browser.is(AT)), (shown, json!("h0.0")));
+    assert_eq!(browser.is("document.querySelector('#one').scrollTop"), 1500);
+}

@@ -1,0 +1,60 @@
+//! The whole loop in a browser: asked for, seen, taken in part, accepted, found again, and taken back.
+
+use super::decided::{FIRST, LAST, SCRIPT, current, edits};
+use super::model::{calls, choose, lead_to, says};
+use super::*;
+use crate::models::server::{End, Server};
+
+#[test]
+fn what_is_taken_in_part_is_done_found_again_and_taken_back() {
+    let Some(stage) = Stage::set() else { return };
+    let read = calls("read_script", json!({ "path": SCRIPT }));
+    // A model that has made no plan is told so, and may go on without one.
+    let call = || calls("replace_text", edits());
+    let server = Server::start(vec![read, call(), call(), says("It is done.", End::Whole)]);
+    let mut bench = Bench::obby();
+    lead_to(&server, &mut bench);
+    choose(&bench, "lmstudio/first");
+    let before = bench.text();
+    let browser = stage.browser();
+    bench.enter(&browser);
+    ask(&browser, "Let any part kill, and watch once.");
+    browser.click("#log [data-proposal] a.title");
+    let asked = current(&browser);
+    browser.until_shown("#accept", "Accept");
+    browser.click("#one input[data-part='h0.1']");
+    browser.until_shown("#accept", "Propose only 1 of 2");
+    browser.click("#one [data-act=accept]");
+    browser.until(&format!("document.querySelector('#one .proposal').dataset.of !== '{asked}'"));
+    let chosen = current(&browser);
+    browser.until_shown("#one .remarks", &format!("It was made from proposal {asked}"));
+    assert!(!browser.text("#one .scripts").contains(LAST[1]), "only what was chosen is in it");
+    assert!(bench.text() == before, "nothing is written before a yes");
+    browser.press(&[], &['a']);
+    bench.human.until_status(chosen, "applied");
+    browser.until_shown("#list", "Nothing waits for you");
+    assert!(bench.text() == before.replace(FIRST[0], FIRST[1]), "the one hunk, and nothing else");
+    look_back(&browser, chosen);
+    browser.click(&format!("#entries [data-act=revert][data-proposal='{chosen}']"));
+    browser.click("#log [data-proposal] [data-say=approve]");
+    browser.until_shown("#log [data-proposal]", "applied");
+    assert!(bench.text() == before, "as it was, byte for byte");
+}
+
+/// Finds a proposal in History, applied, with the script as that has left it.
+fn look_back(browser: &Browser<'_>, proposal: u64) {
+    browser.click(".tabs [data-page=history]");
+    let entry = format!("#entries details[data-of='{proposal}']");
+    browser.until_shown(&entry, "applied");
+    browser.click(&format!("{entry} summary"));
+    browser.until_shown(&format!("{entry} .json"), SCRIPT.rsplit('.').next().unwrap());
+    // What it has left is known from the entry on in which it was done.
+    let done = "[...document.querySelectorAll('#entries [data-kind=applied] details')]
+        .find(it => it.textContent.includes('KillBricks'))?.dataset.of";
+    let done = browser.until(done);
+    let done = format!("#entries details[data-of='{}']", done.as_str().unwrap());
+    browser.click(&format!("{done} summary"));
+    browser.click(&format!("{done} [data-act=script]"));
+    browser.until_shown(&format!("{done} .script"), FIRST[1]);
+    assert!(browser.text(&format!("{done} .script")).contains(LAST[0]), "all of it is shown");
+}
