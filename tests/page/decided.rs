@@ -35,15 +35,16 @@ impl Bench {
 
 /// The proposal that is shown whole.
 pub(super) fn current(browser: &Browser<'_>) -> u64 {
-    let of = browser.until("document.querySelector('#one .proposal')?.dataset.of");
+    let of = browser.until("document.querySelector('#one .proposal[data-seen]')?.dataset.of");
     of.as_str().unwrap().parse().unwrap()
 }
 
 /// Waits until a proposal is shown whole.
 #[track_caller]
 fn until_current(browser: &Browser<'_>, proposal: u64) {
-    browser
-        .until(&format!("document.querySelector('#one .proposal')?.dataset.of === '{proposal}'"));
+    browser.until(&format!(
+        "document.querySelector('#one .proposal[data-seen]')?.dataset.of === '{proposal}'"
+    ));
 }
 
 /// Waits until so many are listed.

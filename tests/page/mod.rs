@@ -148,12 +148,11 @@ fn ask(browser: &Browser<'_>, text: &str) {
 
 /// The parts of the conversation, by key, each with its text. A card's is its title: what else is on it
 /// comes when it is in sight.
+const LOG: &str = "[...document.querySelectorAll('#log > [data-key]')].map(it =>
+    [it.dataset.key, (it.dataset.proposal ? it.querySelector('.title') : it).textContent])";
+
 fn log(browser: &Browser<'_>) -> Vec<(String, String)> {
-    let parts = browser.is("[...document.querySelectorAll('#log > [data-key]')].map(it => [
-            it.dataset.key,
-            (it.dataset.proposal ? it.querySelector('.title') : it).textContent,
-        ])");
-    serde_json::from_value(parts).expect("each has a key and a text")
+    serde_json::from_value(browser.is(LOG)).expect("each has a key and a text")
 }
 
 /// Each part is there once.

@@ -8,10 +8,7 @@ fn are_the_same(browser: &Browser<'_>, other: &Browser<'_>) {
     let own = log(browser);
     is_each_once(&own);
     let wanted = serde_json::to_string(&own).unwrap();
-    other.until(&format!(
-        "JSON.stringify([...document.querySelectorAll('#log > [data-key]')].map(it => [it.dataset.key, it.textContent])) === \
-         JSON.stringify({wanted})"
-    ));
+    other.until(&format!("JSON.stringify({LOG}) === JSON.stringify({wanted})"));
     browser.reload();
     until_here(browser);
     browser.until("document.querySelector('#log')");

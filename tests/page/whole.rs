@@ -25,7 +25,7 @@ fn what_is_taken_in_part_is_done_found_again_and_taken_back() {
     browser.click("#one input[data-part='h0.1']");
     browser.until_shown("#accept", "Propose only 1 of 2");
     browser.click("#one [data-act=accept]");
-    browser.until(&format!("document.querySelector('#one .proposal').dataset.of !== '{asked}'"));
+    browser.until(&format!("(document.querySelector('#one .proposal[data-seen]')?.dataset.of ?? '{asked}') !== '{asked}'"));
     let chosen = current(&browser);
     browser.until_shown("#one .remarks", &format!("It was made from proposal {asked}"));
     assert!(!browser.text("#one .scripts").contains(LAST[1]), "only what was chosen is in it");

@@ -41,6 +41,12 @@ pub(super) fn rail(sessions: &Sessions, workflows: &Workflows) -> Markup {
                 (tasks(&of(Some(&session.session))))
             }
         }
+        @if !sessions.sessions.is_empty() {
+            details.session.more {
+                summary { "Open another place" }
+                (opening())
+            }
+        }
         @if !others.is_empty() {
             section.session {
                 h2 { "Elsewhere" }
@@ -56,11 +62,17 @@ fn nothing_open() -> Markup {
         section.session.empty {
             h2 { "No place is open" }
             p { "Open a place in Studio with the plugin, or give Vector a file or a project:" }
-            form data-act="open" {
-                label for="open-path" { "A place file or a Rojo project, by its full path" }
-                input #open-path name="path" autocomplete="off" spellcheck="false" required;
-                button type="submit" { "Open" }
-            }
+            (opening())
+        }
+    }
+}
+
+fn opening() -> Markup {
+    html! {
+        form data-act="open" {
+            label for="open-path" { "A place file or a Rojo project, by its full path" }
+            input #open-path name="path" autocomplete="off" spellcheck="false" required;
+            button type="submit" { "Open" }
         }
     }
 }

@@ -1,7 +1,7 @@
 // A deploy: what would be committed of a project, and how far that is.
 
 import { call, part } from "./daemon.js";
-import { act, fill, swap } from "./ui.js";
+import { act, fill, isTouched, swap } from "./ui.js";
 
 /** How long an answer is waited for where nothing changes, in seconds. */
 const HOLD = 10;
@@ -14,7 +14,9 @@ export async function show(main, [of]) {
   swap(main, await part("deploy", { session }));
 }
 
-export const again = () => show(root, [session]);
+/** What is being typed is not taken away, nor what is said of a deploy. */
+export const again = async () =>
+  isTouched(root) || document.getElementById("deploying")?.childElementCount > 0 || show(root, [session]);
 
 export function hide() {
   root = null;

@@ -7,14 +7,16 @@ const NAMES = ["text", "path", "place", "tool", "outcome", "day"];
 
 let root = null;
 let wanted = {};
+/** The entry that is shown alone. */
+let single = null;
 
 export async function show(main, [of]) {
   root = main;
-  if (of !== undefined) return one(of);
-  await list();
+  single = of ?? null;
+  await again();
 }
 
-export const again = () => list();
+export const again = () => (single === null ? list() : one(single));
 
 export function hide() {
   seen.disconnect();
@@ -67,8 +69,12 @@ act("older", async (button) => {
 });
 
 act("filter", async (form) => {
+  const before = wanted;
   wanted = Object.fromEntries(NAMES.map((name) => [name, form.elements[name].value.trim()]));
-  await list();
+  await list().catch((error) => {
+    wanted = before;
+    throw error;
+  });
 });
 act("unfilter", async () => {
   wanted = {};

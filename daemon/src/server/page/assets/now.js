@@ -47,10 +47,24 @@ function nothing() {
   );
 }
 
+let listed = "";
+
 async function rail() {
-  swap(root.querySelector("#rail"), await part("rail"));
+  const html = await part("rail");
+  const box = root?.querySelector("#rail");
+  if (!box || (html === listed && box.childElementCount > 0)) return;
+  const before = places();
+  swap(box, html);
+  listed = html;
   mark();
+  if (before && before !== places()) await composer();
 }
+
+/** The places that are open, as they are listed. */
+const places = () => [...root.querySelectorAll("#rail [data-session]")].map((it) => it.dataset.session).join(" ");
+
+// Of places that are opened and closed, and plugins that come and go, the stream says nothing.
+setInterval(() => root && !document.hidden && railSoon(), 5000);
 
 async function composer() {
   const box = root.querySelector("#composer");

@@ -1,7 +1,7 @@
 // What a person has chosen, and who is let in.
 
 import { call, name, part } from "./daemon.js";
-import { act, question, swap, toast } from "./ui.js";
+import { act, isTouched, question, swap, toast } from "./ui.js";
 
 let root = null;
 
@@ -12,18 +12,23 @@ export async function show(main) {
   own?.append(" · this page");
 }
 
-export const again = () => show(root);
+/** What is being typed is not taken away. */
+export const again = async () => isTouched(root) || show(root);
 
 act("choose", async (form) => {
   const { mode, dry_run: dry, model } = form.elements;
-  if (mode.value === "dangerous") {
+  if (mode.value === "dangerous" && [...mode].some((it) => it.checked !== it.defaultChecked)) {
     const text = "Everything that a model wants is then done at once, without asking you.";
     if ((await question({ title: "Let everything through?", text, yes: "Let it through", danger: true })) === null) return;
   }
-  const body = { mode: mode.value, dry_run: dry.checked, model: model.value.trim() };
+  // What the person did not touch may have been chosen anew elsewhere.
+  const body = await call("GET", "/api/settings");
+  if ([...mode].some((it) => it.checked !== it.defaultChecked)) body.mode = mode.value;
+  if (dry.checked !== dry.defaultChecked) body.dry_run = dry.checked;
+  if (model.value !== model.defaultValue) body.model = model.value.trim();
   await call("PUT", "/api/settings", body);
   toast("Saved. It counts for what begins from now on.", "good");
-  await again();
+  await show(root);
 });
 act("pairing", async () => {
   const { code, seconds } = await call("POST", "/api/pairing");
@@ -34,7 +39,7 @@ act("revoke", async ({ dataset: { name: whom } }) => {
   const text = `${whom} has no access from then on. A plugin has to be paired again, a page opened again.`;
   if ((await question({ title: "Take access away?", text, yes: "Take it away", danger: true })) === null) return;
   await call("POST", "/api/access/revoke", { what: "named", name: whom });
-  await again();
+  await show(root);
 });
 act("stop", async () => {
   const text = "What waits can be decided upon when it serves again.";

@@ -105,6 +105,10 @@ addEventListener("submit", (event) => run(event.target, event));
 
 const TOASTS = 4;
 
+/** Whether the person has changed something in here that is not sent. */
+export const isTouched = (root) =>
+  [...root.querySelectorAll("input, textarea")].some((it) => it.value !== it.defaultValue || it.checked !== it.defaultChecked);
+
 /** Says something in passing. */
 export function toast(text, tone = "plain", hint = "") {
   const box = document.createElement("div");
