@@ -219,11 +219,14 @@ async function deciding(work) {
 /** After an answer: on with what waits behind it, or before it. */
 async function on(proposal) {
   const next = beside(1) ?? beside(-1);
+  const at = links().findIndex((link) => link.dataset.seq === proposal);
   left.delete(proposal);
   if (!root) return;
   await list();
   const all = links().map((link) => link.dataset.seq);
-  if (root && current === proposal) await go(all.includes(next) ? next : (all[0] ?? null));
+  // What stood on it is planned again, under another number and in the same place.
+  const there = all[Math.min(Math.max(at, 0), all.length - 1)] ?? null;
+  if (root && current === proposal) await go(all.includes(next) ? next : there);
 }
 
 act("accept", (button) =>
