@@ -28,6 +28,8 @@ async function show() {
   const page = PAGES[name];
   if (current !== page) current?.hide?.();
   current = page;
+  // One page stands in the place of another, and begins at its beginning.
+  main.scrollTop = 0;
   for (const tab of document.querySelectorAll(".tabs a")) {
     if (tab.dataset.page === name) tab.setAttribute("aria-current", "page");
     else tab.removeAttribute("aria-current");
