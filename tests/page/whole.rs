@@ -35,7 +35,9 @@ fn what_is_taken_in_part_is_done_found_again_and_taken_back() {
     browser.until_shown("#list", "Nothing waits for you");
     assert!(bench.text() == before.replace(FIRST[0], FIRST[1]), "the one hunk, and nothing else");
     look_back(&browser, chosen);
-    browser.click(&format!("#entries [data-act=revert][data-proposal='{chosen}']"));
+    let back = format!("#entries [data-act=revert][data-back='{chosen}']");
+    assert_eq!(browser.text(&back), "Take it back");
+    browser.click(&back);
     browser.click("#log [data-proposal] [data-say=approve]");
     browser.until_shown("#log [data-proposal]", "applied");
     assert!(bench.text() == before, "as it was, byte for byte");

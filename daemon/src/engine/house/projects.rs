@@ -57,7 +57,10 @@ impl House {
             let _ = session.words.send(Word::Beside(file.clone()));
         }
         self.projects.push(file);
-        (self.say)(&format!("{name} is open: `vector chat --session` talks about it."));
+        (self.say)(&format!(
+            "{name} is open: `vector chat --session {}` talks about it.",
+            opened.session
+        ));
         let syncs = match rojo::serving(rojo::PORT) {
             Some(serving) => format!(
                 "Rojo {} serves {:?} on port {}: what is written to files reaches Studio through it.",

@@ -230,7 +230,7 @@ fn call(text: Option<String>, tool: &str, args: Json) -> Message {
 }
 
 const NO_MODEL: &str = "I am the offline planner, not a model, and do only what I understand \
-                        whole. Connecting a model is for a later release.";
+                        whole. `vector models` says how one is connected.";
 
 /// What is said to a request that is not understood.
 fn refused(refusal: &Refusal) -> String {

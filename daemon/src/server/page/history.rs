@@ -46,7 +46,7 @@ fn filters(filter: &Filter, history: &History) -> Markup {
     let tools: Vec<&str> = history.tools.iter().map(String::as_str).collect();
     html! {
         form.filters role="search" data-act="filter" aria-label="Look for" {
-            label.wide { span { "Words" } input type="search" name="text" value=[filter.text.as_ref()] placeholder="In what was asked, said or proposed"; }
+            label.wide { span { "Words" } input type="search" name="text" value=[filter.text.as_ref()] placeholder="Asked, said, proposed"; }
             label.wide { span { "Path" } input name="path" value=[filter.path.as_ref()] placeholder="Workspace.Door" spellcheck="false"; }
             (choice("Place", "place", "Every place", &places, filter.place.as_deref()))
             (choice("Tool", "tool", "Every tool", &tools, filter.tool.as_deref()))
@@ -103,7 +103,7 @@ fn row(entry: &HistoryEntry) -> Markup {
                     span.what {
                         b { (safe(&entry.title)) }
                         span.dim {
-                            (kind(entry)) " · " (safe(&entry.place))
+                            (kind(entry)) " · " span title=(safe(&entry.place)) { (words::place(&entry.place)) }
                             @for path in &entry.paths { " · " code { (safe(path)) } }
                             @if entry.more_paths > 0 { " and " (entry.more_paths) " more" }
                         }
@@ -147,7 +147,7 @@ pub(super) fn entry(found: &HistoryRecord, about: Option<&ProposalView>) -> Mark
             @if let Some(proposal) = line.proposal {
                 a.button href={ "#/proposals/" (proposal) } { "Proposal " (proposal) }
                 @if is_applied {
-                    button type="button" data-act="revert" data-proposal=(proposal) { "Take it back" }
+                    button type="button" data-act="revert" data-back=(proposal) { "Take it back" }
                 }
             }
             @for path in scripts {

@@ -49,8 +49,8 @@ fn versions(wanted: &ScriptWanted, found: &ScriptAt) -> Markup {
                     @if !it.is_known { ": its text is not known" }
                 }
                 @if it.kind == "applied" {
-                    button type="button" data-act="revert" data-proposal=(it.proposal)
-                        aria-label={ "Take proposal " (it.proposal) " back" } { "Take it back" }
+                    button type="button" data-act="revert" data-back=(it.proposal)
+                        aria-label={ "Take it back: proposal " (it.proposal) } { "Take it back" }
                 }
             }
         }

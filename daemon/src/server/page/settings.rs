@@ -84,7 +84,7 @@ fn grants(title: &str, what: &str, grants: &[Grant], more: Markup) -> Markup {
                     li data-grant=(grant.name) {
                         code { (words::safe(&grant.name)) }
                         @if let Some(made) = grant.made { " " span.dim { "since " (words::time(made)) } }
-                        button type="button" data-act="revoke" data-name=(grant.name) aria-label={ "Take access away from " (grant.name) } { "Revoke" }
+                        button type="button" data-act="revoke" data-name=(grant.name) aria-label={ "Revoke the access of " (grant.name) } { "Revoke" }
                     }
                 }
             }

@@ -111,7 +111,7 @@ async function went({ workflow }) {
   location.hash = `#/now/${workflow}`;
 }
 
-act("revert", async ({ dataset }) => went(await call("POST", `/api/proposals/${dataset.proposal}/revert`)));
+act("revert", async ({ dataset }) => went(await call("POST", `/api/proposals/${dataset.back}/revert`)));
 act("restore", async ({ dataset }) => {
   const text = "All that was applied since is proposed to be taken back, as one change.";
   if ((await question({ title: "Go back to this checkpoint?", text, yes: "Propose it" })) === null) return;

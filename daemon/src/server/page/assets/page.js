@@ -48,6 +48,8 @@ async function show() {
     main.replaceChildren(sheet);
   }
   current = page;
+  // One page stands in the place of another, and begins at its beginning.
+  main.scrollTop = 0;
   for (const tab of document.querySelectorAll(".tabs a")) {
     if (tab.dataset.page === name) tab.setAttribute("aria-current", "page");
     else tab.removeAttribute("aria-current");
@@ -183,9 +185,8 @@ async function listen() {
       if (error.kind === "unauthorized") return out(error);
       if (error.kind !== "away") failed(error);
     }
-    // What happens while nobody sees it is told behind the cursor.
-    if (listening.signal.aborted) continue;
     wasAway = true;
+    if (listening.signal.aborted) continue;
     said("away", "Disconnected: Vector is looked for");
     await pause(wait);
     wait = Math.min(wait * 2, LONGEST);

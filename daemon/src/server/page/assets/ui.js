@@ -86,6 +86,8 @@ export const act = (name, run) => acts.set(name, run);
 async function run(element, event) {
   const todo = acts.get(element.dataset.act);
   if (!todo || element.getAttribute("aria-busy") === "true") return;
+  // The second press of a double click may fall upon something else by then.
+  if (event.type === "click" && event.detail > 1) return event.preventDefault();
   event.preventDefault();
   element.setAttribute("aria-busy", "true");
   try {

@@ -66,7 +66,7 @@ fn nothing() -> Markup {
 fn asks(task: &WorkflowView, sessions: &Sessions) -> Markup {
     html! {
         h2 { a href={ "#/now/" (task.seq) } { (goal(task)) } }
-        p.dim { "In " (shown(place(task, sessions))) ", by " (shown(&task.driver)) }
+        p.dim { "In " (words::place(place(task, sessions))) ", by " (shown(&task.driver)) }
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) fn whole(
             data-class=(words::class(proposal.class)) data-parts=(parts.join(" ")) aria-labelledby="proposal-title" {
             header.about {
                 p.dim {
-                    "Proposal " (view.seq) " · in " (shown(place(task, sessions))) " · by " (shown(&task.driver)) " · "
+                    "Proposal " (view.seq) " · in " (words::place(place(task, sessions))) " · by " (shown(&task.driver)) " · "
                     a href={ "#/now/" (task.seq) } { (goal(task)) }
                 }
                 h1 #proposal-title { (shown(&proposal.title)) }
