@@ -136,20 +136,31 @@ async function open(proposal, isSame = false) {
 
 /** Shows what became of what is shown, and stays at the part that was gone to. */
 function refresh(html) {
-  const wasSeen = article()?.hasAttribute("data-seen") && article().dataset.of === current;
   const key = document.activeElement?.matches("[data-stop]") ? document.activeElement.dataset.key : null;
   swap(one(), html);
-  article()?.toggleAttribute("data-seen", wasSeen);
+  arm();
   if (key) one().querySelector(`[data-stop][data-key="${key}"]`)?.focus({ preventScroll: true });
 }
 
 function renew(html) {
   const hadFocus = one().contains(document.activeElement) || document.activeElement === document.body;
   fill(one(), html);
-  const fresh = article();
-  setTimeout(() => fresh?.toggleAttribute("data-seen", true), SEEN);
+  arm();
   one().scrollTop = 0;
   if (hadFocus) one().focus({ preventScroll: true });
+}
+
+/** Which proposal is before the person, and since when. */
+let seen = { of: null, since: 0 };
+
+/** Lets what is shown be decided upon, once it has been seen. */
+function arm() {
+  const shown = article();
+  if (!shown) return;
+  if (shown.dataset.of !== seen.of) seen = { of: shown.dataset.of, since: performance.now() };
+  const rest = seen.since + SEEN - performance.now();
+  if (rest <= 0) shown.toggleAttribute("data-seen", true);
+  else setTimeout(arm, rest);
 }
 
 function trouble(error) {
