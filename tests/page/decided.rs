@@ -186,7 +186,7 @@ fn what_only_adds_goes_at_once_and_what_is_dangerous_is_asked_twice() {
 fn what_comes_new_moves_nothing_that_is_looked_at() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();
-    let long: String = (0..400).map(|n| format!("print({n})\n")).collect();
+    let long = (0..400).map(|n| format!("print({n})")).collect::<Vec<_>>().join("\n");
     let shown = bench.propose("write_script", &json!({ "path": SCRIPT, "source": long }));
     let browser = stage.browser();
     bench.enter(&browser);

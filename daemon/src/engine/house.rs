@@ -48,7 +48,7 @@ use crate::core::scene::Scene;
 use crate::core::workflow::{Input, Status, Workflow};
 use crate::ledger::{Append, Ledger};
 use crate::providers::client::{OnlyOffline, Who};
-use crate::server::{Ask, Board, Seat, Secret, Verb, failed};
+use crate::server::{Ask, Board, Reply, Seat, Secret, Verb, failed};
 use crate::targets::rojo::Watch;
 use crate::targets::studio::Studio;
 
@@ -247,30 +247,7 @@ impl House {
             Ask::Workflow(seq, reply) => drop(reply.send(self.workflow(seq))),
             Ask::Talk(seq, reply) => self.talk(seq, reply),
             Ask::TalkHead(seq, reply) => drop(reply.send(self.talk_head(seq))),
-            Ask::Do(seq, verb, reply) => {
-                let (ledger, board) = (Arc::clone(&self.ledger), Arc::clone(&self.board));
-                match self.session_of_workflow(seq) {
-                    Ok(session) => {
-                        // The session answers when it has acted; the view is read then.
-                        let (done, acted) = tokio::sync::oneshot::channel();
-                        let model = self.model();
-                        self.tell(&session, |_| Word::Do(seq, verb, model, done));
-                        thread::spawn(move || {
-                            let acted = acted.blocking_recv().unwrap_or_else(|_| Err(away()));
-                            let view = acted.and_then(|()| view_of(&ledger, &board, seq));
-                            let _ = reply.send(view);
-                        });
-                    }
-                    // What was left in a place that is not opened again can be ended all the same.
-                    Err(failure)
-                        if verb == Verb::Cancel
-                            && (failure == away() || failure == elsewhere(seq)) =>
-                    {
-                        drop(reply.send(self.abandon(seq)));
-                    }
-                    Err(failure) => drop(reply.send(Err(failure))),
-                }
-            }
+            Ask::Do(seq, verb, reply) => self.act(seq, verb, reply),
             Ask::Checkpoints(reply) => drop(reply.send(self.checkpoints())),
             Ask::MakeCheckpoint(make, reply) => drop(reply.send(self.make_checkpoint(make))),
             Ask::Restore(seq, reply) => match self.session_of_workflow(seq) {
@@ -291,6 +268,31 @@ impl House {
             Ask::Usage(reply) => drop(reply.send(self.usage())),
             Ask::Past(past) => self.look_back(past),
             Ask::Deploy(deploying) => self.deploy(deploying),
+        }
+    }
+
+    /// Does something to a workflow, in its session.
+    fn act(&mut self, seq: Seq, verb: Verb, reply: Reply<WorkflowView>) {
+        let (ledger, board) = (Arc::clone(&self.ledger), Arc::clone(&self.board));
+        match self.session_of_workflow(seq) {
+            Ok(session) => {
+                // The session answers when it has acted; the view is read then.
+                let (done, acted) = tokio::sync::oneshot::channel();
+                let model = self.model();
+                self.tell(&session, |_| Word::Do(seq, verb, model, done));
+                thread::spawn(move || {
+                    let acted = acted.blocking_recv().unwrap_or_else(|_| Err(away()));
+                    let view = acted.and_then(|()| view_of(&ledger, &board, seq));
+                    let _ = reply.send(view);
+                });
+            }
+            // What was left in a place that is not opened again can be ended all the same.
+            Err(failure)
+                if verb == Verb::Cancel && (failure == away() || failure == elsewhere(seq)) =>
+            {
+                drop(reply.send(self.abandon(seq)));
+            }
+            Err(failure) => drop(reply.send(Err(failure))),
         }
     }
 

@@ -149,7 +149,9 @@ mod tests {
     fn pages_have_each_part_once() {
         let mut log = Log::default();
         let all: Vec<String> = (0..PAGE * 2 + 7).map(|n| n.to_string()).collect();
-        all.iter().for_each(|key| log.apply(put(key)));
+        for key in &all {
+            log.apply(put(key));
+        }
         let (mut seen, mut end) = (Vec::new(), None);
         loop {
             let mut page = shown(&log, end);
