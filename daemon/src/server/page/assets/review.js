@@ -211,8 +211,8 @@ function beside(step) {
 }
 
 /** One answer at a time: what it changes is not known before it is there. */
-async function deciding(work) {
-  if (isDeciding || !isSeen()) return;
+async function deciding(work, isMeant = isSeen()) {
+  if (isDeciding || !isMeant) return;
   isDeciding = true;
   try {
     await work();
@@ -295,7 +295,7 @@ act("accept-additive", ({ dataset: { behind } }) =>
     const isGone = plain.some((link) => link.dataset.seq === current);
     await list();
     if (isGone) await go(links()[0]?.dataset.seq ?? null);
-  }),
+  }, true),
 );
 
 /** Says what became of what was accepted here. */
