@@ -23,8 +23,9 @@ const own = (element) => {
 
 for (const element of document.body.querySelectorAll("*")) {
   if (!element.checkVisibility({ visibilityProperty: true }) || element.closest(".hush")) continue;
-  const value = element.matches("input, textarea, select") ? element.value || element.placeholder || "" : "";
-  const said = own(element) || value;
+  const value = element.matches("input:not([type=hidden]), textarea, select") ? element.value || element.placeholder || "" : "";
+  // What is waited for is of the moment.
+  const said = element.id === "waits" ? "" : own(element) || value;
   const made = ["::before", "::after"].map((pseudo) => {
     const { content } = getComputedStyle(element, pseudo);
     return content === "none" ? "" : content + styled(element, pseudo);
