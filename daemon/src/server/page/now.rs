@@ -118,7 +118,9 @@ pub(super) fn talk(talk: &Talk) -> Markup {
             data-session=[head.workflow.session.as_ref()] data-tasks=(listed(head)) {
             div #head { (self::head(head)) }
             div.log #log role="log" aria-label="Conversation" { (Log::of(talk).before(None)) }
-            p.waits #waits role="status" { @if is_undecided(&head.workflow) { (waits(ThinkingPhase::Decision)) } }
+            p.waits #waits role="status" {
+                @if head.workflow.state == WorkflowState::Waiting { (waits(ThinkingPhase::Decision)) }
+            }
         }
     }
 }
