@@ -145,6 +145,7 @@ const STATES: &[(&str, Reach)] = &[
         tour.browser.until_shown("#log .end", "Done");
         ask(&tour.browser, "Paint a rock, then.");
         tour.browser.until_shown("#log .answers", "The first");
+        tour.browser.until_shown("#waits", "Waiting for your decision");
     }),
     ("now-stopped", |tour| {
         tour.browser.expect("status of 4");

@@ -53,6 +53,9 @@ fn until_listed(browser: &Browser<'_>, count: usize) {
     browser.until(&format!("document.querySelectorAll('#list a[data-seq]').length === {count}"));
 }
 
+/// Nothing is asked, and nothing that was pressed is still being done.
+const AT_REST: &str = "!document.querySelector('dialog[open], [aria-busy=true]')";
+
 /// The key of the part of a proposal that has the focus.
 const AT: &str = "document.activeElement.closest('[data-stop]')?.dataset.key ?? ''";
 
@@ -134,7 +137,7 @@ fn a_no_is_told_why_and_its_letters_are_letters() {
     assert_eq!(browser.is("document.activeElement.value"), "jax ru?");
     assert_eq!((current(&browser), bench.status(first).as_str()), (first, "waiting"));
     browser.press(&[], &[key::ESCAPE]);
-    browser.until("!document.querySelector('dialog[open]')");
+    browser.until(AT_REST);
     assert_eq!(bench.status(first), "waiting", "one may think better of it");
     browser.press(&[], &['r']);
     browser.until("document.activeElement.localName === 'textarea'");
@@ -162,6 +165,7 @@ fn what_only_adds_goes_at_once_and_what_is_dangerous_is_asked_twice() {
     browser.click("[data-act=accept-additive]");
     browser.until_shown("#dialog[open] h2", "Accept 2 proposals?");
     browser.click("#dialog button[value='']");
+    browser.until(AT_REST);
     assert_eq!(plain.map(|it| bench.status(it)), ["waiting", "waiting"]);
     browser.click("[data-act=accept-additive]");
     browser.click("#dialog button.main");
@@ -174,6 +178,7 @@ fn what_only_adds_goes_at_once_and_what_is_dangerous_is_asked_twice() {
     browser.click("#one [data-act=accept]");
     browser.until_shown("#dialog[open] p", "loadstring");
     browser.click("#dialog button[value='']");
+    browser.until(AT_REST);
     assert_eq!((current(&browser), bench.status(loads).as_str()), (loads, "waiting"));
     browser.click("#one [data-act=accept]");
     browser.click("#dialog button.danger");
@@ -193,6 +198,8 @@ fn what_comes_new_moves_nothing_that_is_looked_at() {
     browser.click(".tabs [data-page=proposals]");
     until_current(&browser, shown);
     browser.press(&[], &['n']);
+    // What comes into sight is scrolled to once more in the next frame.
+    browser.run_async("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))", &[]);
     browser.run("document.querySelector('#one').scrollTo(0, 1500)", &[]);
     browser.until("document.querySelector('#one').scrollTop === 1500");
     let fits = bench.propose("create_instance", &create("One"));

@@ -25,8 +25,7 @@ for (const element of document.body.querySelectorAll("*")) {
   if (!element.checkVisibility({ visibilityProperty: true }) || element.closest(".hush")) continue;
   const chosen = element.selectedOptions?.[0]?.text ?? "";
   const value = element.matches("input:not([type=hidden]), textarea") ? element.value || element.placeholder || "" : chosen;
-  // What is waited for is of the moment.
-  const said = element.id === "waits" ? "" : own(element) || value;
+  const said = own(element) || value;
   const made = ["::before", "::after"].map((pseudo) => {
     const { content } = getComputedStyle(element, pseudo);
     return content === "none" ? "" : content + styled(element, pseudo);

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::Exit;
 use super::style::{Paint, safe};
 use super::terminal::{print, stdout_style};
-use crate::core::calendar::Moment;
+use crate::core::calendar::date;
 use crate::engine::spent::{Message, Spent, day};
 use crate::ledger::Ledger;
 
@@ -116,12 +116,6 @@ fn block(
 
 fn last_part(project: &str) -> &str {
     project.rsplit(['/', '\\']).next().unwrap_or(project)
-}
-
-/// A day from 1970, as people write it.
-fn date(day: u64) -> String {
-    let Moment { year, month, day, .. } = Moment::of(day * 86_400);
-    format!("{year:04}-{month:02}-{day:02}")
 }
 
 fn row(message: &Message) -> serde_json::Value {

@@ -33,6 +33,12 @@ pub fn day(date: &str) -> Option<u64> {
     ((back.month, back.day) == (month, date)).then_some(day)
 }
 
+/// A day from 1970-01-01 as it is written: `2026-12-01`.
+pub fn date(day: u64) -> String {
+    let Moment { year, month, day, .. } = Moment::of(day * 86_400);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
 impl Moment {
     /// Of this many seconds since 1970.
     pub fn of(seconds: u64) -> Self {
@@ -58,13 +64,12 @@ impl Moment {
 
 #[cfg(test)]
 mod tests {
-    use super::{Moment, day};
+    use super::{date, day};
 
     #[test]
     fn a_date_is_the_day_that_it_came_from() {
         for count in (0..60_000).step_by(7).chain([59, 60, 11_016, 11_017, 47_540, 47_541]) {
-            let Moment { year, month, day: date, .. } = Moment::of(count * 86_400);
-            assert_eq!(day(&format!("{year:04}-{month:02}-{date:02}")), Some(count));
+            assert_eq!(day(&date(count)), Some(count));
         }
         for no in ["", "2026", "2026-12", "2026-02-29", "2026-13-01", "2026-00-01", "2026-12-00"] {
             assert_eq!(day(no), None, "{no}");

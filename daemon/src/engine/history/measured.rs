@@ -11,7 +11,7 @@ use scene_schemas::entry::{Approver, Seq};
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 
-use crate::core::calendar::Moment;
+use crate::core::calendar::date;
 use crate::engine::spent::{Message, Spent, day};
 use crate::ledger::{Ledger, LedgerError, Part};
 
@@ -60,12 +60,6 @@ impl Measured {
         let (models, tools) = (work.models(since), work.tools(since));
         Ok(Figures { since: date(since), usage, models, tools })
     }
-}
-
-/// A day from 1970, as people write it.
-fn date(day: u64) -> String {
-    let Moment { year, month, day, .. } = Moment::of(day * 86_400);
-    format!("{year:04}-{month:02}-{day:02}")
 }
 
 fn usage(messages: &[Message], since: u64) -> Vec<UsageFigures> {

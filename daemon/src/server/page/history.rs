@@ -9,6 +9,7 @@ use scene_schemas::entry::{Approver, Seq};
 use super::super::past::{Filter, Wanted};
 use super::words;
 use super::words::safe;
+use crate::core::calendar::date;
 
 /// What is looked for, and the newest of what fits.
 pub(super) fn history(wanted: &Wanted, history: &History, checkpoints: &Checkpoints) -> Markup {
@@ -51,7 +52,7 @@ fn filters(filter: &Filter, history: &History) -> Markup {
             (choice("Place", "place", "Every place", &places, filter.place.as_deref()))
             (choice("Tool", "tool", "Every tool", &tools, filter.tool.as_deref()))
             (choice("Outcome", "outcome", "Every outcome", &outcomes, outcome))
-            label { span { "Day" } input type="date" name="day" value=[filter.day.map(words::day)]; }
+            label { span { "Day" } input type="date" name="day" value=[filter.day.map(date)]; }
             div.buttons { button.main type="submit" { "Look" } button type="button" data-act="unfilter" { "Clear" } }
         }
     }

@@ -7,7 +7,6 @@ use scene_schemas::api::{FailureKind, ProposalStatus, WorkflowState};
 use scene_schemas::entry::Finish;
 use scene_schemas::proposal::{Class, Mode};
 
-use crate::core::calendar::Moment;
 use crate::core::shown::shown;
 
 /// A time, which the browser writes as its person reads times: in milliseconds since 1970.
@@ -18,12 +17,6 @@ pub(super) fn time(at: u64) -> Markup {
 /// A text of others: without control characters, and without those that reorder or hide what is read.
 pub(super) fn safe(text: &str) -> String {
     text.split('\n').map(shown).collect::<Vec<_>>().join("\n")
-}
-
-/// A day from 1970 as it is written.
-pub(super) fn day(day: u64) -> String {
-    let Moment { year, month, day, .. } = Moment::of(day * 86_400);
-    format!("{year:04}-{month:02}-{day:02}")
 }
 
 /// How many characters of a request stand where it is only named.
