@@ -107,6 +107,9 @@ fn bare(stage: &Stage) {
     let times = sent.iter().enumerate();
     let times = times.map(|(n, sent)| painted[&n.to_string()].as_f64().unwrap() - sent);
     shown("a bare page: from the write to the paint", times.collect());
+    // A stream that breaks off is said on the console.
+    drop(browser);
+    drop(stream);
 }
 
 /// Serves the bare page, or hands its stream on.
