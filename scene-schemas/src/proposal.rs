@@ -108,6 +108,9 @@ pub struct Proposal {
     /// The proposal that this one was made from by a person's choice or edit, or that it reverts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Seq>,
+    /// The proposal of the same call that was withdrawn so that it be planned again, as this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<Seq>,
 }
 
 /// What of a proposal in an open place goes to the files of the Rojo project that the place is synced

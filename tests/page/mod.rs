@@ -3,6 +3,7 @@
 //!
 //! Where Chromium or its chromedriver is missing, all of it is skipped, and says so; in CI it is not.
 
+mod again;
 #[cfg(unix)]
 mod album;
 mod decided;

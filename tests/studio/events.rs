@@ -69,6 +69,7 @@ fn proposal(rows: u32) -> ProposalView {
         meant: None,
         files: None,
         from: None,
+        replaces: None,
     };
     ProposalView {
         seq: PROPOSAL,
@@ -76,6 +77,7 @@ fn proposal(rows: u32) -> ProposalView {
         session: None,
         status: ProposalStatus::Waiting,
         reason: None,
+        successor: None,
         needs_twice: false,
         has_geometry: false,
         proposal,

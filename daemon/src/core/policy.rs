@@ -41,6 +41,7 @@ mod tests {
             meant: None,
             files: None,
             from: None,
+            replaces: None,
         };
         let modes = [Mode::Confirm, Mode::Auto, Mode::Dangerous];
         assert_eq!(modes.map(|mode| lets_through(mode, &proposal)), through);

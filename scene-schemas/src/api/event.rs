@@ -129,7 +129,8 @@ pub enum Event {
         title: String,
         /// How much it can take away.
         class: Class,
-        /// The proposal that it stands for: a part of it, or the same on another base.
+        /// The proposal that it stands for: a part of it, a changed form, or the same planned again; or that it
+        /// reverts.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<Seq>,
     },

@@ -141,6 +141,9 @@ pub struct ProposalView {
     /// Why, where that was said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The newest proposal that stands for it: a part of it, a changed form, or the same planned again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub successor: Option<Seq>,
     /// Whether a yes has to be said twice.
     pub needs_twice: bool,
     /// Whether it may change what a picture of the place shows.

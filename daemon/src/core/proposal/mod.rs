@@ -33,7 +33,7 @@ use crate::core::scene::{Node, Scene, count};
 
 use self::conflict::conflict;
 pub use self::inverse::{Back, Inverse, inverse, witness};
-pub use self::part::{Text as PartText, Unit, draft_again, draft_by_path, relocated, units};
+pub use self::part::{Text as PartText, Unit, draft_again, draft_by_path, marks, relocated, units};
 pub use self::parted::{Holder, Parted, parted};
 pub use self::perform::{Blobs, Done, attempt, perform, text_of};
 pub use self::rows::{by_instance, note, values};
@@ -530,6 +530,7 @@ impl<'a> Draft<'a> {
             meant: self.meant,
             files: None,
             from: None,
+            replaces: None,
         })
     }
 

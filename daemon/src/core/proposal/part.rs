@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use scene_schemas::command::Props;
-use scene_schemas::proposal::Proposal;
+use scene_schemas::proposal::{DiffLine, Proposal};
 use scene_schemas::text::TextEdit;
 use scene_schemas::value::Content;
-use scene_schemas::{Command, InstanceId, Target, Value};
+use scene_schemas::{Command, Fingerprint, InstanceId, Target, Value};
+use serde_json::{Value as Json, json};
 
 use super::{CONTEXT, Draft};
 use crate::core::edit;
@@ -45,6 +46,35 @@ pub fn units(proposal: &Proposal) -> Vec<Unit> {
         (0..count).map(move |hunk| Unit::Hunk { script, hunk })
     });
     commands.chain(hunks).collect()
+}
+
+/// What each of these pieces does, as a short hash, wherever in its text or proposal it stands: when a
+/// proposal is planned again, a piece of it is found again by that. Of several that do the same, each
+/// has its own.
+pub fn marks(proposal: &Proposal, pieces: &[Unit]) -> Vec<String> {
+    let mut seen: HashMap<Fingerprint, usize> = HashMap::new();
+    let mark = |unit: &Unit| {
+        let done = Fingerprint::of(done(proposal, *unit).to_string().as_bytes());
+        let before = seen.entry(done.clone()).or_default();
+        *before += 1;
+        format!("{}.{before}", done.short())
+    };
+    pieces.iter().map(mark).collect()
+}
+
+/// What a piece does.
+fn done(proposal: &Proposal, unit: Unit) -> Json {
+    match unit {
+        Unit::Command(command) => json!(proposal.commands.get(command)),
+        Unit::Hunk { script, hunk } => {
+            let script = proposal.preview.scripts.get(script);
+            let lines = script.and_then(|script| script.hunks.get(hunk)).map(|hunk| {
+                let is_change = |line: &&DiffLine| !matches!(line, DiffLine::Context(_));
+                hunk.lines.iter().filter(is_change).collect::<Vec<_>>()
+            });
+            json!([script.map(|script| script.path.to_string()), lines])
+        }
+    }
 }
 
 /// What is done with the edits of a script when a proposal is drafted again.
@@ -279,4 +309,55 @@ fn in_props(
             Ok((name, value))
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::proposal::{Class, Hunk, Preview, ScriptDiff};
+
+    use super::*;
+
+    /// Hunks of one script, each a line above and a line that is new.
+    fn proposal(hunks: &[[&str; 2]]) -> Proposal {
+        let hunk = |(at, [above, new]): (usize, &[&str; 2])| Hunk {
+            old_start: at as u32,
+            new_start: at as u32,
+            lines: vec![DiffLine::Context((*above).to_owned()), DiffLine::Added((*new).to_owned())],
+        };
+        let script = ScriptDiff {
+            command: 0,
+            path: "game.Workspace.Script".parse().unwrap(),
+            added: 1,
+            removed: 0,
+            hunks: hunks.iter().enumerate().map(hunk).collect(),
+        };
+        Proposal {
+            title: String::new(),
+            class: Class::Additive,
+            commands: Vec::new(),
+            base: Fingerprint(String::new()),
+            patch_id: Fingerprint(String::new()),
+            preview: Preview { scripts: vec![script], ..Preview::default() },
+            warnings: Vec::new(),
+            after: Vec::new(),
+            meant: None,
+            files: None,
+            from: None,
+            replaces: None,
+        }
+    }
+
+    #[test]
+    fn a_piece_is_known_by_what_it_does() {
+        let of = |hunks: &[[&str; 2]]| {
+            let pieces: Vec<Unit> =
+                (0..hunks.len()).map(|hunk| Unit::Hunk { script: 0, hunk }).collect();
+            marks(&proposal(hunks), &pieces)
+        };
+        let before = of(&[["local a", "print(1)"], ["local b", "print(2)"]]);
+        let now = of(&[["local c", "print(2)"], ["local d", "print(2)"], ["local a", "print(3)"]]);
+        assert_eq!(now[0], before[1], "wherever it stands");
+        assert_ne!(now[1], now[0], "each of two that are alike is one");
+        assert!(!before.contains(&now[2]), "{now:?}");
+    }
 }

@@ -208,6 +208,7 @@ mod tests {
             meant: None,
             files: None,
             from: None,
+            replaces: None,
         };
         assert_eq!(why(&proposal), expected);
     }

@@ -8,7 +8,7 @@ use scene_schemas::entry::{
 use scene_schemas::proposal::{Ack, Mode, Proposal};
 use serde_json::{Value as Json, json};
 
-use super::together::withdraw_later;
+use super::together::{moved, withdraw_later};
 use super::{CallStatus, Pending, State, Status, Trouble, Workflow, guards, summary};
 use crate::core::policy;
 use crate::core::prompt::{Call, Cost, Message};
@@ -380,6 +380,7 @@ fn planned(
                 return Ok(vec![refused(call, reason)]);
             }
             proposal.after = after;
+            proposal.replaces = workflow.proposed_for(call);
             let answer = Some(answer).filter(|answer| !answer.is_null());
             vec![Entry::Proposed { call, answer, proposal }]
         }
@@ -549,19 +550,6 @@ fn undone(workflow: &Workflow, proposal: Seq, again: bool, left: Option<String>)
         Some(Status::Undone(_)) if again => vec![Entry::Redone { proposal, left }],
         _ => Vec::new(),
     }
-}
-
-fn moved(workflow: &Workflow, reason: &str, not_done: &[Seq]) -> Vec<Entry> {
-    let pending = workflow.proposals.iter().filter(|(seq, it)| match it.status {
-        Status::Applying(_) => not_done.contains(seq),
-        ref status => status.is_pending(),
-    });
-    let withdrawn = pending.map(|(seq, _)| Entry::Withdrawn {
-        proposal: *seq,
-        reason: reason.to_owned(),
-        again: true,
-    });
-    withdrawn.collect()
 }
 
 /// What nobody has decided upon is not done any more; what was decided upon stands.

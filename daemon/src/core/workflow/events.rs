@@ -50,7 +50,7 @@ pub fn events(record: &Record) -> Vec<Event> {
                 proposal: seq,
                 title: proposal.title.clone(),
                 class: proposal.class,
-                from: proposal.from,
+                from: proposal.replaces.or(proposal.from),
             },
         ],
         Entry::Applying { .. } | Entry::Cleared {} | Entry::Resumed {} | Entry::Told { .. } => {

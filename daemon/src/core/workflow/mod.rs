@@ -313,6 +313,17 @@ impl Workflow {
         self.proposals.values().any(|it| it.proposal.from == Some(proposal))
     }
 
+    /// The newest proposal that a call became.
+    fn proposed_for(&self, call: Seq) -> Option<Seq> {
+        self.proposals.iter().rev().find(|(_, it)| it.call == call).map(|(seq, _)| *seq)
+    }
+
+    /// The proposal that stands for another now: a part of it, a changed form, or the same planned again.
+    pub fn successor(&self, proposal: Seq) -> Option<Seq> {
+        let call = self.proposals.get(&proposal)?.call;
+        self.proposed_for(call).filter(|newest| *newest != proposal)
+    }
+
     /// Whether a withdrawn proposal's call was planned again.
     pub fn was_replanned(&self, proposal: Seq) -> bool {
         let Some(pending) = self.proposals.get(&proposal) else {

@@ -91,6 +91,7 @@ fn proposal(name: &str) -> Proposal {
         meant: None,
         files: None,
         from: None,
+        replaces: None,
     }
 }
 
@@ -206,6 +207,10 @@ fn what_stood_on_a_rejected_proposal_is_planned_again() {
     assert!(matches!(run.wants(), Some(Want::Plan { .. })));
     let again = run.answer(Ok(Plan::Propose(Box::new(proposal("b2")), Json::Null)), &[]);
     assert_eq!(run.status(again), Status::Waiting);
+    let workflow = run.state.workflow(WORKFLOW).unwrap();
+    let replaces = |seq: Seq| workflow.proposal(seq).unwrap().proposal.replaces;
+    assert_eq!([again, third].map(replaces), [Some(second), None]);
+    assert_eq!([first, second, again].map(|it| workflow.successor(it)), [None, Some(again), None]);
 }
 
 #[test]

@@ -56,3 +56,17 @@ pub(super) fn withdraw_later(workflow: &Workflow, gone: Seq) -> Vec<Entry> {
     });
     withdrawn.collect()
 }
+
+/// The place is another one by now: what waits, and what was not done, is planned again.
+pub(super) fn moved(workflow: &Workflow, reason: &str, not_done: &[Seq]) -> Vec<Entry> {
+    let pending = workflow.proposals.iter().filter(|(seq, it)| match it.status {
+        Status::Applying(_) => not_done.contains(seq),
+        ref status => status.is_pending(),
+    });
+    let withdrawn = pending.map(|(seq, _)| Entry::Withdrawn {
+        proposal: *seq,
+        reason: reason.to_owned(),
+        again: true,
+    });
+    withdrawn.collect()
+}

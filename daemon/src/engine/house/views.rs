@@ -132,6 +132,7 @@ pub(super) fn proposal_view(
         session: session_here(ledger, name, workflow),
         status: pending.status.shown(),
         reason: pending.status.reason().map(str::to_owned),
+        successor: workflow.successor(seq),
         needs_twice: policy::needs_second_confirmation(&pending.proposal),
         has_geometry: picture::has_geometry(&pending.proposal.preview),
         proposal: pending.proposal.clone(),

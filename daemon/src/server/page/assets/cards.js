@@ -32,10 +32,12 @@ async function fill(card) {
   if (isAtEnd) box.scrollTop = box.scrollHeight;
 }
 
-/** Shows what became of a proposal, on each of its cards. */
-export function told({ proposal }) {
-  if (proposal === undefined) return;
-  for (const card of document.querySelectorAll(`[data-proposal="${proposal}"][data-shown]`)) fill(card).catch(failed);
+/** Shows what became of a proposal, and of one that it stands for now, on each of their cards. */
+export function told({ proposal, from }) {
+  for (const it of [proposal, from]) {
+    if (it === undefined) continue;
+    for (const card of document.querySelectorAll(`[data-proposal="${it}"][data-shown]`)) fill(card).catch(failed);
+  }
 }
 
 act("decide", async (button) => {

@@ -30,7 +30,7 @@ let isDeciding = false;
 let layout = localStorage.getItem(LAYOUT) === "split" ? "split" : "unified";
 /** Where there is no room for two sides. */
 const narrow = matchMedia("(max-width: 760px)");
-/** By proposal, the parts that the person leaves out. */
+/** By proposal, the parts that the person leaves out: by name, what each does. */
 const left = new Map();
 /** What was accepted here and is not done yet, with its title. */
 const awaited = new Map();
@@ -67,9 +67,16 @@ export function told(told) {
   if (awaited.has(proposal)) became(proposal);
   if (!root) return;
   listSoon();
-  const isWaiting = article()?.dataset.status === "waiting";
-  if (isWaiting && String(told.from) === current) go(proposal);
+  const isOpen = /^(waiting|withdrawn)$/.test(article()?.dataset.status);
+  if (isOpen && String(told.from) === current) follow(proposal);
   else if (proposal === current) currentSoon();
+}
+
+/** Goes on to what stands for the proposal that is shown, without leaving the part that is looked at. */
+function follow(proposal) {
+  current = proposal;
+  location.replace(`#/proposals/${proposal}`);
+  currentSoon();
 }
 
 const one = () => root.querySelector("#one");
@@ -170,12 +177,28 @@ function trouble(error) {
 }
 
 const boxes = () => [...one().querySelectorAll("input[data-part]")];
-const leftOut = () => left.get(article()?.dataset.of) ?? new Set();
-const parts = () => article().dataset.parts.split(" ").filter(Boolean);
+const leftOut = () => left.get(article()?.dataset.of) ?? new Map();
+const words = (text) => text.split(" ").filter(Boolean);
+const parts = () => words(article().dataset.parts);
 const taken = () => parts().filter((name) => !leftOut().has(name));
+
+/** Leaves out of what was planned again what the person had left out before. */
+function carry() {
+  const { of, replaces, marks } = article().dataset;
+  const before = words(replaces).find((it) => left.has(it));
+  if (before === undefined || article().dataset.status !== "waiting") return;
+  const [all, out] = [words(marks), [...left.get(before).values()]];
+  const found = out.filter((mark) => all.includes(mark));
+  left.delete(before);
+  left.set(of, new Map(found.map((mark) => [parts()[all.indexOf(mark)], mark])));
+  if (found.length < out.length) {
+    toast("Not all that you had left out is found in what was planned again.", "plain", "Look at what is ticked.");
+  }
+}
 
 /** Ticks what is taken, and says on the button what would be done. */
 function tick() {
+  if (article()) carry();
   for (const box of boxes()) box.checked = !leftOut().has(box.dataset.part);
   const label = one().querySelector("#accept");
   if (!label) return;
@@ -188,7 +211,7 @@ addEventListener("change", ({ target }) => {
   if (!root?.contains(target) || name === undefined) return;
   const out = leftOut();
   if (target.checked) out.delete(name);
-  else out.add(name);
+  else out.set(name, words(article().dataset.marks)[parts().indexOf(name)]);
   left.set(article().dataset.of, out);
   tick();
 });

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use scene_schemas::api::{ProposalStatus, ProposalView};
 
-use super::whole::{because, decided_by, warnings};
+use super::whole::{because, decided_by, link, warnings};
 use super::{diff, table, way};
 use crate::core::edit::Words;
 use crate::core::proposal::by_instance;
@@ -32,7 +32,10 @@ pub(super) fn card(view: &ProposalView) -> Markup {
             (lines(view))
             (buttons(view))
         } @else if let Some(reason) = &view.reason {
-            p.dim { (shown(reason)) }
+            p.dim {
+                (shown(reason))
+                @if let Some(now) = view.successor { " See " (link(now)) "." }
+            }
         }
     }
 }

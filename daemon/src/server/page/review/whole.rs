@@ -7,16 +7,16 @@ use scene_schemas::proposal::{Proposal, WarningKind};
 
 use super::diff::{self, Layout};
 use super::{goal, named, place, table, twice, way};
-use crate::core::proposal::{units, why};
+use crate::core::proposal::{marks, units, why};
 use crate::core::shown::shown;
 use crate::server::page::words;
 
 /// Proposals that are named where it stands on several.
 const NAMED: usize = 6;
 
-/// A proposal of a task.
+/// A proposal of a task, and those that it was before it was planned again, newest first.
 pub(super) fn whole(
-    view: &ProposalView,
+    (view, replaced): (&ProposalView, &[ProposalView]),
     task: &WorkflowView,
     sessions: &Sessions,
     layout: Layout,
@@ -24,10 +24,12 @@ pub(super) fn whole(
     let proposal = &view.proposal;
     let is_open = view.status == ProposalStatus::Waiting && view.session.is_some();
     let pieces = if is_open { units(proposal) } else { Vec::new() };
+    let replaces: Vec<String> = replaced.iter().map(|it| it.seq.to_string()).collect();
     let parts: Vec<String> = pieces.iter().map(|unit| named(*unit)).collect();
     html! {
         article.proposal data-key={ "p-" (view.seq) } data-of=(view.seq) data-status=(words::status(view.status))
-            data-class=(words::class(proposal.class)) data-parts=(parts.join(" ")) aria-labelledby="proposal-title" {
+            data-class=(words::class(proposal.class)) data-parts=(parts.join(" ")) data-marks=(marks(proposal, &pieces).join(" "))
+            data-replaces=(replaces.join(" ")) aria-labelledby="proposal-title" {
             header.about {
                 p.dim {
                     "Proposal " (view.seq) " · in " (words::place(place(task, sessions))) " · by " (shown(&task.driver)) " · "
@@ -36,7 +38,7 @@ pub(super) fn whole(
                 h1 #proposal-title { (shown(&proposal.title)) }
                 p { span.class { (words::class(proposal.class)) } " " (because(proposal)) }
                 (stands(view))
-                (remarks(proposal))
+                (remarks(proposal, replaced))
             }
             (warnings(proposal))
             (pictures(view))
@@ -68,14 +70,22 @@ fn stands(view: &ProposalView) -> Markup {
             p.stands {
                 span.state data-state=(status) { (status) }
                 @if let Some(reason) = &view.reason { " " (shown(reason)) }
+                @if let Some(now) = view.successor { " See " (link(now)) "." }
             }
         }
     }
 }
 
+/// The way to a proposal, by its number.
+pub(super) fn link(of: Seq) -> Markup {
+    html! { a href=(way(of)) { "proposal " (of) } }
+}
+
 /// What else there is to know before one decides.
-fn remarks(proposal: &Proposal) -> Markup {
-    let link = |of: Seq| html! { a href=(way(of)) { "proposal " (of) } };
+fn remarks(proposal: &Proposal, replaced: &[ProposalView]) -> Markup {
+    // What takes another back is made from that each time.
+    let was_chosen =
+        proposal.from.is_none() && replaced.iter().any(|it| it.proposal.from.is_some());
     html! {
         ul.remarks {
             @if let Some(meant) = &proposal.meant { li { (shown(&meant.sentence())) } }
@@ -85,6 +95,12 @@ fn remarks(proposal: &Proposal) -> Markup {
                     "It stands on what comes before it: "
                     @for (at, before) in proposal.after.iter().take(NAMED).enumerate() { @if at > 0 { ", " } (link(*before)) }
                     @if proposal.after.len() > NAMED { " and " (proposal.after.len() - NAMED) " more" }
+                }
+            }
+            @if let Some(before) = replaced.first() {
+                li {
+                    "It is " (link(before.seq)) ", planned again on what is there now"
+                    @if was_chosen { "; what you had chosen of that has to be chosen again" }
                 }
             }
             @if let Some(from) = proposal.from { li { "It was made from " (link(from)) } }

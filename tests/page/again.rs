@@ -1,0 +1,73 @@
+//! What is planned again while a person looks at it: they are led on, and what they had left out stays left out.
+
+use super::decided::{FIRST, LAST, current, edits};
+use super::*;
+
+/// The parts that are ticked.
+const TICKED: &str =
+    "[...document.querySelectorAll('#one input[data-part]:checked')].map(it => it.dataset.part)";
+
+/// A part, and what edits a script behind it: their proposals.
+fn one_behind_the_other(bench: &mut Bench) -> [u64; 2] {
+    let part = json!({ "className": "Part", "parentPath": "game.Workspace" });
+    let first = bench.propose("create_instance", &part);
+    [first, bench.propose("replace_text", &edits())]
+}
+
+/// Waits until another proposal than this one is shown, to be decided upon; which.
+#[track_caller]
+fn until_another(browser: &Browser<'_>, than: u64) -> u64 {
+    browser.until(&format!(
+        "document.querySelector('#one .proposal[data-seen]:not([data-of=\"{than}\"])')"
+    ));
+    current(browser)
+}
+
+#[test]
+fn what_was_left_out_stays_left_out() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::obby();
+    let [first, script] = one_behind_the_other(&mut bench);
+    let browser = stage.browser();
+    bench.enter(&browser);
+    browser.run(&format!("location.hash = '#/proposals/{script}'"), &[]);
+    browser.until("document.querySelector('#one .proposal[data-seen]')");
+    browser.press(&[], &['n', 'n', 'x']);
+    browser.until_shown("#accept", "Propose only 1 of 2");
+    bench.human.decide(first, &json!({ "say": "reject" })).ok();
+    let again = until_another(&browser, script);
+    browser.until_shown("#accept", "Propose only 1 of 2");
+    browser.until_shown("#one .remarks", &format!("It is proposal {script}, planned again"));
+    assert_eq!(browser.is(TICKED), json!(["h0.0"]));
+    let at = "document.activeElement.closest('[data-stop]')?.dataset.key";
+    assert_eq!(browser.is(at), "h0.1", "one goes on where one was");
+    assert_eq!(browser.is("location.hash"), format!("#/proposals/{again}"));
+    browser.run(&format!("location.hash = '#/proposals/{script}'"), &[]);
+    browser.until_shown("#one .stands", &format!("See proposal {again}"));
+    browser.click("#one .stands a");
+    assert_eq!(until_another(&browser, script), again);
+    browser.click("#accept");
+    let chosen = until_another(&browser, again);
+    bench.human.approve(chosen).ok();
+    bench.human.until_status(chosen, "applied");
+    assert!(bench.text().contains(FIRST[1]) && bench.text().contains(LAST[0]));
+}
+
+#[test]
+fn who_had_chosen_is_told_to_choose_again() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::obby();
+    let [first, script] = one_behind_the_other(&mut bench);
+    let half = json!({ "say": "take", "parts": [{ "part": "hunk", "script": 0, "hunk": 1 }] });
+    let chosen = bench.human.decide(script, &half).ok()["proposal"].as_u64().unwrap();
+    let browser = stage.browser();
+    bench.enter(&browser);
+    browser.run(&format!("location.hash = '#/proposals/{chosen}'"), &[]);
+    browser.until("document.querySelector('#one .proposal[data-seen]')");
+    bench.human.decide(first, &json!({ "say": "reject" })).ok();
+    until_another(&browser, chosen);
+    let why =
+        format!("It is proposal {chosen}, planned again on what is there now; what you had chosen");
+    browser.until_shown("#one .remarks", &why);
+    assert_eq!(browser.is(TICKED), json!(["h0.0", "h0.1"]));
+}
