@@ -129,8 +129,7 @@ pub(super) struct Live {
     words: Sender<Word>,
     /// The projects that are opened beside an open place.
     projects: Vec<PathBuf>,
-    /// The pictures that wait for what Studio tells.
-    pictures: Vec<pictures::Wanted>,
+    pictures: pictures::Pictures,
 }
 
 impl Live {
@@ -160,7 +159,7 @@ impl Live {
             who,
             words,
             projects: Vec::new(),
-            pictures: Vec::new(),
+            pictures: pictures::Pictures::default(),
         }
     }
 
@@ -254,6 +253,9 @@ impl Live {
 
     fn hear(&mut self, word: Word) {
         self.look();
+        if !matches!(word, Word::Picture(..)) {
+            self.pictures.forget();
+        }
         match word {
             Word::Hello(place) => self.began_anew(place),
             Word::Beside(project) => self.has_beside(project),
@@ -339,6 +341,7 @@ impl Live {
     fn look(&mut self) {
         // What could not be written down then is missed when the engine works.
         if self.engine.look_at_file().unwrap_or(true) {
+            self.pictures.forget();
             self.go_on();
         }
     }

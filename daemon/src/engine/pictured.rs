@@ -4,6 +4,8 @@
 //! on trial; the scene is as it was when that was looked at. What differs is seen, whatever commands
 //! say. Nothing is drawn here: that is done somewhere else than where proposals are planned.
 
+use std::sync::Arc;
+
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Ack, Proposal};
 use scene_schemas::{Command, InstancePath};
@@ -33,7 +35,7 @@ pub enum Pictured {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Drawing {
     /// A side of a proposal.
-    Side(Box<Sides>, When),
+    Side(Arc<Sides>, When),
     /// A place.
     Place(Solids),
 }
@@ -157,7 +159,7 @@ impl Engine {
         can_be_told(&self.scene, root)?;
         let drawing = match of {
             Pictured::Proposal(seq, when) => {
-                self.sides_of(*seq).map(|sides| Drawing::Side(Box::new(sides), *when))
+                self.sides_of(*seq).map(|sides| Drawing::Side(Arc::new(sides), *when))
             }
             Pictured::Place(_) => Ok(Drawing::Place(gather(&self.scene, root))),
         };

@@ -1,12 +1,14 @@
 //! Pictures that somebody wants of a session: gathered in its turn, drawn in a thread of their own, so
 //! that a large one keeps nobody waiting.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use scene_schemas::api::{Failure, FailureKind};
+use scene_schemas::entry::Seq;
 
 use super::{Live, wrong};
+use crate::core::picture::Sides;
 use crate::engine::EngineError;
 use crate::engine::house::AWAY;
 use crate::engine::pictured::{Drawing, Pictured};
@@ -29,6 +31,21 @@ pub(super) struct Wanted {
     reply: Reply<Vec<u8>>,
 }
 
+/// The pictures that wait for what Studio tells, and what the last one was drawn from.
+#[derive(Debug, Default)]
+pub(super) struct Pictures {
+    wanted: Vec<Wanted>,
+    /// The sides of a proposal, as of an entry: who looks at one side looks at the other as well.
+    last: Option<(Seq, Seq, Arc<Sides>)>,
+}
+
+impl Pictures {
+    /// Something may be otherwise now.
+    pub(super) fn forget(&mut self) {
+        self.last = None;
+    }
+}
+
 impl Live {
     /// Somebody wants a picture.
     pub(super) fn wants_picture(
@@ -37,23 +54,23 @@ impl Live {
         asked: PictureAsked,
         reply: Reply<Vec<u8>>,
     ) {
-        if self.pictures.len() >= MAX_WAITING {
+        if self.pictures.wanted.len() >= MAX_WAITING {
             let message = format!("{MAX_WAITING} pictures of this place are being made.");
             let hint = "Wait until they are there.";
             return drop(reply.send(Err(failed(FailureKind::TooMany, message, hint))));
         }
-        self.pictures.push(Wanted { of, asked, rounds: 0, reply });
+        self.pictures.wanted.push(Wanted { of, asked, rounds: 0, reply });
     }
 
     /// Makes the pictures for which all is known.
     pub(super) fn take_pictures(&mut self) {
-        for mut wanted in std::mem::take(&mut self.pictures) {
+        for mut wanted in std::mem::take(&mut self.pictures.wanted) {
             if wanted.reply.is_closed() {
                 continue;
             }
             wanted.rounds += 1;
             let is_away = self.engine.studio().is_some() && self.seat.silence() > AWAY;
-            match self.engine.pictured(&wanted.of) {
+            match self.pictured(&wanted.of) {
                 Ok(Some(drawing)) => draw(drawing, wanted.asked, wanted.reply),
                 Ok(None) if is_away || wanted.rounds > MAX_ROUNDS => {
                     let message = "Studio does not tell what the place looks like.";
@@ -61,10 +78,25 @@ impl Live {
                     let failure = failed(FailureKind::NotFound, message, hint);
                     let _ = wanted.reply.send(Err(failure));
                 }
-                Ok(None) => self.pictures.push(wanted),
+                Ok(None) => self.pictures.wanted.push(wanted),
                 Err(error) => drop(wanted.reply.send(Err(unseen(&error)))),
             }
         }
+    }
+
+    /// What a picture is drawn from, which may be what the last one was.
+    fn pictured(&mut self, of: &Pictured) -> Result<Option<Drawing>, EngineError> {
+        let now = self.engine.last();
+        if let (Pictured::Proposal(seq, when), Some((last, at, sides))) = (of, &self.pictures.last)
+            && (seq, &now) == (last, at)
+        {
+            return Ok(Some(Drawing::Side(Arc::clone(sides), *when)));
+        }
+        let drawing = self.engine.pictured(of)?;
+        if let (Pictured::Proposal(seq, _), Some(Drawing::Side(sides, _))) = (of, &drawing) {
+            self.pictures.last = Some((*seq, now, Arc::clone(sides)));
+        }
+        Ok(drawing)
     }
 }
 
