@@ -6,6 +6,8 @@
 mod again;
 #[cfg(unix)]
 mod album;
+#[cfg(unix)]
+mod committing;
 mod decided;
 mod door;
 mod keys;

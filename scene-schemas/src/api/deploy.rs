@@ -39,6 +39,9 @@ pub struct DeployPlan {
     pub proposals: Vec<DeployedProposal>,
     /// What is left out.
     pub left: Vec<LeftOut>,
+    /// The deploy of this project that is at work, which has to end before another begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_work: Option<u64>,
 }
 
 /// A proposal that goes into a commit.

@@ -68,9 +68,12 @@ impl House {
         match deploying {
             Deploying::Plan(deploy, reply) => {
                 let project = self.project_of(&deploy.session);
+                let project = project.map(|project| (self.deploys.at_work(&project), project));
                 thread::spawn(move || {
-                    let _ =
-                        reply.send(project.and_then(|project| plan(&ledger, &project, &deploy)));
+                    let planned = project.and_then(|(at_work, project)| {
+                        Ok(DeployPlan { at_work, ..plan(&ledger, &project, &deploy)? })
+                    });
+                    let _ = reply.send(planned);
                 });
             }
             Deploying::Begin(deploy, reply) => {
@@ -143,6 +146,7 @@ fn plan(ledger: &Ledger, project: &str, deploy: &Deploy) -> Result<DeployPlan, F
             .map(|(seq, title)| DeployedProposal { seq: *seq, title: title.clone() })
             .collect(),
         left,
+        at_work: None,
     })
 }
 

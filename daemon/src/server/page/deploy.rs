@@ -16,6 +16,7 @@ pub(super) fn plan(wanted: &Deploy, plan: &DeployPlan) -> Markup {
                  nothing is pushed."
             }
             @if plan.files.is_empty() {
+                (deploying(plan.at_work))
                 div.empty { h2 { "Nothing is to be committed" } p { "Everything that was accepted is in Git already." } }
             } @else {
                 form.panel.pad data-act="deploy" {
@@ -31,7 +32,7 @@ pub(super) fn plan(wanted: &Deploy, plan: &DeployPlan) -> Markup {
                     }
                     div.buttons { button.main type="submit" { "Commit " (words::count(plan.files.len(), "file")) } }
                 }
-                div #deploying role="status" {}
+                (deploying(plan.at_work))
                 section.panel.pad {
                     h2 { "Files" }
                     ul.plainly { @for file in &plan.files { li { code { (safe(file)) } } } }
@@ -46,6 +47,11 @@ pub(super) fn plan(wanted: &Deploy, plan: &DeployPlan) -> Markup {
             (left(&plan.left))
         }
     }
+}
+
+/// Where it is said how far a deploy is; and which is at work already.
+fn deploying(at_work: Option<u64>) -> Markup {
+    html! { div #deploying role="status" data-at-work=[at_work] {} }
 }
 
 fn left(left: &[LeftOut]) -> Markup {

@@ -1,7 +1,7 @@
 // A deploy: what would be committed of a project, and how far that is.
 
 import { call, part } from "./daemon.js";
-import { act, fill, isTouched, swap } from "./ui.js";
+import { act, failed, fill, isTouched, swap } from "./ui.js";
 
 /** How long an answer is waited for where nothing changes, in seconds. */
 const HOLD = 10;
@@ -12,6 +12,8 @@ let session = null;
 export async function show(main, [of]) {
   [root, session] = [main, of];
   swap(main, await part("deploy", { session }));
+  const box = main.querySelector("#deploying");
+  if (box.dataset.atWork) follow(box, box.dataset.atWork).catch(failed);
 }
 
 /** What is being typed is not taken away, nor what is said of a deploy. */
@@ -25,12 +27,21 @@ export function hide() {
 act("deploy", async (form) => {
   const [branch, message] = [form.elements.branch.value.trim(), form.elements.message.value.trim()];
   const { id } = await call("POST", "/api/deploy", { session: form.elements.session.value, branch, message });
-  const box = document.getElementById("deploying");
+  await follow(document.getElementById("deploying"), id);
+});
+
+/** Shows how far a deploy is until it is over. */
+async function follow(box, id) {
+  const form = box.parentElement.querySelector("form");
+  const button = form?.querySelector("button");
+  if (button) button.disabled = true;
   let hold = 0;
   do {
     fill(box, await part("deploying", { of: id, hold }));
     hold = HOLD;
   } while (box.isConnected && !box.querySelector("[data-over]"));
+  if (!box.isConnected) return;
   // What was committed is not to be committed again.
-  if (box.isConnected && !box.querySelector(".bad")) form.remove();
-});
+  if (!box.querySelector(".bad")) form?.remove();
+  else if (button) button.disabled = false;
+}

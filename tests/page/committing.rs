@@ -1,0 +1,64 @@
+//! A deploy: begun, found again by a page that is loaded anew while it is at work, and over.
+
+use std::env;
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use vector_tests::committed::Committed;
+
+use super::*;
+
+/// A Git that waits for a file before it commits: where programs are then looked for, and that file.
+fn patient(home: &Home) -> (OsString, PathBuf) {
+    let (folder, go) = (home.path().join("bin"), home.path().join("go"));
+    fs::create_dir(&folder).unwrap();
+    let path = env::var_os("PATH").unwrap();
+    let found = env::split_paths(&path).map(|it| it.join("git")).find(|it| it.is_file());
+    let real = found.expect("Git is installed");
+    let script = format!(
+        "#!/bin/sh\ncase \" $* \" in *\" commit-tree \"*) while [ ! -e '{}' ]; do sleep 0.02; done;; esac\n\
+         exec '{}' \"$@\"\n",
+        go.display(),
+        real.display()
+    );
+    fs::write(folder.join("git"), script).unwrap();
+    fs::set_permissions(folder.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = [folder].into_iter().chain(env::split_paths(&path));
+    (env::join_paths(path).unwrap(), go)
+}
+
+#[test]
+fn a_deploy_that_is_at_work_is_found_again() {
+    let Some(stage) = Stage::set() else { return };
+    let home = Home::new();
+    let Some(project) = Committed::new(home.path()) else { return };
+    let (path, go) = patient(&home);
+    let mut command = Command::new(binary::vector());
+    command.args(["serve", "--port", "0"]).env("PATH", path);
+    let daemon = Daemon::run(command, &ledger(&home));
+    let human = Human::of(&daemon, &ledger(&home));
+    let file = project.folder.join("src/One.luau");
+    let mut bench = Bench { home, daemon: Some(daemon), human, file, calls: 0 };
+    let opened = bench.human.call("POST", "/api/open", &json!({ "project": project.folder })).ok();
+    bench.human.ask(&opened, "replace \"1\" with \"5\" in game.ServerStorage.One");
+    let card = bench.human.card();
+    bench.human.approve(card).ok();
+    bench.human.until("done");
+    let browser = stage.browser();
+    bench.enter(&browser);
+    let session = opened["session"].as_str().unwrap();
+    browser.run(&format!("location.hash = '#/deploy/{session}'"), &[]);
+    let branch =
+        browser.until("document.querySelector('form[data-act=deploy]')?.elements.branch.value");
+    browser.click("form[data-act=deploy] button");
+    browser.until_shown("#deploying", "Committing");
+    browser.reload();
+    browser.until_shown("#deploying", "Committing");
+    assert_eq!(browser.is("document.querySelector('form[data-act=deploy] button').disabled"), true);
+    fs::write(go, "").unwrap();
+    browser.until_shown("#deploying", "1 file committed as");
+    browser.until("!document.querySelector('form[data-act=deploy]')");
+    let committed = format!("{}:src/One.luau", branch.as_str().unwrap());
+    assert_eq!(project.git(&["show", &committed]), "return 5");
+}
