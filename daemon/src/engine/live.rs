@@ -30,6 +30,7 @@ use serde_json::Value as Json;
 use super::asked::Ask;
 use super::kept::Chosen;
 use super::pictured::Pictured;
+use super::settled::Settling;
 use super::{Asked, Driver, Due, Engine, EngineError, Listener, Target, asked, settled};
 use crate::core::prompt::Call;
 use crate::core::scene::Scene;
@@ -129,6 +130,8 @@ pub(super) struct Live {
     words: Sender<Word>,
     /// The projects that are opened beside an open place.
     projects: Vec<PathBuf>,
+    /// Who settles what earlier processes left.
+    settling: Settling,
     /// The pictures that wait for what Studio tells.
     pictures: Vec<pictures::Wanted>,
 }
@@ -160,6 +163,7 @@ impl Live {
             who,
             words,
             projects: Vec::new(),
+            settling: Settling::default(),
             pictures: Vec::new(),
         }
     }
@@ -167,6 +171,11 @@ impl Live {
     /// Opens these projects as well, with which the open place may be synced.
     pub(super) fn beside(self, projects: Vec<PathBuf>) -> Self {
         Self { projects, ..self }
+    }
+
+    /// Takes its workflows up when nobody settles what is left in others.
+    pub(super) fn after(self, settling: &Settling) -> Self {
+        Self { settling: settling.clone(), ..self }
     }
 
     /// Works until nobody speaks any more.
@@ -216,6 +225,8 @@ impl Live {
 
     /// Goes on with what an earlier epoch or process left.
     fn resume(&mut self) {
+        let settling = self.settling.clone();
+        let _alone = settling.alone();
         let Ok(unfinished) = self.ledger.unfinished() else {
             return;
         };
