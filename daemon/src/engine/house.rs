@@ -16,6 +16,7 @@ mod projects;
 mod sessions;
 mod talk;
 mod views;
+mod waiting;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -26,8 +27,8 @@ use std::time::Duration;
 
 use scene_schemas::Fingerprint;
 use scene_schemas::api::{
-    Checkpoint, Checkpoints, Failure, FailureKind, MakeCheckpoint, OpenPlace, ProposalView,
-    Proposals, SessionId, Settings, WorkflowView, Workflows,
+    Checkpoint, Checkpoints, Failure, FailureKind, MakeCheckpoint, OpenPlace, SessionId, Settings,
+    WorkflowView, Workflows,
 };
 use scene_schemas::entry::{Entry, Finish, Place, Record, Seq, Stance};
 use scene_schemas::proposal::Mode;
@@ -39,8 +40,8 @@ use self::deploys::Deploys;
 use self::opened::Opening;
 use self::pairing::Pairing;
 use self::views::{
-    away, broken, elsewhere, is_checkpoint, is_elsewhere, missing, proposal_view, session_of,
-    state_of, view, view_of,
+    away, broken, elsewhere, is_checkpoint, is_elsewhere, missing, session_of, state_of, view,
+    view_of,
 };
 use super::access::{Grants, Run};
 use super::history::{Measured, Seen};
@@ -256,6 +257,7 @@ impl House {
             },
             Ask::Sessions(reply) => drop(reply.send(Ok(self.list()))),
             Ask::Proposals(reply) => drop(reply.send(self.proposals())),
+            Ask::Waiting(reply) => drop(reply.send(self.waiting())),
             Ask::Proposal(seq, reply) => drop(reply.send(self.proposal(seq))),
             Ask::Picture(of, asked, reply) => self.picture(of, asked, reply),
             Ask::Workflows(reply) => drop(reply.send(self.workflows())),
@@ -372,32 +374,6 @@ impl House {
             Some(record) if record.workflow == seq => self.session_of_entry(seq),
             _ => Err(missing(seq)),
         }
-    }
-
-    fn proposals(&mut self) -> Result<Proposals, Failure> {
-        let mut proposals = Vec::new();
-        for started in self.ledger.unfinished().map_err(|error| broken(&error))? {
-            let read = self.readings.of(&self.ledger, started.seq);
-            let state = read.map_err(|error| broken(&error))?;
-            let workflow = state.workflow(started.seq);
-            // What waits on a terminal is decided there.
-            let workflow = workflow.filter(|it| !is_elsewhere(&self.ledger, started.seq, it));
-            let all = workflow.into_iter().flat_map(Workflow::proposals);
-            let waiting = all.filter(|(_, it)| it.status == Status::Waiting);
-            let view = |seq| proposal_view(&self.ledger, workflow?, started.seq, seq);
-            proposals.extend(waiting.filter_map(|(seq, _)| view(seq)));
-        }
-        proposals.sort_unstable_by_key(|it| it.seq);
-        Ok(Proposals { proposals })
-    }
-
-    fn proposal(&mut self, seq: Seq) -> Result<ProposalView, Failure> {
-        let record = self.ledger.record(seq).map_err(|error| broken(&error))?;
-        let workflow = record.ok_or_else(|| missing(seq))?.workflow;
-        let read = self.readings.of(&self.ledger, workflow);
-        let found = read.map_err(|error| broken(&error))?.workflow(workflow);
-        let found = found.and_then(|it| proposal_view(&self.ledger, it, workflow, seq));
-        found.ok_or_else(|| missing(seq))
     }
 
     /// The newest workflows' beginnings, newest first.

@@ -23,7 +23,7 @@ impl Settling {
     }
 }
 
-/// How many workflows are kept as they were read.
+/// How many workflows are kept as they were read, of those that are over.
 const READ: usize = 256;
 
 /// Reads a workflow.
@@ -88,8 +88,9 @@ impl Readings {
         ledger: &Ledger,
         workflow: Seq,
     ) -> Result<&Reading, LedgerError> {
-        if self.0.len() > READ {
-            self.0.clear();
+        // What is not over is read again and again, by whoever counts what waits.
+        if self.0.len() > READ && !self.0.contains_key(&workflow) {
+            self.0.retain(|seq, it| it.state.workflow(*seq).is_some_and(|it| !it.is_over()));
         }
         let reading = self.0.entry(workflow).or_insert_with(Reading::new);
         for record in ledger.workflow_after(workflow, reading.last)? {
@@ -125,4 +126,51 @@ pub(super) fn input(
         }
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::Fingerprint;
+    use scene_schemas::entry::{FilePlace, Finish, Place, Stance};
+    use scene_schemas::proposal::Mode;
+
+    use super::*;
+
+    fn begin(ledger: &Ledger) -> Seq {
+        let (file, hash) = ("a.rbxl".to_owned(), Fingerprint::of(b"a"));
+        let started = Entry::Started {
+            place: Place::File(FilePlace { file, out: None, hash, replaces: None }),
+            goal: "a goal".to_owned(),
+            driver: "calls".to_owned(),
+            mode: Mode::Confirm,
+            attached: Vec::new(),
+            stance: Stance::Act,
+            follows: None,
+            guards: None,
+        };
+        let batch = Append { workflow: None, entries: vec![started], blobs: Vec::new() };
+        ledger.append(batch).unwrap()[0].seq
+    }
+
+    #[test]
+    fn what_is_over_is_forgotten_before_what_is_not() {
+        let home = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open(home.path()).unwrap();
+        let all: Vec<Seq> = (0..=READ + 1).map(|_| begin(&ledger)).collect();
+        let mut readings = Readings::default();
+        let read = |readings: &mut Readings, seq| {
+            readings.of(&ledger, seq).unwrap();
+        };
+        for seq in &all {
+            read(&mut readings, *seq);
+        }
+        assert_eq!(readings.0.len(), all.len(), "none of them is over");
+        let entries = vec![Entry::Finished { outcome: Finish::Done, summary: None }];
+        let over = Append { workflow: Some(all[0]), entries, blobs: Vec::new() };
+        ledger.append(over).unwrap();
+        read(&mut readings, all[0]);
+        read(&mut readings, begin(&ledger));
+        assert!(!readings.0.contains_key(&all[0]));
+        assert_eq!(readings.0.len(), all.len());
+    }
 }

@@ -16,6 +16,7 @@ mod mcp;
 mod page;
 mod past;
 mod picture;
+mod waiting;
 
 use std::future::Future;
 use std::path::Path;
@@ -31,6 +32,7 @@ pub use self::failure::failed;
 pub use self::guard::Secret;
 pub use self::mcp::{Agent, Gate, WAIT, listed, unique};
 pub use self::past::{Filter, Lines, Past, ScriptWanted, Wanted};
+pub use self::waiting::{Extent, Waiting};
 
 use self::dispatch::House;
 use self::mcp::Http;
