@@ -5,6 +5,7 @@
 
 #[cfg(unix)]
 mod album;
+mod around;
 mod decided;
 mod door;
 mod keys;

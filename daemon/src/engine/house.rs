@@ -59,8 +59,6 @@ use crate::targets::rojo::Watch;
 const MEMORIES: &str = "memory";
 /// The driver of a workflow that is only a moment to come back to.
 const CHECKPOINT: &str = "checkpoint";
-/// A plugin that was not heard of for this long is away: it polls at least every 15 seconds.
-pub(super) const AWAY: Duration = Duration::from_secs(30);
 /// A session whose plugin was not heard of for this long is closed.
 const CLOSED: Duration = Duration::from_mins(10);
 /// How many workflows and checkpoints a list has.
@@ -71,6 +69,7 @@ const REPLAYED: u64 = 2_000;
 const STACK: usize = 512 << 20;
 
 pub use self::pairing::Clock;
+pub(super) use crate::server::AWAY;
 
 /// Tells a person something.
 pub type Say = Box<dyn FnMut(&str) + Send>;

@@ -538,11 +538,14 @@ impl Live {
         let need = (!self.engine.scene().is_whole()).then_some(Need::Snapshot);
         let stopped = self.jobs.iter().filter(|(_, job)| job.stopped);
         let stopped = stopped.map(|(workflow, _)| *workflow).collect();
-        self.seat.shows(Size {
+        let is_seen = self.seat.shows(Size {
             instances: self.engine.scene().mirrored(),
             version: self.version,
             project: self.engine.joined().map(Project::name),
         });
+        if is_seen {
+            self.board.places_change();
+        }
         self.seat.set(self.engine.studio().map_or(&[], Studio::work), need, stopped);
         self.board.wake(Some(&self.session));
     }
