@@ -6,10 +6,12 @@ mod closed;
 mod deploys;
 mod flow;
 mod history;
+mod house;
 #[cfg(unix)]
 mod joined;
 #[cfg(unix)]
 mod models;
+mod opening;
 mod page;
 mod pictures;
 mod place;

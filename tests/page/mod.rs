@@ -6,6 +6,7 @@
 mod again;
 #[cfg(unix)]
 mod album;
+mod around;
 #[cfg(unix)]
 mod committing;
 mod decided;

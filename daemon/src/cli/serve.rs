@@ -178,7 +178,7 @@ async fn ended(board: Arc<Board>, desk: Desk, idle: Option<u64>) {
 
 /// Whether a person has to decide upon something in a place that is open here.
 async fn is_waiting(board: &Board, desk: &Desk) -> bool {
-    let waiting = desk.ask(Ask::Proposals).await.map(|it| it.proposals).unwrap_or_default();
+    let waiting = desk.ask(Ask::Waiting).await.unwrap_or_default();
     let sessions = waiting.into_iter().filter_map(|it| it.session);
     sessions.into_iter().any(|session| board.seat(&session).is_some())
 }

@@ -4,6 +4,7 @@
 //! ledger, whoever wrote it.
 
 mod agents;
+mod back;
 mod chosen;
 mod deploys;
 mod history;
@@ -12,52 +13,52 @@ mod pairing;
 mod pictures;
 mod places;
 mod projects;
+mod sessions;
 mod talk;
 mod views;
+mod waiting;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use scene_schemas::Fingerprint;
 use scene_schemas::api::{
-    Checkpoint, Checkpoints, Failure, FailureKind, Hello, MakeCheckpoint, OpenPlace, PROTOCOL,
-    ProposalView, Proposals, SessionId, SessionView, Sessions, Settings, Welcome, WorkflowView,
-    Workflows,
+    Checkpoint, Checkpoints, Failure, FailureKind, MakeCheckpoint, OpenPlace, SessionId, Settings,
+    WorkflowView, Workflows,
 };
-use scene_schemas::entry::{Entry, Finish, Place, Record, Seq, Stance, StudioPlace};
+use scene_schemas::entry::{Entry, Finish, Place, Record, Seq, Stance};
 use scene_schemas::proposal::Mode;
+use tokio::runtime::Builder;
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use self::back::Ways;
 use self::deploys::Deploys;
+use self::opened::Opening;
 use self::pairing::Pairing;
 use self::views::{
-    away, broken, check_protocol, elsewhere, is_checkpoint, is_elsewhere, missing, proposal_view,
-    session_of, state_of, view, view_of,
+    away, broken, elsewhere, is_checkpoint, is_elsewhere, missing, session_of, state_of, view,
+    view_of,
 };
 use super::access::{Grants, Run};
 use super::history::{Measured, Seen};
 use super::kept::{Chosen, settings};
-use super::live::{AtOnce, Live, Word};
+use super::live::Word;
+use super::settled;
 use super::settled::Readings;
-use super::{Target, settled};
-use crate::core::scene::Scene;
 use crate::core::workflow::{Input, Status, Workflow};
 use crate::ledger::{Append, Ledger};
 use crate::providers::client::{OnlyOffline, Who};
-use crate::server::{Ask, Board, Reply, Seat, Secret, Verb, failed};
+use crate::server::{Ask, Board, Reply, Secret, Verb, failed};
 use crate::targets::rojo::Watch;
-use crate::targets::studio::Studio;
 
 /// The folder of the memories of open places.
 const MEMORIES: &str = "memory";
 /// The driver of a workflow that is only a moment to come back to.
 const CHECKPOINT: &str = "checkpoint";
-/// A plugin that was not heard of for this long is away: it polls at least every 15 seconds.
-pub(super) const AWAY: Duration = Duration::from_secs(30);
 /// A session whose plugin was not heard of for this long is closed.
 const CLOSED: Duration = Duration::from_mins(10);
 /// How many workflows and checkpoints a list has.
@@ -68,6 +69,7 @@ const REPLAYED: u64 = 2_000;
 const STACK: usize = 512 << 20;
 
 pub use self::pairing::Clock;
+pub(super) use crate::server::AWAY;
 
 /// Tells a person something.
 pub type Say = Box<dyn FnMut(&str) + Send>;
@@ -78,6 +80,8 @@ pub struct House {
     ledger: Arc<Ledger>,
     board: Arc<Board>,
     sessions: HashMap<SessionId, Session>,
+    /// Those that end, each with what is asked of whoever has its name next.
+    ending: HashMap<SessionId, Vec<Ask>>,
     settings: Settings,
     /// What the sessions have to know of the settings.
     chosen: Arc<Chosen>,
@@ -102,6 +106,10 @@ pub struct House {
     /// The projects that are open, by their files, and the open places that are told of changes in them.
     projects: Vec<PathBuf>,
     followers: Arc<Mutex<Vec<Sender<Word>>>>,
+    /// What is read to be opened.
+    opening: Opening,
+    /// The way back of what is done beside the house.
+    ways: Ways,
 }
 
 struct Session {
@@ -155,6 +163,7 @@ impl House {
             ledger,
             board,
             sessions: HashMap::new(),
+            ending: HashMap::new(),
             epoch: 0,
             closing: CLOSED,
             say,
@@ -165,6 +174,8 @@ impl House {
             watches: Vec::new(),
             projects: Vec::new(),
             followers: Arc::default(),
+            opening: Opening::default(),
+            ways: Ways::new(),
         };
         house.replay();
         house.admit();
@@ -209,8 +220,12 @@ impl House {
 
     /// Answers until nobody can ask any more.
     pub fn run(mut self, mut asks: UnboundedReceiver<Ask>) {
-        while let Some(ask) = asks.blocking_recv() {
-            self.answer(ask);
+        let waiting = match Builder::new_current_thread().build() {
+            Ok(waiting) => waiting,
+            Err(why) => return (self.say)(&format!("Nobody can be waited for: {why}.")),
+        };
+        while let Some(heard) = waiting.block_on(self.ways.next(&mut asks)) {
+            self.hear(heard);
         }
         for session in self.sessions.values() {
             let _ = session.words.send(Word::End);
@@ -221,7 +236,7 @@ impl House {
         match ask {
             Ask::Pair(pair, reply) => drop(reply.send(self.pair(&pair))),
             Ask::Door(door) => self.door(door),
-            Ask::Hello(hello, reply) => drop(reply.send(self.hello(*hello))),
+            Ask::Hello(hello, reply) => self.greet(hello, reply),
             Ask::Scene(session, update, reply) => {
                 self.tell(&session, |_| Word::Scene(update, reply));
             }
@@ -241,6 +256,7 @@ impl House {
             },
             Ask::Sessions(reply) => drop(reply.send(Ok(self.list()))),
             Ask::Proposals(reply) => drop(reply.send(self.proposals())),
+            Ask::Waiting(reply) => drop(reply.send(self.waiting())),
             Ask::Proposal(seq, reply) => drop(reply.send(self.proposal(seq))),
             Ask::Picture(of, asked, reply) => self.picture(of, asked, reply),
             Ask::Workflows(reply) => drop(reply.send(self.workflows())),
@@ -263,7 +279,7 @@ impl House {
             Ask::AgentEnds(connection) => {
                 self.tell_all(|| Word::AgentEnds(connection.clone()));
             }
-            Ask::Open(open, reply) => drop(reply.send(self.open(&open))),
+            Ask::Open(open, reply) => self.open(&open, reply),
             Ask::Tidy => self.tidy(),
             Ask::Usage(reply) => drop(reply.send(self.usage())),
             Ask::Past(past) => self.look_back(past),
@@ -273,6 +289,10 @@ impl House {
 
     /// Does something to a workflow, in its session.
     fn act(&mut self, seq: Seq, verb: Verb, reply: Reply<WorkflowView>) {
+        // What a session has that is just ending is let go of in a moment.
+        if let Some(waiting) = self.ending_with(seq) {
+            return waiting.push(Ask::Do(seq, verb, reply));
+        }
         let (ledger, board) = (Arc::clone(&self.ledger), Arc::clone(&self.board));
         match self.session_of_workflow(seq) {
             Ok(session) => {
@@ -296,147 +316,11 @@ impl House {
         }
     }
 
-    /// Ends the sessions whose plugin has not been heard of for long: what they hold of a place is
-    /// told again when it comes back, and their workflows go on then.
-    fn tidy(&mut self) {
-        self.tell_all(|| Word::Tidy);
-        let is_left = |session: &SessionId, _: &mut Session| {
-            self.board.seat(session).is_none_or(|seat| seat.silence() >= self.closing)
-        };
-        let left = self.sessions.extract_if(is_left).collect();
-        self.close(left);
-    }
-
-    /// Ends sessions.
-    fn close(&mut self, ended: Vec<(SessionId, Session)>) {
-        for (name, session) in ended {
-            self.board.leave(&name);
-            self.greeted.remove(&name);
-            let _ = session.words.send(Word::End);
-            // It lets go of its workflow before anybody else can take it. One that panicked has.
-            let _ = session.thread.join();
-        }
-    }
-
     /// Passes a word on to a session. Where that has ended, the reply is dropped, which says so.
     fn tell(&self, session: &SessionId, word: impl FnOnce(&Session) -> Word) {
         if let Some(found) = self.sessions.get(session) {
             let _ = found.words.send(word(found));
         }
-    }
-
-    fn hello(&mut self, hello: Hello) -> Result<Welcome, Failure> {
-        check_protocol(&hello)?;
-        let given = Secret::of(hello.credential.as_deref().unwrap_or_default());
-        if !self.grants.is_paired(&given) {
-            return Err(failed(
-                FailureKind::Unpaired,
-                "This plugin is not paired with Vector.",
-                "Type the six digits that `vector pair` shows.",
-            ));
-        }
-        self.check_window(&hello.session)?;
-        let internal = |error: &dyn std::fmt::Display| {
-            let message = format!("The session cannot begin: {error}.");
-            failed(FailureKind::Internal, message, "Try again.")
-        };
-        let token = random(24).map_err(|error| internal(&error))?;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        self.epoch = (now as u64).max(self.epoch + 1);
-        let session = hello.session.clone();
-        let place = StudioPlace { session: session.clone(), place: hello.place };
-        let seat = self.board.sit(&session, self.epoch, Secret::of(&token));
-        let cursor = self.board.head();
-        self.greeted.insert(session.clone(), given);
-        match self.sessions.get_mut(&session) {
-            // One that panicked hears nothing any more, and another takes its place.
-            Some(known) if known.words.send(Word::Hello(place.clone())).is_ok() => {
-                known.place = Place::Open(place);
-            }
-            _ => {
-                let memories = self.home.join(MEMORIES);
-                let opened = (Target::Open(Studio::new(place, memories)), Scene::open_place());
-                self.begin(&seat, opened).map_err(|error| internal(&error))?;
-            }
-        }
-        Ok(Welcome {
-            protocol: PROTOCOL,
-            daemon: env!("CARGO_PKG_VERSION").to_owned(),
-            epoch: self.epoch,
-            token,
-            cursor,
-        })
-    }
-
-    /// Whether a plugin's window can be called so. What is open without a plugin is nobody's window.
-    fn check_window(&self, session: &SessionId) -> Result<(), Failure> {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
-        let name = &session.0;
-        if name.is_empty() || name.len() > 64 || !name.chars().all(is_plain) {
-            return Err(failed(
-                FailureKind::BadRequest,
-                "A session is called by 1 to 64 letters, digits and dashes.",
-                "Update the plugin.",
-            ));
-        }
-        if self.sessions.get(session).is_some_and(|known| known.place.open().is_none()) {
-            return Err(failed(
-                FailureKind::BadRequest,
-                format!("Session {session} is not of a window of Studio."),
-                "Close the place in Studio, and open it again.",
-            ));
-        }
-        Ok(())
-    }
-
-    /// Lets a session begin; the way to it.
-    fn begin(
-        &mut self,
-        seat: &Arc<Seat>,
-        opened: (Target, Scene),
-    ) -> std::io::Result<Sender<Word>> {
-        let (words, heard) = channel();
-        let place = opened.0.place();
-        let name = place.session();
-        let live = Live::new(
-            Arc::clone(&self.ledger),
-            Arc::clone(&self.board),
-            (name.clone(), Arc::clone(seat)),
-            opened,
-            Arc::clone(&self.chosen),
-            (Arc::clone(&self.who), words.clone()),
-        );
-        let is_open = place.open().is_some();
-        let live = if is_open { live.beside(self.projects.clone()) } else { live };
-        if is_open && let Ok(mut followers) = self.followers.lock() {
-            followers.push(words.clone());
-        }
-        let live = Arc::new(Mutex::new(live));
-        seat.decided_by(Arc::new(AtOnce::new(&live, &words)));
-        let session = thread::Builder::new().stack_size(STACK).name("session".to_owned());
-        let thread = session.spawn(move || Live::run(&live, &heard))?;
-        let session = Session { words: words.clone(), thread, place };
-        self.sessions.insert(name, session);
-        Ok(words)
-    }
-
-    fn list(&self) -> Sessions {
-        let view = |(session, known): (&SessionId, &Session)| {
-            let seat = self.board.seat(session)?;
-            let size = seat.size();
-            Some(SessionView {
-                session: session.clone(),
-                epoch: seat.epoch(),
-                place: known.shown(),
-                connected: seat.silence() < AWAY,
-                instances: size.instances,
-                version: size.version,
-                project: size.project,
-            })
-        };
-        let mut sessions: Vec<SessionView> = self.sessions.iter().filter_map(view).collect();
-        sessions.sort_by(|a, b| a.session.cmp(&b.session));
-        Sessions { sessions }
     }
 
     /// The session of the workflow that an entry belongs to.
@@ -489,32 +373,6 @@ impl House {
             Some(record) if record.workflow == seq => self.session_of_entry(seq),
             _ => Err(missing(seq)),
         }
-    }
-
-    fn proposals(&mut self) -> Result<Proposals, Failure> {
-        let mut proposals = Vec::new();
-        for started in self.ledger.unfinished().map_err(|error| broken(&error))? {
-            let read = self.readings.of(&self.ledger, started.seq);
-            let state = read.map_err(|error| broken(&error))?;
-            let workflow = state.workflow(started.seq);
-            // What waits on a terminal is decided there.
-            let workflow = workflow.filter(|it| !is_elsewhere(&self.ledger, started.seq, it));
-            let all = workflow.into_iter().flat_map(Workflow::proposals);
-            let waiting = all.filter(|(_, it)| it.status == Status::Waiting);
-            let view = |seq| proposal_view(&self.ledger, workflow?, started.seq, seq);
-            proposals.extend(waiting.filter_map(|(seq, _)| view(seq)));
-        }
-        proposals.sort_unstable_by_key(|it| it.seq);
-        Ok(Proposals { proposals })
-    }
-
-    fn proposal(&mut self, seq: Seq) -> Result<ProposalView, Failure> {
-        let record = self.ledger.record(seq).map_err(|error| broken(&error))?;
-        let workflow = record.ok_or_else(|| missing(seq))?.workflow;
-        let read = self.readings.of(&self.ledger, workflow);
-        let found = read.map_err(|error| broken(&error))?.workflow(workflow);
-        let found = found.and_then(|it| proposal_view(&self.ledger, it, workflow, seq));
-        found.ok_or_else(|| missing(seq))
     }
 
     /// The newest workflows' beginnings, newest first.

@@ -30,6 +30,7 @@ use serde_json::Value as Json;
 use super::asked::Ask;
 use super::kept::Chosen;
 use super::pictured::Pictured;
+use super::settled::Settling;
 use super::{Asked, Driver, Due, Engine, EngineError, Listener, Target, asked, settled};
 use crate::core::prompt::Call;
 use crate::core::scene::Scene;
@@ -129,6 +130,8 @@ pub(super) struct Live {
     words: Sender<Word>,
     /// The projects that are opened beside an open place.
     projects: Vec<PathBuf>,
+    /// Who settles what earlier processes left.
+    settling: Settling,
     pictures: pictures::Pictures,
 }
 
@@ -159,6 +162,7 @@ impl Live {
             who,
             words,
             projects: Vec::new(),
+            settling: Settling::default(),
             pictures: pictures::Pictures::default(),
         }
     }
@@ -166,6 +170,11 @@ impl Live {
     /// Opens these projects as well, with which the open place may be synced.
     pub(super) fn beside(self, projects: Vec<PathBuf>) -> Self {
         Self { projects, ..self }
+    }
+
+    /// Takes its workflows up when nobody settles what is left in others.
+    pub(super) fn after(self, settling: &Settling) -> Self {
+        Self { settling: settling.clone(), ..self }
     }
 
     /// Works until nobody speaks any more.
@@ -215,6 +224,8 @@ impl Live {
 
     /// Goes on with what an earlier epoch or process left.
     fn resume(&mut self) {
+        let settling = self.settling.clone();
+        let _alone = settling.alone();
         let Ok(unfinished) = self.ledger.unfinished() else {
             return;
         };
@@ -530,11 +541,14 @@ impl Live {
         let need = (!self.engine.scene().is_whole()).then_some(Need::Snapshot);
         let stopped = self.jobs.iter().filter(|(_, job)| job.stopped);
         let stopped = stopped.map(|(workflow, _)| *workflow).collect();
-        self.seat.shows(Size {
+        let is_seen = self.seat.shows(Size {
             instances: self.engine.scene().mirrored(),
             version: self.version,
             project: self.engine.joined().map(Project::name),
         });
+        if is_seen {
+            self.board.places_change();
+        }
         self.seat.set(self.engine.studio().map_or(&[], Studio::work), need, stopped);
         self.board.wake(Some(&self.session));
     }

@@ -1,6 +1,7 @@
 //! Entries for a workflow that nobody is at work on.
 
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use scene_schemas::api::{EventRecord, Sent, Usage};
 use scene_schemas::entry::{Entry, Record, Seq};
@@ -9,7 +10,20 @@ use crate::core::workflow::{Input, State, decide, events};
 use crate::ledger::{Append, Ledger, LedgerError};
 use crate::server::Board;
 
-/// How many workflows are kept as they were read.
+/// Who settles what an earlier process left does so alone. A lease that is held meanwhile by whoever only
+/// looks whether there is something to do would keep a session from its own workflow.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Settling(Arc<Mutex<()>>);
+
+impl Settling {
+    /// Waits for the others.
+    pub(super) fn alone(&self) -> MutexGuard<'_, ()> {
+        // Nothing stands behind it that could be left half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How many workflows are kept as they were read, of those that are over.
 const READ: usize = 256;
 
 /// Reads a workflow.
@@ -74,8 +88,9 @@ impl Readings {
         ledger: &Ledger,
         workflow: Seq,
     ) -> Result<&Reading, LedgerError> {
-        if self.0.len() > READ {
-            self.0.clear();
+        // What is not over is read again and again, by whoever counts what waits.
+        if self.0.len() > READ && !self.0.contains_key(&workflow) {
+            self.0.retain(|seq, it| it.state.workflow(*seq).is_some_and(|it| !it.is_over()));
         }
         let reading = self.0.entry(workflow).or_insert_with(Reading::new);
         for record in ledger.workflow_after(workflow, reading.last)? {
@@ -111,4 +126,51 @@ pub(super) fn input(
         }
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::Fingerprint;
+    use scene_schemas::entry::{FilePlace, Finish, Place, Stance};
+    use scene_schemas::proposal::Mode;
+
+    use super::*;
+
+    fn begin(ledger: &Ledger) -> Seq {
+        let (file, hash) = ("a.rbxl".to_owned(), Fingerprint::of(b"a"));
+        let started = Entry::Started {
+            place: Place::File(FilePlace { file, out: None, hash, replaces: None }),
+            goal: "a goal".to_owned(),
+            driver: "calls".to_owned(),
+            mode: Mode::Confirm,
+            attached: Vec::new(),
+            stance: Stance::Act,
+            follows: None,
+            guards: None,
+        };
+        let batch = Append { workflow: None, entries: vec![started], blobs: Vec::new() };
+        ledger.append(batch).unwrap()[0].seq
+    }
+
+    #[test]
+    fn what_is_over_is_forgotten_before_what_is_not() {
+        let home = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open(home.path()).unwrap();
+        let all: Vec<Seq> = (0..=READ + 1).map(|_| begin(&ledger)).collect();
+        let mut readings = Readings::default();
+        let read = |readings: &mut Readings, seq| {
+            readings.of(&ledger, seq).unwrap();
+        };
+        for seq in &all {
+            read(&mut readings, *seq);
+        }
+        assert_eq!(readings.0.len(), all.len(), "none of them is over");
+        let entries = vec![Entry::Finished { outcome: Finish::Done, summary: None }];
+        let over = Append { workflow: Some(all[0]), entries, blobs: Vec::new() };
+        ledger.append(over).unwrap();
+        read(&mut readings, all[0]);
+        read(&mut readings, begin(&ledger));
+        assert!(!readings.0.contains_key(&all[0]));
+        assert_eq!(readings.0.len(), all.len());
+    }
 }

@@ -22,6 +22,20 @@ const MAX_PAGE: usize = 500;
 /// Places between two positions of the ledger, for what is only of the moment.
 const MOMENTS: u64 = 4_096;
 
+/// A plugin that was not heard of for this long is away: it polls at least every 15 seconds.
+pub const AWAY: Duration = Duration::from_secs(30);
+
+/// What is otherwise now, of all that no event says: each is another number then.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct News {
+    /// The places that are open, what is known of them, and which of their plugins are there.
+    pub(super) places: u64,
+    /// What a person has chosen, and who is let in.
+    pub(super) settings: u64,
+    /// Whether Vector closes.
+    pub(super) is_over: bool,
+}
+
 /// What waits and what has happened.
 #[derive(Debug)]
 pub struct Board {
@@ -36,6 +50,7 @@ pub struct Board {
     seats: RwLock<HashMap<SessionId, Arc<Seat>>>,
     log: Mutex<Log>,
     wake: watch::Sender<u64>,
+    news: watch::Sender<News>,
 }
 
 #[derive(Debug, Default)]
@@ -86,6 +101,8 @@ struct SeatState {
     stopped: Vec<Seq>,
     size: Size,
     polled: Instant,
+    /// Whether it was noticed that its plugin is away.
+    is_missed: bool,
     /// Whether no plugin is needed, and so none is missed.
     stays: bool,
 }
@@ -116,6 +133,7 @@ impl Board {
             seats: RwLock::default(),
             log: Mutex::default(),
             wake: watch::Sender::new(0),
+            news: watch::Sender::new(News::default()),
         }
     }
 
@@ -208,6 +226,7 @@ impl Board {
                 stopped: Vec::new(),
                 size: Size::default(),
                 polled: Instant::now(),
+                is_missed: false,
                 stays: false,
             };
         let mut seats = self.seats.write().unwrap_or_else(PoisonError::into_inner);
@@ -218,6 +237,7 @@ impl Board {
         });
         *lock(&seat.state) = state;
         seat.wake.send_modify(|n| *n += 1);
+        self.places_change();
         Arc::clone(seat)
     }
 
@@ -233,6 +253,45 @@ impl Board {
         }
         drop(seats);
         self.oust();
+        self.places_change();
+    }
+
+    /// The places that are open are otherwise now, or what is known of them.
+    pub fn places_change(&self) {
+        self.news.send_modify(|news| news.places = news.places.saturating_add(1));
+    }
+
+    /// A person has chosen something, or somebody else is let in now.
+    pub fn settings_change(&self) {
+        self.news.send_modify(|news| news.settings = news.settings.saturating_add(1));
+    }
+
+    /// Notices who is away by now; after how long somebody else may be. Nobody says anything then: whoever
+    /// wants to know has to look.
+    pub(super) fn miss(&self) -> Option<Duration> {
+        let seats = self.seats.read().unwrap_or_else(PoisonError::into_inner);
+        let (mut next, mut is_news) = (None, false);
+        for seat in seats.values() {
+            let mut state = lock(&seat.state);
+            if state.stays || state.is_missed {
+                continue;
+            }
+            let left = AWAY.saturating_sub(state.polled.elapsed());
+            if left.is_zero() {
+                (state.is_missed, is_news) = (true, true);
+            } else {
+                next = Some(next.map_or(left, |next: Duration| next.min(left)));
+            }
+        }
+        drop(seats);
+        if is_news {
+            self.places_change();
+        }
+        next
+    }
+
+    pub(super) fn news(&self) -> watch::Receiver<News> {
+        self.news.subscribe()
     }
 
     /// Says what has happened, and wakes those who wait for it.
@@ -343,6 +402,7 @@ impl Board {
             seat.wake.send_modify(|n| *n = u64::MAX);
         }
         self.wake.send_modify(|n| *n = u64::MAX);
+        self.news.send_modify(|news| news.is_over = true);
     }
 }
 
@@ -375,9 +435,13 @@ impl Seat {
         lock(&self.state).stopped.contains(&workflow)
     }
 
-    /// Says how large its mirror is.
-    pub fn shows(&self, size: Size) {
-        lock(&self.state).size = size;
+    /// Says how large its mirror is; whether a person sees another place now. Versions are not seen.
+    pub fn shows(&self, size: Size) -> bool {
+        let mut state = lock(&self.state);
+        let (new, old) = (&size, &state.size);
+        let is_seen = (new.instances, &new.project) != (old.instances, &old.project);
+        state.size = size;
+        is_seen
     }
 
     /// How large its mirror is.
@@ -409,6 +473,9 @@ impl Seat {
         let page = board.page(poll.cursor, Some(session));
         let mut state = lock(&self.state);
         state.polled = Instant::now();
+        if std::mem::take(&mut state.is_missed) {
+            board.places_change();
+        }
         let is_new = |work: &&Work| {
             let (Work::Tell { number, .. }
             | Work::Apply { apply: scene_schemas::api::Apply { number, .. } }) = work;
@@ -418,5 +485,47 @@ impl Seat {
         let is_something = !work.is_empty() || !page.events.is_empty() || state.need.is_some();
         let polled = Polled { cursor: page.cursor, events: page.events, work, need: state.need };
         (polled, is_something)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_away_is_noticed_once_and_when_they_come_back() {
+        let board = Board::new(Secret::of("a person's"));
+        let (window, file) = (SessionId("window".to_owned()), SessionId("file".to_owned()));
+        board.sit(&file, 1, Secret::of("file")).stays();
+        let seat = board.sit(&window, 2, Secret::of("window"));
+        let places = || board.news.borrow().places;
+        let before = places();
+        assert!(board.miss().is_some_and(|left| !left.is_zero() && left <= AWAY));
+        assert_eq!(places(), before, "all are there");
+        lock(&seat.state).polled = Instant::now().checked_sub(AWAY).unwrap();
+        assert_eq!((board.miss(), places()), (None, before + 1));
+        assert_eq!((board.miss(), places()), (None, before + 1));
+        let poll = Poll { epoch: 2, cursor: Seq(0), hold: 0, at_hand: Vec::new() };
+        for _ in 0..2 {
+            seat.polled(&board, &window, &poll);
+            assert_eq!(places(), before + 2);
+        }
+        assert!(board.miss().is_some());
+    }
+
+    #[test]
+    fn what_a_person_does_not_see_is_no_other_place() {
+        let board = Board::new(Secret::of("a person's"));
+        let seat = board.sit(&SessionId("window".to_owned()), 1, Secret::of("window"));
+        let size = |instances, version, project: Option<&str>| Size {
+            instances,
+            version,
+            project: project.map(str::to_owned),
+        };
+        assert!(seat.shows(size(3, 1, None)));
+        assert!(!seat.shows(size(3, 2, None)));
+        assert!(seat.shows(size(4, 2, None)));
+        assert!(seat.shows(size(4, 2, Some("game"))));
+        assert_eq!(seat.size().version, 2);
     }
 }

@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::deploy::Deploying;
 use super::failure::failed;
 use super::past::Past;
+use super::waiting::Waiting;
 use crate::core::picture::{View, When};
 
 /// How often what nobody uses is closed.
@@ -97,6 +98,8 @@ pub enum Ask {
     Sessions(Reply<Sessions>),
     /// To see the proposals that wait.
     Proposals(Reply<Proposals>),
+    /// To see which those are, and not what they change.
+    Waiting(Reply<Vec<Waiting>>),
     /// To see a proposal.
     Proposal(Seq, Reply<ProposalView>),
     /// To see a picture, as a PNG.

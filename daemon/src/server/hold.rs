@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderValue, Response};
-use futures_util::stream;
+use futures_util::stream::{self, Stream};
 use scene_schemas::api::{
     AgentCall, CallView, EventRecord, Failure, FailureKind, MAX_HOLD, MAX_WAIT, Poll, Polled,
     SessionId, StreamPage,
@@ -134,7 +134,8 @@ pub(super) async fn page(board: &Board, cursor: Seq, hold: u64) -> StreamPage {
 
 /// What has happened, for as long as somebody reads.
 pub(super) fn events(board: Arc<Board>, cursor: Seq) -> Response<Body> {
-    let body = told(board, cursor, |event| serde_json::to_string(event).unwrap_or_default());
+    let told = told(board, cursor, |event| serde_json::to_string(event).unwrap_or_default());
+    let body = Body::from_stream(told);
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -143,34 +144,36 @@ pub(super) fn events(board: Arc<Board>, cursor: Seq) -> Response<Body> {
 }
 
 /// Server-sent events: each event as a line of text, and now and then that the stream is alive.
-pub(super) fn told(board: Arc<Board>, cursor: Seq, line: fn(&EventRecord) -> String) -> Body {
+pub(super) fn told(
+    board: Arc<Board>,
+    cursor: Seq,
+    line: fn(&EventRecord) -> String,
+) -> impl Stream<Item = Result<Bytes, Infallible>> + Send + 'static {
     let news = board.listen();
-    let events =
-        stream::unfold((board, news, cursor), move |(board, mut news, cursor)| async move {
-            news.mark_unchanged();
-            let (behind, events) = board.behind(cursor, None);
-            if !events.is_empty() {
-                let mut text = String::new();
-                for (at, event) in &events {
-                    text.push_str(&format!("id: {at}\ndata: {}\n\n", line(event)));
-                }
-                return Some((Ok::<_, Infallible>(Bytes::from(text)), (board, news, behind)));
+    stream::unfold((board, news, cursor), move |(board, mut news, cursor)| async move {
+        news.mark_unchanged();
+        let (behind, events) = board.behind(cursor, None);
+        if !events.is_empty() {
+            let mut text = String::new();
+            for (at, event) in &events {
+                text.push_str(&format!("id: {at}\ndata: {}\n\n", line(event)));
             }
-            if *news.borrow() == u64::MAX {
-                return None;
+            return Some((Ok(Bytes::from(text)), (board, news, behind)));
+        }
+        if *news.borrow() == u64::MAX {
+            return None;
+        }
+        let alive = tokio::select! {
+            changed = news.changed() => {
+                if changed.is_err() { return None; }
+                ""
             }
-            let alive = tokio::select! {
-                changed = news.changed() => {
-                    if changed.is_err() { return None; }
-                    ""
-                }
-                () = sleep(ALIVE) => {
+            () = sleep(ALIVE) => {
                 // Whoever listens is there.
                 board.touch();
                 ": alive\n\n"
             }
-            };
-            Some((Ok(Bytes::from_static(alive.as_bytes())), (board, news, cursor)))
-        });
-    Body::from_stream(events)
+        };
+        Some((Ok(Bytes::from_static(alive.as_bytes())), (board, news, cursor)))
+    })
 }

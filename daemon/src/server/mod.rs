@@ -16,6 +16,7 @@ mod mcp;
 mod page;
 mod past;
 mod picture;
+mod waiting;
 
 use std::future::Future;
 use std::path::Path;
@@ -24,13 +25,14 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 
-pub use self::board::{Board, Decides, Seat, Size};
+pub use self::board::{AWAY, Board, Decides, Seat, Size};
 pub use self::deploy::Deploying;
 pub use self::desk::{Ask, Desk, Door, PictureAsked, PictureOf, Reply, Verb};
 pub use self::failure::failed;
 pub use self::guard::Secret;
 pub use self::mcp::{Agent, Gate, WAIT, listed, unique};
 pub use self::past::{Filter, Lines, Past, ScriptWanted, Wanted};
+pub use self::waiting::{Extent, Waiting};
 
 use self::dispatch::House;
 use self::mcp::Http;

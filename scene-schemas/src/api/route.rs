@@ -358,7 +358,11 @@ pub const ROUTES: &[Route] = &[
     answers(
         "text/event-stream",
         with_query(
-            page("/page/stream", Token::Human, "What has happened, as parts of the page."),
+            page(
+                "/page/stream",
+                Token::Human,
+                "What has happened, as parts of the page, and that the places or the settings are others now.",
+            ),
             &["cursor"],
         ),
     ),

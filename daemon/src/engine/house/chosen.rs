@@ -33,6 +33,7 @@ impl House {
         let model = if is_usual { String::new() } else { settings.model.clone() };
         self.settings = Settings { model, models: Vec::new(), ..settings };
         self.chosen.set(&self.settings);
+        self.board.settings_change();
         keep_settings(&self.home, &self.settings).map_err(|error| {
             let message = format!("The settings cannot be kept: {error}.");
             failed(FailureKind::Internal, message, "They hold until Vector ends.")

@@ -1,20 +1,25 @@
 //! What a person has opened besides the places in Studio: sessions without a plugin, which stay for as
 //! long as the daemon does.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{io, thread};
 
 use scene_schemas::api::{Failure, FailureKind, Open, Opened};
 use scene_schemas::entry::Place;
 
-use super::{House, STACK, Word, random};
+use super::back::Back;
+use super::{House, STACK, Word, places, projects, random};
 use crate::core::scene::Scene;
+use crate::engine::settled::Settling;
 use crate::engine::{EngineError, Target};
-use crate::server::{Secret, failed};
+use crate::ledger::Ledger;
+use crate::server::{Reply, Secret, failed};
 use crate::targets::place::PlaceError;
-use crate::targets::rojo::ProjectError;
+use crate::targets::rojo::{Heard, ProjectError, Watch};
 
 /// Why something is not opened.
 #[derive(Debug, thiserror::Error)]
@@ -72,26 +77,219 @@ impl NotOpened {
     }
 }
 
-impl House {
-    /// Opens what a person names, or finds it open.
-    pub(super) fn open(&mut self, open: &Open) -> Result<Opened, Failure> {
-        let (Open::Place { place: path } | Open::Project { project: path }) = open;
-        let path = Path::new(path);
-        if !path.is_absolute() {
-            let message = format!("{} does not say where it is from the root.", path.display());
-            let hint = "Give the whole path: the daemon does not know the folder that you are in.";
-            return Err(failed(FailureKind::BadRequest, message, hint));
+/// What somebody wants opened.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Wish {
+    /// A place or model file.
+    Place(PathBuf),
+    /// A project, by its file or its folder.
+    Project(PathBuf),
+}
+
+impl Wish {
+    fn of(open: &Open) -> Self {
+        match open {
+            Open::Place { place } => Self::Place(place.into()),
+            Open::Project { project } => Self::Project(project.into()),
         }
-        let opened = match open {
-            Open::Place { .. } => self.open_place(path),
-            Open::Project { .. } => self.open_project(path),
+    }
+
+    fn path(&self) -> &Path {
+        let (Self::Place(path) | Self::Project(path)) = self;
+        path
+    }
+
+    /// Which file it is.
+    fn find(&self) -> Result<PathBuf, NotOpened> {
+        match self {
+            Self::Place(path) => places::find(path),
+            Self::Project(path) => projects::find(path),
+        }
+    }
+
+    /// Reads its file.
+    fn read(&self, reader: &Reader, file: &Path) -> Read {
+        let mut notes = Vec::new();
+        let ready = deep(|| match self {
+            Self::Place(_) => places::read(reader, file, &mut notes),
+            Self::Project(_) => projects::read(reader, file, &mut notes),
+        });
+        let ready = ready.unwrap_or_else(|why| Err(not_served(file, &why)));
+        Read { notes, ready }
+    }
+}
+
+/// A file as it was read, whose session has not begun.
+pub(super) struct Read {
+    /// What a person is told of it, whatever came of it.
+    notes: Vec<String>,
+    ready: Result<Ready, NotOpened>,
+}
+
+/// What a session begins with.
+pub(super) struct Ready {
+    pub(super) opened: (Target, Scene),
+    /// The way to the session for who follows its files, once there is one.
+    pub(super) words: Arc<OnceLock<Sender<Word>>>,
+    pub(super) watch: Option<Watch>,
+    /// What a person is told when it is open.
+    pub(super) last: Option<String>,
+}
+
+/// What a file is read with.
+#[derive(Clone)]
+pub(super) struct Reader {
+    pub(super) ledger: Arc<Ledger>,
+    pub(super) followers: Arc<Mutex<Vec<Sender<Word>>>>,
+    settling: Settling,
+}
+
+impl Reader {
+    /// Settles what an earlier process left unfinished, while nobody else does: what is settled may concern
+    /// more files than the one that is opened, and a session may be about to take its workflow up.
+    pub(super) fn settle<T>(&self, settle: impl FnOnce() -> T) -> T {
+        let _alone = self.settling.alone();
+        settle()
+    }
+}
+
+/// Who waits for what is read: nothing is read by two.
+#[derive(Default)]
+pub(super) struct Opening {
+    /// Those for whom it is looked which file it is.
+    sought: HashMap<Wish, Vec<Reply<Opened>>>,
+    /// Those whose file is being read.
+    read: HashMap<PathBuf, Vec<Reply<Opened>>>,
+    pub(super) settling: Settling,
+}
+
+fn answer(waiting: Vec<Reply<Opened>>, opened: &Result<Opened, Failure>) {
+    for reply in waiting {
+        let _ = reply.send(opened.clone());
+    }
+}
+
+fn not_served(file: &Path, why: &impl ToString) -> NotOpened {
+    NotOpened::NotServed { file: file.display().to_string(), why: why.to_string() }
+}
+
+impl House {
+    /// Opens what a person names, or finds it open. Where it is, and what stands in it, is read beside the
+    /// house, however long that takes.
+    pub(super) fn open(&mut self, open: &Open, reply: Reply<Opened>) {
+        let wish = Wish::of(open);
+        if !wish.path().is_absolute() {
+            let message =
+                format!("{} does not say where it is from the root.", wish.path().display());
+            let hint = "Give the whole path: the daemon does not know the folder that you are in.";
+            let _ = reply.send(Err(failed(FailureKind::BadRequest, message, hint)));
+            return;
+        }
+        if let Some(waiting) = self.opening.sought.get_mut(&wish) {
+            return waiting.push(reply);
+        }
+        self.opening.sought.insert(wish.clone(), vec![reply]);
+        let sought = wish.clone();
+        let begun = self.ways.beside(move || {
+            let found = deep(|| sought.find());
+            let found = found.unwrap_or_else(|why| Err(not_served(sought.path(), &why)));
+            Back::Found(sought, found)
+        });
+        if let Err(why) = begun {
+            self.found(&wish, Err(not_served(wish.path(), &why)));
+        }
+    }
+
+    /// It is known which file somebody wants opened.
+    pub(super) fn found(&mut self, wish: &Wish, found: Result<PathBuf, NotOpened>) {
+        let waiting = self.opening.sought.remove(wish).unwrap_or_default();
+        let file = match found {
+            Ok(file) => file,
+            Err(why) => return answer(waiting, &Err(why.failure())),
         };
-        opened.map_err(|error| error.failure())
+        if let Some(opened) = self.known(&file) {
+            return answer(waiting, &Ok(opened));
+        }
+        if let Some(others) = self.opening.read.get_mut(&file) {
+            return others.extend(waiting);
+        }
+        self.opening.read.insert(file.clone(), waiting);
+        let (wish, reader, of) = (wish.clone(), self.reader(), file.clone());
+        let begun = self.ways.beside(move || {
+            let read = wish.read(&reader, &of);
+            Back::Read(of, Box::new(read))
+        });
+        if let Err(why) = begun {
+            let ready = Err(not_served(&file, &why));
+            self.was_read(&file, Read { notes: Vec::new(), ready });
+        }
+    }
+
+    /// A file has been read: its session begins.
+    pub(super) fn was_read(&mut self, file: &Path, read: Read) {
+        let waiting = self.opening.read.remove(file).unwrap_or_default();
+        answer(waiting, &self.begin_read(file, read).map_err(|error| error.failure()));
+    }
+
+    /// Opens a place or model file, which is written in place, before anybody asks. What an earlier process
+    /// left unfinished in it is settled first.
+    ///
+    /// # Errors
+    /// It is not opened.
+    pub fn open_place(&mut self, path: &Path) -> Result<Opened, NotOpened> {
+        self.open_now(&Wish::Place(path.to_owned()))
+    }
+
+    /// Opens a project in the same way: its file, or its folder.
+    ///
+    /// # Errors
+    /// It is not opened.
+    pub fn open_project(&mut self, path: &Path) -> Result<Opened, NotOpened> {
+        self.open_now(&Wish::Project(path.to_owned()))
+    }
+
+    fn open_now(&mut self, wish: &Wish) -> Result<Opened, NotOpened> {
+        let file = wish.find()?;
+        match self.known(&file) {
+            Some(opened) => Ok(opened),
+            None => self.begin_read(&file, wish.read(&self.reader(), &file)),
+        }
+    }
+
+    fn reader(&self) -> Reader {
+        Reader {
+            ledger: Arc::clone(&self.ledger),
+            followers: Arc::clone(&self.followers),
+            settling: self.opening.settling.clone(),
+        }
+    }
+
+    fn begin_read(&mut self, file: &Path, read: Read) -> Result<Opened, NotOpened> {
+        for note in &read.notes {
+            (self.say)(note);
+        }
+        let Ready { opened, words, watch, last } = read.ready?;
+        let is_project = matches!(opened.0, Target::Project(_));
+        let (opened, way) = self.begin_here(opened).map_err(|why| not_served(file, &why))?;
+        // What changed between the reading and this was told to nobody.
+        let _ = words.get_or_init(|| way).send(Word::Files(Heard::All));
+        self.watches.extend(watch);
+        if is_project {
+            self.is_beside(file);
+        }
+        (self.say)(&format!(
+            "{} is open: `vector chat --session {}` talks about it.",
+            opened.name, opened.session
+        ));
+        if let Some(last) = last {
+            (self.say)(&last);
+        }
+        Ok(opened)
     }
 
     /// The session of a file or project that is open. One that panicked hears nothing any more, and is
     /// opened anew.
-    pub(super) fn known(&self, file: &Path) -> Option<Opened> {
+    fn known(&self, file: &Path) -> Option<Opened> {
         let name = file.display().to_string();
         let is_it = |place: &Place| match place {
             Place::File(place) => place.file == name,
@@ -105,10 +303,7 @@ impl House {
     }
 
     /// Lets a session begin that stays.
-    pub(super) fn begin_here(
-        &mut self,
-        opened: (Target, Scene),
-    ) -> io::Result<(Opened, Sender<Word>)> {
+    fn begin_here(&mut self, opened: (Target, Scene)) -> io::Result<(Opened, Sender<Word>)> {
         let place = opened.0.place();
         let session = place.session();
         // Nobody holds its token: a person decides with their own.
@@ -123,7 +318,7 @@ impl House {
 }
 
 /// Reads on a stack that is large enough for whatever stands in a file. Whoever panics reads nothing.
-pub(super) fn deep<T: Send>(read: impl FnOnce() -> T + Send) -> io::Result<T> {
+fn deep<T: Send>(read: impl FnOnce() -> T + Send) -> io::Result<T> {
     thread::scope(|scope| {
         let reader = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, read)?;
         reader.join().map_err(|_| io::Error::other("the reader stopped"))

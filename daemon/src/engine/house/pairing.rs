@@ -160,6 +160,7 @@ impl House {
         let run = self.run.as_ref().and_then(Run::agent);
         self.board.admit(run.into_iter().chain(self.grants.clients()).collect());
         self.board.admit_pages(self.grants.pages().collect());
+        self.board.settings_change();
     }
 
     /// Makes a code, and tells whoever looks at the terminal of the daemon.
@@ -219,6 +220,7 @@ impl House {
     pub(super) fn pair(&mut self, pair: &Pair) -> Result<Paired, Failure> {
         self.take(&pair.code)?;
         let credential = self.grants.pair(now()).map_err(|error| internal(&error))?;
+        self.board.settings_change();
         (self.say)("A plugin was paired.");
         // A code pairs once.
         self.print_code().map_err(|error| internal(&error))?;

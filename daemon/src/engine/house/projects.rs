@@ -1,80 +1,78 @@
 //! The Rojo projects that the daemon has open: sessions without a plugin, whose files are followed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock};
 
-use scene_schemas::api::Opened;
-
-use super::opened::NotOpened;
+use super::opened::{NotOpened, Reader, Ready};
 use super::{House, Word};
 use crate::engine::{EngineError, Target, joined, recover};
 use crate::targets::place::PlaceError;
 use crate::targets::rojo::{self, Heard, Project, Watch};
 
+/// The project file that a path leads to: it is that, or its folder.
+pub(super) fn find(path: &Path) -> Result<PathBuf, NotOpened> {
+    Ok(Project::locate(path).map_err(|why| EngineError::from(PlaceError::from(why)))?)
+}
+
+/// Reads a project. What an earlier process left unfinished in it is settled first.
+pub(super) fn read(
+    reader: &Reader,
+    file: &Path,
+    notes: &mut Vec<String>,
+) -> Result<Ready, NotOpened> {
+    let ledger = &reader.ledger;
+    reader.settle(|| -> Result<(), EngineError> {
+        let begun = joined::put_begun_back(ledger, file)?;
+        let notices = begun.into_iter().chain(recover(ledger, file)?);
+        notes.extend(notices.map(|notice| format!("note: {notice}")));
+        Ok(())
+    })?;
+    let (mut project, scene) = Project::open(file, false).map_err(EngineError::from)?;
+    notes.extend(project.diagnostics().map(|fault| format!("warning: {fault}")));
+    let words = Arc::new(OnceLock::<Sender<Word>>::new());
+    let (later, followers) = (Arc::clone(&words), Arc::clone(&reader.followers));
+    // A session that has not begun, or has ended, needs to hear nothing.
+    let hear = move |heard: Heard| {
+        if let Ok(mut followers) = followers.lock() {
+            followers.retain(|it| it.send(Word::Files(heard.clone())).is_ok());
+        }
+        if let Some(words) = later.get() {
+            let _ = words.send(Word::Files(heard));
+        }
+    };
+    let watch = Watch::start(&project.roots(), hear).map_err(|why| NotOpened::NotServed {
+        file: file.display().to_string(),
+        why: why.to_string(),
+    })?;
+    project.followed_by(watch.follower());
+    let opened = (Target::from(project), scene);
+    Ok(Ready { opened, words, watch: Some(watch), last: Some(served()) })
+}
+
+/// Whether what is written to files reaches Studio.
+fn served() -> String {
+    match rojo::serving(rojo::PORT) {
+        Some(serving) => format!(
+            "Rojo {} serves {:?} on port {}: what is written to files reaches Studio through it.",
+            serving.version,
+            serving.project,
+            rojo::PORT
+        ),
+        None => format!(
+            "note: no `rojo serve` answers on port {}; Studio shows what is written to files once one is \
+             connected.",
+            rojo::PORT
+        ),
+    }
+}
+
 impl House {
-    /// Opens a project: its file, or its folder. What an earlier process left unfinished in it is
-    /// settled first.
-    ///
-    /// # Errors
-    /// It is not opened.
-    pub fn open_project(&mut self, path: &Path) -> Result<Opened, NotOpened> {
-        let shown = path.display().to_string();
-        let failed = |why: String| NotOpened::NotServed { file: shown.clone(), why };
-        let file = Project::locate(path).map_err(|why| EngineError::from(PlaceError::from(why)))?;
-        if let Some(opened) = self.known(&file) {
-            return Ok(opened);
-        }
-        let begun = joined::put_begun_back(&self.ledger, &file)?;
-        for notice in begun.into_iter().chain(recover(&self.ledger, &file)?) {
-            (self.say)(&format!("note: {notice}"));
-        }
-        let (mut project, scene) = Project::open(&file, false).map_err(EngineError::from)?;
-        for fault in project.diagnostics() {
-            (self.say)(&format!("warning: {fault}"));
-        }
-        let (name, session_words) = (project.name(), Arc::new(OnceLock::<Sender<Word>>::new()));
-        let later = Arc::clone(&session_words);
-        let followers = Arc::clone(&self.followers);
-        // A session that has not begun, or has ended, needs to hear nothing.
-        let hear = move |heard: Heard| {
-            if let Ok(mut followers) = followers.lock() {
-                followers.retain(|it| it.send(Word::Files(heard.clone())).is_ok());
-            }
-            if let Some(words) = later.get() {
-                let _ = words.send(Word::Files(heard));
-            }
-        };
-        let watch = Watch::start(&project.roots(), hear).map_err(|why| failed(why.to_string()))?;
-        project.followed_by(watch.follower());
-        let opened = (Target::from(project), scene);
-        let (opened, words) = self.begin_here(opened).map_err(|why| failed(why.to_string()))?;
-        let words = session_words.get_or_init(|| words);
-        // What changed between the reading and this was told to nobody.
-        let _ = words.send(Word::Files(Heard::All));
-        self.watches.push(watch);
+    /// The open places are told of a project that is open beside them from now on.
+    pub(super) fn is_beside(&mut self, file: &Path) {
         for session in self.sessions.values().filter(|it| it.place.open().is_some()) {
-            let _ = session.words.send(Word::Beside(file.clone()));
+            let _ = session.words.send(Word::Beside(file.to_owned()));
         }
-        self.projects.push(file);
-        (self.say)(&format!(
-            "{name} is open: `vector chat --session {}` talks about it.",
-            opened.session
-        ));
-        let syncs = match rojo::serving(rojo::PORT) {
-            Some(serving) => format!(
-                "Rojo {} serves {:?} on port {}: what is written to files reaches Studio through it.",
-                serving.version,
-                serving.project,
-                rojo::PORT
-            ),
-            None => format!(
-                "note: no `rojo serve` answers on port {}; Studio shows what is written to files once \
-                 one is connected.",
-                rojo::PORT
-            ),
-        };
-        (self.say)(&syncs);
-        Ok(opened)
+        self.projects.push(file.to_owned());
     }
 }

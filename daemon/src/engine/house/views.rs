@@ -107,7 +107,7 @@ pub(super) fn is_elsewhere(ledger: &Ledger, seq: Seq, workflow: &Workflow) -> bo
 }
 
 /// The session of a workflow; none where that is at work elsewhere.
-fn session_here(ledger: &Ledger, seq: Seq, workflow: &Workflow) -> Option<SessionId> {
+pub(super) fn session_here(ledger: &Ledger, seq: Seq, workflow: &Workflow) -> Option<SessionId> {
     (!is_elsewhere(ledger, seq, workflow)).then(|| workflow.place.session())
 }
 

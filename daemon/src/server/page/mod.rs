@@ -111,7 +111,7 @@ pub(super) async fn part(
             let about = desk.ask(|reply| Ask::Door(Door::About(reply))).await?;
             settings::settings(&settings, &access, &about)
         }
-        "waiting" => maud::html! { (desk.ask(Ask::Proposals).await?.proposals.len()) },
+        "waiting" => maud::html! { (desk.ask(Ask::Waiting).await?.len()) },
         "proposals" => review::proposals(desk).await?,
         "proposal" => review::proposal(desk, behind).await?,
         "card" => review::card(desk, behind).await?,

@@ -1,18 +1,28 @@
-//! What happens, as parts of the page: for as long as somebody reads.
+//! What happens, as parts of the page: for as long as somebody reads. Beside it is said when the open places
+//! or the settings are others, which no event says; the page asks for them then.
 
+use std::convert::Infallible;
+use std::future::pending;
 use std::sync::Arc;
+use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, Response};
+use futures_util::stream;
 use scene_schemas::api::{Event, EventRecord, ProposalStatus};
 use scene_schemas::entry::Seq;
 use serde::Serialize;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
 
-use super::super::board::Board;
+use super::super::board::{Board, News};
 use super::super::hold;
 use super::item::{Change, changes};
 use super::served;
 use super::words::safe;
+
+/// How often it is said at most that places are others: one that is being edited grows all the time.
+const PAUSE: Duration = Duration::from_secs(2);
 
 /// What the page is told of an event.
 #[derive(Debug, Serialize)]
@@ -93,19 +103,94 @@ impl Told {
     }
 }
 
+/// What is told beside the events.
+struct Beside {
+    board: Arc<Board>,
+    news: watch::Receiver<News>,
+    told: News,
+    /// How long is waited until places are told of again, and since when.
+    pause: Duration,
+    since: Option<Instant>,
+}
+
+impl Beside {
+    /// Tells what is otherwise from now on.
+    fn of(board: &Arc<Board>, pause: Duration) -> Self {
+        let news = board.news();
+        let told = *news.borrow();
+        Self { board: Arc::clone(board), news, told, pause, since: None }
+    }
+
+    /// What there is to tell, as soon as there is something; none where Vector closes.
+    async fn next(&mut self) -> Option<String> {
+        loop {
+            let missed = self.board.miss();
+            let news = *self.news.borrow_and_update();
+            if news.is_over {
+                return None;
+            }
+            let paused = self.since.map(|since| self.pause.saturating_sub(since.elapsed()));
+            let paused = paused.filter(|left| !left.is_zero());
+            let mut text = String::new();
+            if news.settings != self.told.settings {
+                self.told.settings = news.settings;
+                text += &event("settings");
+            }
+            let is_other = news.places != self.told.places;
+            if is_other && paused.is_none() {
+                (self.told.places, self.since) = (news.places, Some(Instant::now()));
+                text += &event("places");
+            }
+            if !text.is_empty() {
+                return Some(text);
+            }
+            let wakes = if is_other { paused } else { missed };
+            tokio::select! {
+                changed = self.news.changed() => changed.ok()?,
+                () = async { match wakes { Some(wakes) => sleep(wakes).await, None => pending().await } } => {}
+            }
+        }
+    }
+}
+
+/// An event that only says that something is otherwise; who goes on behind a cursor asks for all anyway.
+fn event(what: &str) -> String {
+    format!("event: {what}\ndata: {{}}\n\n")
+}
+
 /// What has happened behind a cursor, and what happens.
 pub(in super::super) fn stream(board: Arc<Board>, cursor: Seq) -> Response<Body> {
-    let body = hold::told(board, cursor, |record| {
+    let beside = stream::unfold(Beside::of(&board, PAUSE), |mut beside| async move {
+        let text = beside.next().await?;
+        Some((Ok::<_, Infallible>(Bytes::from(text)), beside))
+    });
+    let events = hold::told(board, cursor, |record| {
         serde_json::to_string(&Told::of(record)).unwrap_or_default()
     });
+    let body = Body::from_stream(stream::select(events, beside));
     served(HeaderValue::from_static("text/event-stream"), body)
 }
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
+    use scene_schemas::api::SessionId;
     use scene_schemas::proposal::Class;
+    use tokio::runtime::Runtime;
 
+    use super::super::super::board::Size;
+    use super::super::super::guard::Secret;
     use super::*;
+
+    const SOON: Duration = Duration::from_mins(1);
+
+    fn runtime() -> Runtime {
+        tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap()
+    }
+
+    fn board() -> Arc<Board> {
+        Arc::new(Board::new(Secret::of("a person's")))
+    }
 
     #[test]
     fn a_proposal_that_stands_for_another_says_for_which() {
@@ -115,5 +200,70 @@ mod tests {
         let record = EventRecord { seq: Seq(10), at: 0, workflow: Seq(1), event };
         let told = serde_json::to_value(Told::of(&record)).unwrap();
         assert_eq!((&told["proposal"], &told["from"]), (&9.into(), &7.into()));
+    }
+
+    #[test]
+    fn what_no_event_says_is_told_beside_them() {
+        let (runtime, board) = (runtime(), board());
+        let _in = runtime.enter();
+        let window = SessionId("window".to_owned());
+        board.settings_change();
+        let mut beside = Beside::of(&board, Duration::ZERO);
+        assert_eq!(beside.next().now_or_never(), None, "nothing is otherwise since");
+        let mut tells = |what: &[&str]| {
+            let wanted: String = what.iter().map(|it| event(it)).collect();
+            assert_eq!(beside.next().now_or_never(), Some(Some(wanted)));
+            assert_eq!(beside.next().now_or_never(), None, "it is said once");
+        };
+        let seat = board.sit(&window, 1, Secret::of("token"));
+        tells(&["places"]);
+        board.settings_change();
+        board.settings_change();
+        tells(&["settings"]);
+        assert!(seat.shows(Size { instances: 3, ..Size::default() }));
+        board.places_change();
+        board.settings_change();
+        tells(&["settings", "places"]);
+        board.leave(&window);
+        tells(&["places"]);
+        board.close();
+        assert_eq!(beside.next().now_or_never(), Some(None));
+    }
+
+    #[test]
+    fn places_that_change_all_the_time_are_told_of_now_and_then() {
+        let (runtime, board) = (runtime(), board());
+        let _in = runtime.enter();
+        let mut rarely = Beside::of(&board, SOON);
+        let mut often = Beside::of(&board, Duration::from_millis(20));
+        for beside in [&mut rarely, &mut often] {
+            board.places_change();
+            assert_eq!(beside.next().now_or_never(), Some(Some(event("places"))), "the first time");
+        }
+        board.places_change();
+        assert_eq!(rarely.next().now_or_never(), None);
+        board.settings_change();
+        assert_eq!(rarely.next().now_or_never(), Some(Some(event("settings"))));
+        // The last change is not lost.
+        let told = runtime.block_on(async {
+            let mut told = String::new();
+            while !told.contains("places") {
+                told += &often.next().await.unwrap();
+            }
+            told
+        });
+        assert!(told.ends_with(&event("places")), "{told}");
+        assert_eq!(often.next().now_or_never(), None);
+    }
+
+    #[test]
+    fn the_stream_ends_when_vector_closes() {
+        let (runtime, board) = (runtime(), board());
+        let body = stream(Arc::clone(&board), Seq(0)).into_body();
+        board.settings_change();
+        board.close();
+        let all = axum::body::to_bytes(body, 1_000);
+        let all = runtime.block_on(async { tokio::time::timeout(SOON, all).await });
+        assert_eq!(all.unwrap().unwrap(), "");
     }
 }

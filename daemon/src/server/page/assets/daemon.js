@@ -74,7 +74,10 @@ export async function part(name, behind = {}, signal = undefined) {
 /** A file or a picture. */
 export const blob = async (path, signal) => (await ask("GET", path, undefined, signal)).blob();
 
-/** What happens behind a cursor, as `[cursor, told]`, for as long as the connection holds. */
+/**
+ * What happens behind a cursor, as `[cursor, told]`, for as long as the connection holds; `[null, "places"]` and
+ * `[null, "settings"]` say that these are others now.
+ */
 export async function* stream(cursor, opened, signal) {
   const at = cursor === null ? "" : `?cursor=${cursor}`;
   const answer = await ask("GET", `/page/stream${at}`, undefined, signal);
@@ -89,9 +92,9 @@ export async function* stream(cursor, opened, signal) {
     const all = [];
     for (const block of blocks) {
       const lines = block.split("\n");
-      const id = lines.find((line) => line.startsWith("id: "));
-      const data = lines.find((line) => line.startsWith("data: "));
-      if (id && data) all.push([id.slice(4), JSON.parse(data.slice(6))]);
+      const said = (name) => lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
+      if (said("event")) all.push([null, said("event")]);
+      else if (said("id") && said("data")) all.push([said("id"), JSON.parse(said("data"))]);
     }
     if (all.length > 0) yield all;
   }

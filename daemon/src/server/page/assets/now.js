@@ -53,22 +53,21 @@ async function rail() {
   const html = await part("rail");
   const box = root?.querySelector("#rail");
   if (!box || (html === listed && box.childElementCount > 0)) return;
-  const before = places();
+  const path = box.querySelector("#open-path")?.value ?? "";
   swap(box, html);
+  box.querySelector("#open-path").value = path;
   listed = html;
   mark();
-  if (before && before !== places()) await composer();
 }
 
-/** The places that are open, as they are listed. */
-const places = () => [...root.querySelectorAll("#rail [data-session]")].map((it) => it.dataset.session).join(" ");
-
-// Of places that are opened and closed, and plugins that come and go, the stream says nothing.
-setInterval(() => root && !document.hidden && railSoon(), 5000);
+let composed = "";
 
 async function composer() {
   const box = root.querySelector("#composer");
   const html = await part("composer");
+  // Who types loses their place in the text where it is made anew.
+  if (html === composed && box.childElementCount > 0) return;
+  composed = html;
   const chosen = [...(box.querySelector("form")?.elements ?? [])].filter((it) => it.name);
   swap(box, html);
   const fields = box.querySelector("form").elements;
@@ -106,6 +105,14 @@ async function talk(wanted) {
 }
 
 const railSoon = soon(() => root && rail());
+const composerSoon = soon(() => root && composer());
+
+/** The places that are open, or the settings, are others now. */
+export function changed(what) {
+  if (what === "places") railSoon();
+  composerSoon();
+}
+
 const headSoon = soon(async () => {
   const of = task;
   if (!root || of === null) return;
@@ -230,6 +237,8 @@ act("open", async (form) => {
   const body = /\.rbxm?x?l?x?$/i.test(path) ? { place: path } : { project: path };
   const { name } = await call("POST", "/api/open", body);
   toast(`${name} is open.`);
+  // The form may be another one by now.
+  for (const field of root?.querySelectorAll("#open-path") ?? []) field.value = "";
   await again();
 });
 

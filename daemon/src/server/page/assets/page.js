@@ -10,7 +10,7 @@ import "./pictures.js";
 import * as settings from "./settings.js";
 import * as usage from "./usage.js";
 
-/** By the first word of the address. Each has `show(main, rest)`, and may have `told(told)`, `again()` and `hide()`. */
+/** By the first word of the address. Each has `show(main, rest)`, and may have `told(told)`, `changed(what)`, `again()` and `hide()`. */
 const PAGES = { now, proposals: review, history, usage, settings, deploy };
 
 const main = document.getElementById("main");
@@ -175,6 +175,12 @@ async function listen() {
       };
       for await (const all of daemon.stream(cursor, opened, listening.signal)) {
         for (const [at, told] of all) {
+          if (at === null) {
+            current?.changed?.(told);
+            // What was left in a place is settled when that is opened, and no event says so.
+            if (told === "places") count();
+            continue;
+          }
           cursor = at;
           current?.told?.(told, Number(at));
           if (told.proposal !== undefined) count();

@@ -1,19 +1,35 @@
 // What a person has chosen, and who is let in.
 
 import { call, name, part } from "./daemon.js";
-import { act, isTouched, question, swap, toast } from "./ui.js";
+import { act, isTouched, question, soon, swap, toast } from "./ui.js";
 
 let root = null;
 
 export async function show(main) {
   root = main;
-  swap(main, await part("settings"));
-  const own = main.querySelector(`[data-grant="${CSS.escape(name() ?? "")}"] .dim`);
+  put(await part("settings"));
+}
+
+function put(html) {
+  const code = root.querySelector("#pairing")?.textContent ?? "";
+  swap(root, html);
+  root.querySelector("#pairing").textContent = code;
+  const own = root.querySelector(`[data-grant="${CSS.escape(name() ?? "")}"] .dim`);
   own?.append(" · this page");
 }
 
 /** What is being typed is not taken away. */
-export const again = async () => isTouched(root) || show(root);
+export async function again() {
+  if (isTouched(root)) return;
+  const html = await part("settings");
+  if (!isTouched(root)) put(html);
+}
+
+const againSoon = soon(() => root?.isConnected && again());
+
+export function changed(what) {
+  if (what === "settings") againSoon();
+}
 
 act("choose", async (form) => {
   const { mode, dry_run: dry, model } = form.elements;

@@ -107,9 +107,11 @@ addEventListener("submit", (event) => run(event.target, event));
 
 const TOASTS = 4;
 
-/** Whether the person has changed something in here that is not sent. */
+/** Whether the person has changed something in here that is not sent. A box to tick has a value of its own. */
 export const isTouched = (root) =>
-  [...root.querySelectorAll("input, textarea")].some((it) => it.value !== it.defaultValue || it.checked !== it.defaultChecked);
+  [...root.querySelectorAll("input, textarea")].some((it) =>
+    /^(checkbox|radio)$/.test(it.type) ? it.checked !== it.defaultChecked : it.value !== it.defaultValue,
+  );
 
 /** Says something in passing. */
 export function toast(text, tone = "plain", hint = "") {

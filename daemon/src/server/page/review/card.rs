@@ -9,6 +9,7 @@ use crate::core::edit::Words;
 use crate::core::proposal::by_instance;
 use crate::core::shown::shown;
 use crate::server::page::words;
+use crate::server::waiting::Extent;
 
 /// Instances that are named, and lines of texts that are shown.
 const INSTANCES: usize = 8;
@@ -23,7 +24,7 @@ pub(super) fn card(view: &ProposalView) -> Markup {
             a.title href=(way(view.seq)) { (shown(&proposal.title)) }
             span.class { (words::class(proposal.class)) }
             span.state data-state=(status) { (status) }
-            @if view.status == ProposalStatus::Waiting { span.dim { (diff::size(proposal)) } }
+            @if view.status == ProposalStatus::Waiting { span.dim { (diff::size(Extent::of(proposal))) } }
         }
         @if view.status == ProposalStatus::Waiting {
             p.dim { (because(proposal)) }

@@ -12,6 +12,7 @@ use crate::core::luau::{Pieces, highlight};
 use crate::core::proposal::Unit;
 use crate::core::shown::shown;
 use crate::server::page::words;
+use crate::server::waiting::Extent;
 
 /// Lines of a block.
 const BLOCK: usize = 100;
@@ -308,13 +309,11 @@ fn block(lines: usize) -> String {
 }
 
 /// How many lines come and go in all, in a few signs.
-pub(super) fn size(proposal: &Proposal) -> Markup {
-    let scripts = &proposal.preview.scripts;
-    let sum = |count: fn(&ScriptDiff) -> u32| scripts.iter().map(count).sum::<u32>();
+pub(super) fn size(extent: Extent) -> Markup {
     html! {
-        (words::count(proposal.commands.len(), "operation"))
-        @if !scripts.is_empty() {
-            " · " span.good { "+" (sum(|it| it.added)) } " " span.bad { "−" (sum(|it| it.removed)) }
+        (words::count(extent.operations, "operation"))
+        @if let Some((added, removed)) = extent.lines {
+            " · " span.good { "+" (added) } " " span.bad { "−" (removed) }
         }
     }
 }

@@ -3,16 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
-use scene_schemas::api::{ProposalView, Sessions, WorkflowView};
+use scene_schemas::api::{Sessions, WorkflowView};
 use scene_schemas::entry::Seq;
 
-use super::{diff, goal, is_plain, place, way};
+use super::{diff, goal, place, way};
 use crate::core::shown::shown;
 use crate::server::page::words;
+use crate::server::waiting::Waiting;
 
 /// Those that wait, oldest first: one may stand on another.
 pub(super) fn list(
-    waiting: &[ProposalView],
+    waiting: &[Waiting],
     tasks: &BTreeMap<Seq, WorkflowView>,
     sessions: &Sessions,
 ) -> Markup {
@@ -20,7 +21,7 @@ pub(super) fn list(
         return nothing();
     }
     let plain = at_once(waiting);
-    let behind = waiting.iter().filter(|it| is_plain(it)).count() - plain.len();
+    let behind = waiting.iter().filter(|it| it.is_plain()).count() - plain.len();
     html! {
         header.waiting {
             h1 { (words::count(waiting.len(), "proposal")) }
@@ -42,12 +43,12 @@ pub(super) fn list(
 }
 
 /// Those that take nothing away and stand on nothing else that waits: they can be accepted in one go.
-fn at_once(waiting: &[ProposalView]) -> BTreeSet<Seq> {
+fn at_once(waiting: &[Waiting]) -> BTreeSet<Seq> {
     let mut taken = BTreeSet::new();
     for view in waiting {
         let waits = |seq: &Seq| waiting.binary_search_by_key(seq, |it| it.seq).is_ok();
-        let stands = view.proposal.after.iter().all(|it| taken.contains(it) || !waits(it));
-        if is_plain(view) && stands {
+        let stands = view.after.iter().all(|it| taken.contains(it) || !waits(it));
+        if view.is_plain() && stands {
             taken.insert(view.seq);
         }
     }
@@ -70,20 +71,19 @@ fn asks(task: &WorkflowView, sessions: &Sessions) -> Markup {
     }
 }
 
-fn entry(view: &ProposalView, is_plain: bool) -> Markup {
-    let proposal = &view.proposal;
-    let class = words::class(proposal.class);
+fn entry(view: &Waiting, is_plain: bool) -> Markup {
+    let class = words::class(view.class);
     html! {
         li {
-            a.pick href=(way(view.seq)) data-seq=(view.seq) data-patch=(proposal.patch_id.0) data-base=(proposal.base.0)
+            a.pick href=(way(view.seq)) data-seq=(view.seq) data-patch=(view.patch_id.0) data-base=(view.base.0)
                 data-class=(class) data-plain[is_plain] {
-                span.title { (shown(&proposal.title)) }
+                span.title { (shown(&view.title)) }
                 span.row {
                     span.class { (class) }
-                    @if !proposal.warnings.is_empty() {
-                        span.tag.warn { (words::count(proposal.warnings.len(), "warning")) }
+                    @if view.warnings > 0 {
+                        span.tag.warn { (words::count(view.warnings, "warning")) }
                     }
-                    span.dim { (diff::size(proposal)) }
+                    span.dim { (diff::size(view.extent)) }
                 }
             }
         }

@@ -26,7 +26,7 @@ use std::collections::btree_map::Entry;
 use maud::Markup;
 use scene_schemas::api::{Failure, ProposalView, Sessions, WorkflowView};
 use scene_schemas::entry::Seq;
-use scene_schemas::proposal::{Class, Warning};
+use scene_schemas::proposal::Warning;
 
 pub(super) use self::conflict::conflict;
 
@@ -40,7 +40,7 @@ const REPLACED: usize = 16;
 
 /// The proposals that wait.
 pub(super) async fn proposals(desk: &Desk) -> Result<Markup, Failure> {
-    let waiting = desk.ask(Ask::Proposals).await?.proposals;
+    let waiting = desk.ask(Ask::Waiting).await?;
     let sessions = desk.ask(Ask::Sessions).await?;
     let mut tasks = BTreeMap::new();
     for view in &waiting {
@@ -97,11 +97,6 @@ fn twice(view: &ProposalView) -> Option<String> {
     let asks = |it: &&Warning| it.kind.needs_second_confirmation();
     let texts = view.proposal.warnings.iter().filter(asks).map(|it| it.text.as_str());
     view.needs_twice.then(|| texts.collect::<Vec<_>>().join("\n"))
-}
-
-/// Whether it takes nothing away and nobody is warned of it.
-fn is_plain(view: &ProposalView) -> bool {
-    view.proposal.class == Class::Additive && view.proposal.warnings.is_empty()
 }
 
 /// What a piece of a proposal is called by: `c3` is a command, `h0.2` a hunk of a script.

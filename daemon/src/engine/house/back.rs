@@ -1,0 +1,69 @@
+//! What takes long is done beside the house, on threads of their own, and comes back to it here: the
+//! house answers others meanwhile.
+
+use std::io;
+use std::path::PathBuf;
+use std::thread;
+
+use scene_schemas::api::SessionId;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::House;
+use super::opened::{NotOpened, Read, Wish};
+use crate::server::Ask;
+
+/// What comes back.
+pub(super) enum Back {
+    /// Which file that is which somebody wants opened.
+    Found(Wish, Result<PathBuf, NotOpened>),
+    /// A file was read, or could not be.
+    Read(PathBuf, Box<Read>),
+    /// The thread of a session has ended.
+    Ended(SessionId),
+}
+
+/// The way back, and who waits at its end.
+pub(super) struct Ways {
+    back: UnboundedSender<Back>,
+    came: UnboundedReceiver<Back>,
+}
+
+/// What the house hears next.
+pub(super) enum Next {
+    Ask(Ask),
+    Back(Back),
+}
+
+impl Ways {
+    pub(super) fn new() -> Self {
+        let (back, came) = unbounded_channel();
+        Self { back, came }
+    }
+
+    /// What is heard next; none where nobody can ask any more.
+    pub(super) async fn next(&mut self, asks: &mut UnboundedReceiver<Ask>) -> Option<Next> {
+        tokio::select! {
+            biased;
+            Some(back) = self.came.recv() => Some(Next::Back(back)),
+            ask = asks.recv() => ask.map(Next::Ask),
+        }
+    }
+
+    /// Does something on a thread of its own. A house that has ended needs to hear nothing.
+    pub(super) fn beside(&self, work: impl FnOnce() -> Back + Send + 'static) -> io::Result<()> {
+        let back = self.back.clone();
+        let thread = thread::Builder::new().name("beside".to_owned());
+        thread.spawn(move || drop(back.send(work()))).map(drop)
+    }
+}
+
+impl House {
+    pub(super) fn hear(&mut self, next: Next) {
+        match next {
+            Next::Ask(ask) => self.answer(ask),
+            Next::Back(Back::Found(wish, file)) => self.found(&wish, file),
+            Next::Back(Back::Read(file, read)) => self.was_read(&file, *read),
+            Next::Back(Back::Ended(session)) => self.has_ended(&session),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! A house without a server before it: a test asks at its desk, and holds what others wait for.
+
+use std::fs::{File, OpenOptions};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use scene_schemas::api::{
+    Chat, Failure, Hello, OpenPlace, PROTOCOL, Pair, SessionId, Started, Welcome,
+};
+use scene_schemas::entry::{Entry, Place, Seq, Stance};
+use scene_schemas::proposal::Mode;
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+use vector_daemon::engine::house::House;
+use vector_daemon::ledger::{Append, Ledger};
+use vector_daemon::server::{Ask, Board, Desk, Reply, Secret};
+use vector_tests::binary::Home;
+
+/// Nothing takes as long.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// What has been asked for and is answered some time.
+pub(super) type Answer<T> = oneshot::Receiver<Result<T, Failure>>;
+
+/// A house that closes what it is told to tidy at once.
+pub(super) struct Bench {
+    pub(super) home: Home,
+    pub(super) ledger: Arc<Ledger>,
+    pub(super) board: Arc<Board>,
+    pub(super) desk: Desk,
+    pub(super) house: JoinHandle<()>,
+    said: Arc<Mutex<Vec<String>>>,
+    runtime: Runtime,
+}
+
+impl Bench {
+    pub(super) fn new() -> Self {
+        let home = Home::new();
+        let ledger = Arc::new(Ledger::open(home.path()).unwrap());
+        let board = Arc::new(Board::new(Secret::of("a person's")));
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&said);
+        let say = Box::new(move |text: &str| heard.lock().unwrap().push(text.to_owned()));
+        let house = House::new(home.path(), Arc::clone(&ledger), Arc::clone(&board), say).unwrap();
+        let house = house.closing_after(Duration::ZERO);
+        let (desk, asks) = Desk::new();
+        let house = thread::spawn(move || house.run(asks));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        Self { home, ledger, board, desk, house, said, runtime }
+    }
+
+    /// Asks, and leaves it to whoever waits to wait.
+    pub(super) fn begin<T>(&self, ask: impl FnOnce(Reply<T>) -> Ask) -> Answer<T> {
+        let (reply, answer) = oneshot::channel();
+        assert!(self.desk.tell(ask(reply)), "it is there");
+        answer
+    }
+
+    /// What the answer is.
+    #[track_caller]
+    pub(super) fn wait<T>(&self, answer: Answer<T>) -> Result<T, Failure> {
+        let answer = self.runtime.block_on(async { timeout(PATIENCE, answer).await });
+        answer.expect("it is answered in time").expect("it is answered")
+    }
+
+    #[track_caller]
+    pub(super) fn ask<T>(&self, ask: impl FnOnce(Reply<T>) -> Ask) -> Result<T, Failure> {
+        self.wait(self.begin(ask))
+    }
+
+    /// Nobody takes a workflow up, or lets go of one, for as long as this is held: who wants to, waits.
+    pub(super) fn hold(&self) -> File {
+        let lock = self.home.path().join("ledger.lock");
+        let file = OpenOptions::new().write(true).open(lock).unwrap();
+        file.lock().unwrap();
+        file
+    }
+
+    /// How often something was said that has this in it.
+    pub(super) fn said(&self, what: &str) -> usize {
+        self.said.lock().unwrap().iter().filter(|it| it.contains(what)).count()
+    }
+
+    pub(super) fn pair(&self) -> String {
+        let code = self.said.lock().unwrap().last().unwrap().clone();
+        self.ask(|reply| Ask::Pair(Pair { code }, reply)).unwrap().credential
+    }
+
+    pub(super) fn hello(&self, credential: &str) -> Answer<Welcome> {
+        let hello = Hello {
+            protocol: PROTOCOL,
+            plugin: "test".to_owned(),
+            credential: Some(credential.to_owned()),
+            session: window(),
+            place: OpenPlace { name: "Place1".to_owned(), place_id: 0 },
+        };
+        self.begin(|reply| Ask::Hello(Box::new(hello), reply))
+    }
+
+    pub(super) fn chat(&self, epoch: u64) -> Answer<Started> {
+        let text = "rename game.Workspace.Wall to Tower".to_owned();
+        let (attached, stance, request, begins) = (Vec::new(), Stance::Act, None, false);
+        let chat = Chat { session: window(), epoch, text, attached, stance, begins, request };
+        self.begin(|reply| Ask::Chat(chat, reply))
+    }
+
+    pub(super) fn sessions(&self) -> usize {
+        self.ask(Ask::Sessions).unwrap().sessions.len()
+    }
+
+    /// What an earlier process has begun in a place, and not ended.
+    pub(super) fn left_in(&self, place: Place) -> Seq {
+        let started = Entry::Started {
+            place,
+            goal: "Rename the wall".to_owned(),
+            driver: "calls".to_owned(),
+            mode: Mode::Confirm,
+            attached: Vec::new(),
+            stance: Stance::Act,
+            follows: None,
+            guards: None,
+        };
+        let batch = Append { workflow: None, entries: vec![started], blobs: Vec::new() };
+        self.ledger.append(batch).unwrap()[0].seq
+    }
+}
+
+pub(super) fn window() -> SessionId {
+    SessionId("window-1".to_owned())
+}

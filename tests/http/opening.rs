@@ -1,0 +1,112 @@
+//! Files that take long to be read: others are answered meanwhile, and nothing is read twice at once.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use scene_schemas::Fingerprint;
+use scene_schemas::api::{Open, OpenPlace, Opened};
+use scene_schemas::entry::{FilePlace, Place, StudioPlace};
+use tokio::sync::oneshot::error::TryRecvError;
+use vector_daemon::server::Ask;
+use vector_daemon::targets::place;
+use vector_tests::places::{self, Format};
+
+use super::house::{Answer, Bench, window};
+
+/// A file of which an earlier process has left something, so that it is not read while workflows are held.
+fn left(bench: &Bench, name: &str, bytes: &[u8]) -> PathBuf {
+    let file = bench.home.path().join(name);
+    fs::write(&file, bytes).unwrap();
+    let real = place::real(&file).unwrap().display().to_string();
+    let hash = Fingerprint::of(bytes);
+    bench.left_in(Place::File(FilePlace { file: real, out: None, hash, replaces: None }));
+    file
+}
+
+fn open(bench: &Bench, path: &Path) -> Answer<Opened> {
+    let open = Open::Place { place: path.display().to_string() };
+    bench.begin(|reply| Ask::Open(open, reply))
+}
+
+/// None of these has been answered, and others are.
+#[track_caller]
+fn are_waited_for(bench: &Bench, opened: &mut [Answer<Opened>]) {
+    assert_eq!(bench.sessions(), 0, "others are answered");
+    for answer in opened {
+        assert_eq!(answer.try_recv().unwrap_err(), TryRecvError::Empty);
+    }
+}
+
+#[test]
+fn a_file_that_is_being_read_is_opened_once_and_keeps_nobody_else_waiting() {
+    let bench = Bench::new();
+    let file = left(&bench, "place.rbxl", &places::sample(Format::Rbxl));
+    fs::create_dir(bench.home.path().join("deeper")).unwrap();
+    let other = bench.home.path().join("deeper/../place.rbxl");
+    let held = bench.hold();
+    let mut all = [open(&bench, &file), open(&bench, &file), open(&bench, &other)];
+    are_waited_for(&bench, &mut all);
+    held.unlock().unwrap();
+    let all = all.map(|answer| bench.wait(answer).unwrap());
+    assert!(all.iter().all(|it| *it == all[0]), "{all:?}");
+    assert_eq!((bench.sessions(), bench.said(" is open: ")), (1, 1));
+    assert_eq!(bench.wait(open(&bench, &file)).unwrap(), all[0]);
+    assert_eq!(bench.said(" is open: "), 1);
+}
+
+#[test]
+fn why_a_file_is_not_opened_is_said_to_all_who_wait() {
+    let bench = Bench::new();
+    let file = left(&bench, "place.rbxl", b"no place at all");
+    let held = bench.hold();
+    let mut all = [open(&bench, &file), open(&bench, &file)];
+    are_waited_for(&bench, &mut all);
+    held.unlock().unwrap();
+    let [one, other] = all.map(|answer| bench.wait(answer).unwrap_err());
+    assert_eq!(one, other);
+    assert!(one.message.contains("place.rbxl cannot be opened"), "{one:?}");
+    // It is not held against what stands there later.
+    fs::write(&file, places::sample(Format::Rbxl)).unwrap();
+    bench.wait(open(&bench, &file)).unwrap();
+    assert_eq!(bench.sessions(), 1);
+}
+
+#[test]
+fn a_house_ends_whatever_is_being_read() {
+    let bench = Bench::new();
+    let file = left(&bench, "place.rbxl", &places::sample(Format::Rbxl));
+    let held = bench.hold();
+    let mut all = [open(&bench, &file)];
+    are_waited_for(&bench, &mut all);
+    let [mut opened] = all;
+    let Bench { desk, house, home, .. } = bench;
+    drop(desk);
+    house.join().unwrap();
+    assert_eq!(opened.try_recv().unwrap_err(), TryRecvError::Closed);
+    held.unlock().unwrap();
+    drop(home);
+}
+
+#[test]
+fn a_session_takes_all_of_its_workflows_up_while_a_project_is_opened() {
+    let bench = Bench::new();
+    let folder = bench.home.path().join("game");
+    fs::create_dir_all(folder.join("src")).unwrap();
+    let tree = r#"{ "name": "game", "tree": { "$path": "src" } }"#;
+    fs::write(folder.join("default.project.json"), tree).unwrap();
+    let place = OpenPlace { name: "Place1".to_owned(), place_id: 0 };
+    let own = Place::Open(StudioPlace { session: window(), place });
+    // Whoever opens the project looks into each of them.
+    let all: Vec<_> = (0..100).map(|_| bench.left_in(own.clone())).collect();
+    let credential = bench.pair();
+    let held = bench.hold();
+    let open = Open::Project { project: folder.display().to_string() };
+    let opened = bench.begin(|reply| Ask::Open(open, reply));
+    let welcome = bench.wait(bench.hello(&credential)).unwrap();
+    held.unlock().unwrap();
+    bench.wait(opened).unwrap();
+    // It has taken them up when it answers.
+    bench.wait(bench.chat(welcome.epoch)).unwrap();
+    let missed: Vec<_> = all.into_iter().filter(|it| !bench.ledger.holds(*it)).collect();
+    assert!(missed.is_empty(), "{missed:?}");
+}

@@ -1,0 +1,90 @@
+//! What is otherwise elsewhere while the page is looked at: places that are opened and closed, plugins that
+//! come, and what was chosen in another window or on a terminal.
+
+use vector_tests::daemon::Plugin;
+
+use super::*;
+
+/// What has come of the stream so far.
+const CAME: &str = "
+    window.came = '';
+    const read = ReadableStreamDefaultReader.prototype.read;
+    ReadableStreamDefaultReader.prototype.read = async function () {
+      const some = await read.call(this);
+      if (typeof some.value === 'string') window.came += some.value;
+      return some;
+    };";
+
+fn choose(bench: &Bench, mode: &str) {
+    let mut settings = bench.human.call("GET", "/api/settings", &Json::Null).ok();
+    settings["mode"] = json!(mode);
+    bench.human.call("PUT", "/api/settings", &settings).ok();
+}
+
+#[test]
+fn what_is_opened_elsewhere_is_listed_and_can_be_asked_about() {
+    let Some(stage) = Stage::set() else { return };
+    let bench = Bench::new();
+    let browser = stage.browser();
+    bench.enter(&browser);
+    browser.until_shown("#rail", "place.rbxlx");
+    browser.run(
+        "document.querySelector('#ask-text').value = 'half a thought';
+         document.querySelector('#open-path').value = '/half/a/path';",
+        &[],
+    );
+    bench.human.open(&obby(&bench.home)).ok();
+    browser.until_shown("#rail", "obby.rbxlx");
+    browser
+        .until("document.querySelectorAll('#composer select[name=session] option').length === 2");
+    let mut plugin = Plugin::pair(bench.daemon(), "window-1");
+    browser.until_shown("#rail [data-session=window-1]", "connected");
+    plugin.tell_place();
+    browser.until_shown("#rail [data-session=window-1]", "3 instances");
+    browser
+        .until("document.querySelectorAll('#composer select[name=session] option').length === 3");
+    let epoch = "document.querySelector('#composer option[value=window-1]').dataset.epoch";
+    assert_eq!(browser.is(epoch), plugin.epoch.to_string());
+    let again = Plugin::hello(bench.daemon(), "window-1", &plugin.credential);
+    browser.until(&format!("{epoch} === '{}'", again.epoch));
+    let typed =
+        "[document.querySelector('#ask-text').value, document.querySelector('#open-path').value]";
+    assert_eq!(browser.is(typed), json!(["half a thought", "/half/a/path"]), "it is still there");
+    let revoke = json!({ "what": "plugins" });
+    bench.human.call("POST", "/api/access/revoke", &revoke).ok();
+    browser.until("!document.querySelector('#rail [data-session=window-1]')");
+}
+
+#[test]
+fn what_is_chosen_elsewhere_is_shown_where_nothing_is_being_changed() {
+    let Some(stage) = Stage::set() else { return };
+    let bench = Bench::new();
+    let browser = stage.browser();
+    browser.prepare(CAME);
+    bench.enter(&browser);
+    browser.until_shown("#composer", "confirm");
+    choose(&bench, "auto");
+    browser.until_shown("#composer", "auto");
+    browser.click("[data-page=settings]");
+    browser.until("document.querySelector('[name=mode][value=auto]')?.checked");
+    choose(&bench, "confirm");
+    browser.until("document.querySelector('[name=mode][value=confirm]').checked");
+    Plugin::pair(bench.daemon(), "window-1");
+    browser.until("document.querySelectorAll('.grants li').length === 2");
+    // What the person has begun to change is theirs.
+    browser
+        .run("document.querySelector('[name=model]').value = 'half a name'; window.came = ''", &[]);
+    choose(&bench, "auto");
+    browser.until("window.came.includes('event: settings')");
+    browser.run_async(
+        "const done = arguments[arguments.length - 1];
+         import('/assets/settings.js').then(it => it.again()).then(done);",
+        &[],
+    );
+    let shown = "[document.querySelector('[name=model]').value,
+        document.querySelector('[name=mode][value=confirm]').checked]";
+    assert_eq!(browser.is(shown), json!(["half a name", true]));
+    browser.expect("400 (Bad Request)");
+    browser.click("form[data-act=choose] button.main");
+    browser.until_shown("#toasts", "half a name");
+}
