@@ -178,6 +178,26 @@ fn the_picture_of_the_same_is_the_same_and_a_change_is_seen() {
 }
 
 #[test]
+fn what_does_not_change_looks_the_same_on_both_sides() {
+    let mut stage = Stage::new();
+    stage.part([4.0; 3], [8.0, 0.0, 0.0]);
+    let without = stage.solids();
+    stage.part([4.0; 3], [0.0; 3]);
+    let with = stage.solids();
+    for (before, after) in [(&with, &without), (&without, &with)] {
+        let sides = Sides::of(before.clone(), after.clone()).unwrap();
+        let [before, after] =
+            [When::Before, When::After].map(|it| sides.draw(it, View::Front, SIZE).unwrap());
+        // What comes or goes stands in the middle, and the other to the left of it.
+        let row = (SIZE.1 / 2 * SIZE.0) as usize;
+        let differ = |at: &usize| before.points[row + at] != after.points[row + at];
+        let columns: Vec<usize> = (0..SIZE.0 as usize).filter(differ).collect();
+        assert!(columns.first() >= Some(&40) && columns.last() <= Some(&56), "{columns:?}");
+        assert!((0..40).any(|at| before.points[row + at] != before.points[0]), "it is in sight");
+    }
+}
+
+#[test]
 fn a_png_holds_what_was_drawn() {
     let mut stage = Stage::new();
     stage.part([4.0; 3], [0.0; 3]);
