@@ -7,6 +7,7 @@
 mod album;
 mod decided;
 mod door;
+mod hands;
 mod keys;
 #[cfg(unix)]
 mod model;

@@ -54,11 +54,16 @@ async function rail() {
   const box = root?.querySelector("#rail");
   if (!box || (html === listed && box.childElementCount > 0)) return;
   const before = places();
+  const typed = opening()?.value;
   swap(box, html);
+  if (typed && opening()) opening().value = typed;
   listed = html;
   mark();
   if (before && before !== places()) await composer();
 }
+
+/** Where the path of a place is typed. */
+const opening = () => root.querySelector("#open-path");
 
 /** The places that are open, as they are listed. */
 const places = () => [...root.querySelectorAll("#rail [data-session]")].map((it) => it.dataset.session).join(" ");
@@ -94,13 +99,15 @@ async function talk(wanted) {
   // Another one may have been asked for since.
   if (!root || kept !== meanwhile) return;
   kept = null;
+  const isOther = wanted !== task;
   task = wanted;
   swap(scroll(), html);
   scroll().scrollTop = scroll().scrollHeight;
   watch();
   const session = scroll().firstElementChild.dataset.session;
   const choice = root.querySelector("#composer select[name=session]");
-  if (session && choice) choice.value = session;
+  // Where the person went on to another place, that is meant.
+  if (isOther && session && choice) choice.value = session;
   mark();
   for (const [it, at] of meanwhile) told(it, at);
 }
@@ -207,7 +214,11 @@ async function ask(text, more = {}) {
     request: crypto.randomUUID(),
     ...more,
   };
-  const { workflow } = await call("POST", "/api/chat", body);
+  const { workflow } = await call("POST", "/api/chat", body).catch(async (error) => {
+    if (error.kind !== "stale") throw error;
+    await composer();
+    throw new Failure("stale", "The place was opened anew meanwhile.", "Ask again: what you have typed is still there.");
+  });
   if (String(workflow) !== task) location.hash = `#/now/${workflow}`;
 }
 
@@ -227,8 +238,9 @@ act("task", async (button) => {
 });
 act("open", async (form) => {
   const path = form.elements.path.value.trim();
-  const body = /\.rbxm?x?l?x?$/i.test(path) ? { place: path } : { project: path };
+  const body = /\.rbx[lm]x?$/i.test(path) ? { place: path } : { project: path };
   const { name } = await call("POST", "/api/open", body);
+  form.elements.path.value = "";
   toast(`${name} is open.`);
   await again();
 });
