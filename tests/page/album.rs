@@ -76,6 +76,14 @@ const SEEN: &str = "[...document.querySelectorAll('figure[data-state=loading]')]
     return bottom < 0 || top > innerHeight;
 })";
 
+/// Words that are too small to be read, as they are painted: what is drawn in less room is smaller.
+const SMALL: &str = "
+    return [...document.querySelectorAll('body *')]
+      .filter(it => it.checkVisibility({ visibilityProperty: true }) && !it.matches('title, option'))
+      .filter(it => [...it.childNodes].some(own => own.nodeType === Node.TEXT_NODE && own.data.trim()))
+      .filter(it => parseFloat(getComputedStyle(it).fontSize) * (it.getScreenCTM?.().a ?? 1) < 11)
+      .map(it => `${it.localName}: ${it.textContent}`);";
+
 /// The bar stays where it is, whatever is scrolled.
 const SCROLLS: &str = "document.documentElement.scrollHeight > innerHeight";
 
@@ -434,6 +442,10 @@ impl<'s> Tour<'s> {
             self.shown.insert(name.clone(), json!({ "hash": hash, "texts": shown["texts"] }));
             if self.browser.is(SCROLLS) == true {
                 self.faults.push(format!("{name}: all of it scrolls, and not a part of it"));
+            }
+            let small = self.browser.run(SMALL, &[]);
+            if small != json!([]) {
+                self.faults.push(format!("{name}: too small to be read: {small}"));
             }
             if let Some(axe) = &self.axe {
                 self.faults.extend(

@@ -18,7 +18,7 @@ pub(super) fn edits() -> Json {
 }
 
 /// A part of its own.
-fn create(name: &str) -> Json {
+pub(super) fn create(name: &str) -> Json {
     json!({ "className": "Part", "parentPath": "game.Workspace", "props": { "Name": name } })
 }
 
@@ -28,7 +28,7 @@ impl Bench {
         fs::read_to_string(&self.file).unwrap()
     }
 
-    fn status(&self, proposal: u64) -> String {
+    pub(super) fn status(&self, proposal: u64) -> String {
         self.human.shown(proposal)["status"].as_str().unwrap().to_owned()
     }
 }
@@ -41,7 +41,7 @@ pub(super) fn current(browser: &Browser<'_>) -> u64 {
 
 /// Waits until a proposal is shown whole.
 #[track_caller]
-fn until_current(browser: &Browser<'_>, proposal: u64) {
+pub(super) fn until_current(browser: &Browser<'_>, proposal: u64) {
     browser.until(&format!(
         "document.querySelector('#one .proposal[data-seen]')?.dataset.of === '{proposal}'"
     ));
@@ -54,7 +54,7 @@ fn until_listed(browser: &Browser<'_>, count: usize) {
 }
 
 /// Nothing is asked, and nothing that was pressed is still being done.
-const AT_REST: &str = "!document.querySelector('dialog[open], [aria-busy=true]')";
+pub(super) const AT_REST: &str = "!document.querySelector('dialog[open], [aria-busy=true]')";
 
 /// The key of the part of a proposal that has the focus.
 const AT: &str = "document.activeElement.closest('[data-stop]')?.dataset.key ?? ''";
@@ -185,6 +185,58 @@ fn what_only_adds_goes_at_once_and_what_is_dangerous_is_asked_twice() {
     bench.human.until_status(loads, "applied");
     until_current(&browser, gone);
     assert!(bench.text().contains("loadstring"));
+}
+
+#[test]
+fn where_one_of_many_is_refused_it_is_said_how_many_were_accepted_before() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::obby();
+    let all = ["One", "Two", "Three"].map(|it| bench.propose("create_instance", &create(it)));
+    let browser = stage.browser();
+    browser.expect("status of 409");
+    bench.enter(&browser);
+    browser.click(".tabs [data-page=proposals]");
+    until_current(&browser, all[0]);
+    browser.click("[data-act=accept-additive]");
+    browser.until_shown("#dialog[open] h2", "Accept 3 proposals?");
+    // Somebody else is quicker.
+    bench.human.decide(all[1], &json!({ "say": "reject" })).ok();
+    until_listed(&browser, 2);
+    browser.click("#dialog button.main");
+    bench.human.until_status(all[0], "applied");
+    browser.until_shown("#toasts", "Accepted: 1 of 3");
+    browser.until_shown("#toasts", &format!("Proposal {} ", all[1]));
+    // What stood on the second is planned again.
+    browser.until_shown("#list h1", "1 proposal");
+    browser.until_shown("#one h1", "Create Part game.Workspace.Three");
+    assert_eq!(bench.status(current(&browser)), "waiting");
+    assert!(!browser.text("#toasts").contains("Accepted: 3"));
+}
+
+#[test]
+fn a_question_names_the_proposal_that_it_is_about() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::obby();
+    let loads = bench.propose("write_script", &json!({ "path": SCRIPT, "source": LOADS }));
+    let title = bench.human.shown(loads)["proposal"]["title"].as_str().unwrap().to_owned();
+    let browser = stage.browser();
+    bench.enter(&browser);
+    let asks = |button: &str| {
+        browser.click(button);
+        browser.until_shown("#dialog[open]", &title);
+        browser.click("#dialog button[value='']");
+        browser.until(AT_REST);
+    };
+    browser.click("#rail [data-task]");
+    for button in ["[data-say=approve]", "[data-say=reject]"] {
+        asks(&format!("#log {button}"));
+    }
+    browser.click(".tabs [data-page=proposals]");
+    until_current(&browser, loads);
+    for button in ["accept", "reject"] {
+        asks(&format!("#one [data-act={button}]"));
+    }
+    assert_eq!(bench.status(loads), "waiting");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use vector_tests::browser::key;
 
+use super::decided::{FIRST, LAST, SCRIPT};
 use super::*;
 
 /// What has the focus: what it is, its words, and how its outline is drawn.
@@ -100,4 +101,34 @@ fn the_first_key_leads_past_the_bar_and_return_asks() {
     browser.press(&[], &[key::ENTER]);
     browser.until("document.querySelector('#log .asked')");
     assert_eq!(browser.is("document.activeElement.id"), "ask-text", "one can go on typing");
+}
+
+#[test]
+fn another_version_of_a_script_has_the_focus_when_it_is_chosen() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::obby();
+    for edit in [FIRST, LAST] {
+        let [search, replace] = edit;
+        let edit = json!({ "path": SCRIPT, "search": search, "replace": replace });
+        let proposal = bench.propose("replace_text", &edit);
+        bench.human.approve(proposal).ok();
+        bench.human.until_status(proposal, "applied");
+    }
+    let browser = stage.browser();
+    bench.enter(&browser);
+    browser.click(".tabs [data-page=history]");
+    browser.click("#entries [data-kind=applied] summary");
+    browser.click("#entries [data-act=script]");
+    browser.until_shown(".past", "2 changes on record");
+    browser.run(
+        "document.querySelector('.past ol [data-act=script]:not([aria-current])').focus()",
+        &[],
+    );
+    let chosen = browser.is("document.activeElement.dataset.seq");
+    browser.press(&[], &[key::ENTER]);
+    browser.until(&format!(
+        "document.querySelector('.past [aria-current]')?.dataset.seq === {chosen}"
+    ));
+    assert_eq!(browser.is("document.activeElement.dataset.seq"), chosen);
+    assert_eq!(browser.is("document.activeElement.matches('.past [aria-current]')"), true);
 }

@@ -11,6 +11,7 @@ mod around;
 mod committing;
 mod decided;
 mod door;
+mod hands;
 mod keys;
 #[cfg(unix)]
 mod model;

@@ -1,5 +1,6 @@
 //! What is going on: asked for, seen to happen, and shown whatever it is made of.
 
+use vector_tests::browser::key;
 use vector_tests::past;
 
 use super::*;
@@ -119,4 +120,31 @@ fn a_long_conversation_is_there_to_its_beginning() {
     let left = "[...document.querySelectorAll('#log *')]
         .filter(it => getComputedStyle(it).contentVisibility !== 'visible').length";
     assert_eq!(browser.is(left), 0);
+}
+
+#[test]
+fn places_of_every_format_are_opened_and_what_is_none_is_told_so() {
+    let Some(stage) = Stage::set() else { return };
+    let bench = Bench::new();
+    let browser = stage.browser();
+    browser.expect("status of 4");
+    bench.enter(&browser);
+    browser.click("#rail .more summary");
+    let opens = |name: &str, says: &str| {
+        browser.run("document.querySelector('#toasts').replaceChildren()", &[]);
+        browser.run("document.querySelector('#open-path').value = ''", &[]);
+        browser.click("#open-path");
+        browser.enter(&bench.home.path().join(name).display().to_string());
+        browser.press(&[], &[key::ENTER]);
+        browser.until_shown("#toasts", says);
+    };
+    for format in Format::ALL {
+        let name = format!("Another.{}", format.extension().to_uppercase());
+        fs::write(bench.home.path().join(&name), places::sample(format)).unwrap();
+        opens(&name, &format!("{name} is open"));
+    }
+    for name in ["notes.txt", "place.rbx"] {
+        fs::write(bench.home.path().join(name), "no place").unwrap();
+        opens(name, &format!("{name} cannot be read"));
+    }
 }

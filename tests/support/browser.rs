@@ -419,6 +419,45 @@ impl Browser<'_> {
         self.send("POST", "/actions", &json!({ "actions": source }));
     }
 
+    /// Presses the mouse twice where the middle of an element is, whatever lies there by the second time.
+    #[track_caller]
+    pub fn double_click(&self, selector: &str) {
+        let found = self.until(&format!("document.querySelector({})", json!(selector)));
+        let down = json!({ "type": "pointerDown", "button": 0 });
+        let up = json!({ "type": "pointerUp", "button": 0 });
+        let there = json!({ "type": "pointerMove", "origin": found, "x": 0, "y": 0 });
+        let mouse =
+            json!({ "type": "pointer", "id": "mouse", "actions": [there, down, up, down, up] });
+        self.send("POST", "/actions", &json!({ "actions": [mouse] }));
+    }
+
+    /// A letter's key as it tells of itself once more while it is held.
+    #[track_caller]
+    pub fn repeat(&self, letter: char) {
+        let text = letter.to_string();
+        let down = json!({ "type": "keyDown", "key": text, "text": text, "autoRepeat": true });
+        self.cdp("Input.dispatchKeyEvent", down);
+    }
+
+    /// The tab that is led.
+    #[track_caller]
+    pub fn tab(&self) -> Json {
+        self.send("GET", "/window", &Json::Null)
+    }
+
+    /// Opens a tab and leads it; nobody sees the one before then.
+    #[track_caller]
+    pub fn open_tab(&self) {
+        let opened = self.send("POST", "/window/new", &json!({ "type": "tab" }));
+        self.lead(&opened["handle"]);
+    }
+
+    /// Leads another tab, which is seen then.
+    #[track_caller]
+    pub fn lead(&self, tab: &Json) {
+        self.send("POST", "/window", &json!({ "handle": tab }));
+    }
+
     /// A picture of what is in sight, as PNG.
     #[track_caller]
     pub fn picture(&self) -> Vec<u8> {

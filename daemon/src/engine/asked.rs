@@ -191,8 +191,8 @@ impl Engine {
                 client.name()
             ),
             retryable: false,
-            hint: "Choose a model with a larger window, or begin a new conversation (/new in the widget, \
-                   /clear in the terminal) with less attached."
+            hint: "Choose a model with a larger window, or begin a new conversation (ticked on the page, \
+                   /new in the widget, /clear in the terminal) with less attached."
                 .to_owned(),
             setting: Some(Setting::Model),
         }))?;

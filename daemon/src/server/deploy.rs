@@ -26,7 +26,8 @@ pub enum Deploying {
 /// What is asked for behind a path.
 pub(super) fn wanted(asked: &impl Behind) -> Result<Deploy, Failure> {
     let session = asked.text("session")?.map(SessionId).ok_or_else(|| {
-        let hint = "Give the `session` of a project; GET /api/sessions names them.";
+        let hint =
+            "Choose `deploy` at a project under Now on the page; a client gives its `session`.";
         failed(FailureKind::BadRequest, "The project is not said.", hint)
     })?;
     Ok(Deploy { session, branch: asked.text("branch")?, message: asked.text("message")? })

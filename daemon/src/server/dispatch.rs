@@ -119,7 +119,7 @@ impl Behind for Asked<'_> {
             failed(
                 FailureKind::BadRequest,
                 format!("`{name}` is no number."),
-                "Leave it out, or give a position.",
+                "Leave it out, or give a whole number.",
             )
         })
     }

@@ -162,8 +162,8 @@ fn unauthorized(message: &str) -> Failure {
     failed(
         FailureKind::Unauthorized,
         message,
-        "Send a token as `Authorization: Bearer …`: a plugin has it from its hello, a client from `vector \
-         sessions token NAME`.",
+        "`vector open` opens the page, and `vector pair` shows a code for a plugin; a client sends a token of \
+         `vector sessions token NAME` as `Authorization: Bearer …`.",
     )
 }
 

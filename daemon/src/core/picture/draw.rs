@@ -111,10 +111,24 @@ struct Drawn<'a> {
     near: f64,
 }
 
+/// What has no mark, as it is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// In its own colours.
+    Own,
+    /// Pale: something else changes, here or on the other side.
+    Pale,
+}
+
 /// Draws what is in a frame.
 pub fn draw(solids: &Solids, size: (u32, u32), frame: Frame) -> Picture {
+    draw_side(solids, size, frame, Rest::Own)
+}
+
+/// The same, of one side of a change.
+pub(super) fn draw_side(solids: &Solids, size: (u32, u32), frame: Frame, rest: Rest) -> Picture {
     let camera = Camera::new(frame, size);
-    let mut drawing = Drawing::new(solids, camera, size, frame);
+    let mut drawing = Drawing::new(solids, camera, size, frame, rest);
     let mut picture = Picture::new(size);
     let rows = size.1 as usize;
     for (at, top) in (0..rows).step_by(BAND).enumerate() {
@@ -148,19 +162,17 @@ struct Drawing<'a> {
 }
 
 impl<'a> Drawing<'a> {
-    fn new(solids: &'a Solids, camera: Camera, size: (u32, u32), frame: Frame) -> Self {
+    fn new(solids: &'a Solids, camera: Camera, size: (u32, u32), frame: Frame, rest: Rest) -> Self {
         let size = (size.0 as usize, size.1 as usize);
         let fine = match size.0 * size.1 {
             points if points <= 512 * 512 => 4,
             points if points <= 1_100_000 => 3,
             _ => 2,
         };
-        let is_marked = solids.is_marked();
         let scale = camera.scale * fine as f64;
         let all = solids.all.iter().zip(0..).filter(|(solid, _)| solid.is_seen());
-        let mut drawn: Vec<Drawn> = all
-            .map(|(solid, number)| Drawn::new(solid, number, &camera, scale, is_marked))
-            .collect();
+        let mut drawn: Vec<Drawn> =
+            all.map(|(solid, number)| Drawn::new(solid, number, &camera, scale, rest)).collect();
         // What is small is drawn first: of faces in one plane it is the one that is seen.
         drawn.sort_by(|one, other| {
             one.wide.total_cmp(&other.wide).then(one.number.cmp(&other.number))
@@ -172,7 +184,7 @@ impl<'a> Drawing<'a> {
             drawn,
             edges: vec![0; solids.all.len()],
             marks: solids.all.iter().map(|solid| solid.mark).collect(),
-            is_marked,
+            is_marked: solids.is_marked(),
             is_ground: solids.all.iter().map(|it| Space::of(it).is_below(&frame.around)).collect(),
             bands: vec![Default::default(); size.1.div_ceil(BAND)],
             band: Band::new(size.0 * fine, (BAND + 2) * fine),
@@ -303,13 +315,13 @@ impl<'a> Drawing<'a> {
 }
 
 impl<'a> Drawn<'a> {
-    fn new(solid: &'a Solid, number: u32, camera: &Camera, scale: f64, is_marked: bool) -> Self {
+    fn new(solid: &'a Solid, number: u32, camera: &Camera, scale: f64, rest: Rest) -> Self {
         let reach = solid.half.iter().map(|half| {
             let [right, up, _] = camera.turned(half.map(f64::from));
             (right * right + up * up).sqrt()
         });
         let (colour, opacity) = match solid.mark {
-            Mark::None if is_marked => (dimmed(solid.colour), solid.opacity),
+            Mark::None if rest == Rest::Pale => (dimmed(solid.colour), solid.opacity),
             Mark::None => (solid.colour, solid.opacity),
             // What changes is seen in its own colour too: that may be what changes.
             Mark::Changed => {

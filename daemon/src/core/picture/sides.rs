@@ -1,7 +1,7 @@
 //! A place before and after a change, seen from one place.
 
 use super::compare::compare;
-use super::draw::draw;
+use super::draw::{Rest, draw_side};
 use super::png::Picture;
 use super::solid::Solids;
 use super::view::{Frame, View};
@@ -50,13 +50,13 @@ impl Sides {
         }
     }
 
-    /// Draws one of them. Both show the same part of the world.
+    /// Draws one of them. Both show the same part of the world, and what does not change looks the same in both.
     ///
     /// # Errors
     /// There is nothing to see.
     pub fn draw(&self, when: When, view: View, size: (u32, u32)) -> Result<Picture, Refusal> {
         match Frame::of(&[&self.before, &self.after], view) {
-            Some(frame) => Ok(draw(self.side(when), size, frame)),
+            Some(frame) => Ok(draw_side(self.side(when), size, frame, Rest::Pale)),
             None => refuse!("There is nothing to see: no part stands there."),
         }
     }

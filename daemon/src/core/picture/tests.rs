@@ -1,6 +1,6 @@
 //! The renderer on scenes that nobody would build, and what it takes for the same.
 
-use rbx_types::{CFrame, Matrix3, Variant, Vector3};
+use rbx_types::{CFrame, Color3uint8, Matrix3, Variant, Vector3};
 use scene_schemas::Value;
 
 use super::*;
@@ -175,6 +175,30 @@ fn the_picture_of_the_same_is_the_same_and_a_change_is_seen() {
     assert_eq!(sides.side(When::After).left.invisible, 0, "it is seen, for it changes");
     let [before, after] = [When::Before, When::After].map(|it| sides.draw(it, View::Iso, SIZE));
     assert_ne!(before.unwrap(), after.unwrap());
+}
+
+#[test]
+fn what_does_not_change_looks_the_same_on_both_sides() {
+    let mut stage = Stage::new();
+    let part = stage.part([4.0; 3], [8.0, 0.0, 0.0]);
+    let red = Value::Color3uint8(Color3uint8::new(255, 0, 0));
+    stage.scene.set(part, "Color", Some(&red)).unwrap();
+    let without = stage.solids();
+    stage.part([4.0; 3], [0.0; 3]);
+    let with = stage.solids();
+    for (before, after) in [(&with, &without), (&without, &with)] {
+        let sides = Sides::of(before.clone(), after.clone()).unwrap();
+        let [before, after] =
+            [When::Before, When::After].map(|it| sides.draw(it, View::Front, SIZE).unwrap());
+        // What comes or goes stands in the middle, and the other to the left of it.
+        let row = (SIZE.1 / 2 * SIZE.0) as usize;
+        let differ = |at: &usize| before.points[row + at] != after.points[row + at];
+        let columns: Vec<usize> = (0..SIZE.0 as usize).filter(differ).collect();
+        assert!(columns.first() >= Some(&40) && columns.last() <= Some(&56), "{columns:?}");
+        let rest = &before.points[row..row + 40];
+        assert!(rest.iter().any(|it| *it != before.points[0]), "it is in sight");
+        assert!(rest.iter().all(|[red, green, _]| red.abs_diff(*green) < 60), "it is pale");
+    }
 }
 
 #[test]

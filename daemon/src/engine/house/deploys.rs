@@ -80,7 +80,7 @@ impl House {
                 let begun = self.project_of(&deploy.session).and_then(|project| {
                     if let Some(id) = self.deploys.at_work(&project) {
                         let message = format!("Deploy {id} of {project} is at work.");
-                        let hint = format!("Wait for it: GET /api/deploy/{id}.");
+                        let hint = "Wait until it is over, and deploy then.";
                         return Err(failed(FailureKind::Settled, message, hint));
                     }
                     let (id, state) = self.deploys.begin(&project);
@@ -93,7 +93,9 @@ impl House {
                 let state = self.deploys.all.get(&id).cloned();
                 let _ = reply.send(state.ok_or_else(|| {
                     let message = format!("There is no deploy {id} in this daemon.");
-                    failed(FailureKind::NotFound, message, "Begin one: POST /api/deploy.")
+                    let hint =
+                        "Begin one at a project under Now on the page, or with `vector deploy`.";
+                    failed(FailureKind::NotFound, message, hint)
                 }));
             }
         }
@@ -111,7 +113,7 @@ impl House {
             None => Err(failed(
                 FailureKind::NotFound,
                 format!("No project is open as session {session}."),
-                "Open it: POST /api/open, or `vector serve --project DIR`.",
+                "Open it under Now on the page, or with `vector serve --project DIR`.",
             )),
         }
     }

@@ -22,7 +22,11 @@ pub(super) fn away() -> Failure {
 
 pub(super) fn missing(seq: Seq) -> Failure {
     let message = format!("There is nothing of that kind at position {seq}.");
-    failed(FailureKind::NotFound, message, "The stream names what there is.")
+    failed(
+        FailureKind::NotFound,
+        message,
+        "History on the page, or `vector log`, lists what there is.",
+    )
 }
 
 pub(super) fn broken(error: &LedgerError) -> Failure {

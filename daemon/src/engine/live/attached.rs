@@ -98,7 +98,11 @@ impl Live {
         let stance = self.engine.workflow().map_or(Stance::Act, |it| it.stance);
         if chat.stance != stance && chat.stance != Stance::Act {
             let message = "The task before is still at work.";
-            return Err(failed(FailureKind::Settled, message, "Stop it first, with /stop."));
+            return Err(failed(
+                FailureKind::Settled,
+                message,
+                "Stop it first, on the page or with /stop.",
+            ));
         }
         if let Some(job) = self.jobs.get_mut(&workflow) {
             job.stopped = false;

@@ -69,11 +69,12 @@ const RESOURCE: (HeaderName, HeaderValue) = (
 );
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 
-/// The number that a part of the page is about.
+/// The number that a part of the page is about. It stands at the end of the page's address, which anybody may write.
 fn of(behind: &impl Behind) -> Result<Seq, Failure> {
-    behind.number("of")?.map(Seq).ok_or_else(|| {
-        let message = "It is not said what the part is about.";
-        failed(FailureKind::BadRequest, message, "Give the number of a task or a proposal as `of`.")
+    let of = behind.text("of")?.unwrap_or_default();
+    of.parse().map(Seq).map_err(|_| {
+        let message = format!("`{of}` is not the number of a task, a proposal or an entry.");
+        failed(FailureKind::BadRequest, message, "Look at the end of the address, or choose above.")
     })
 }
 

@@ -11,8 +11,6 @@ use super::words::safe;
 /// The chart, in its own units.
 const WIDE: f64 = 720.0;
 const HIGH: f64 = 150.0;
-/// What stands below it.
-const FOOT: f64 = 20.0;
 /// How many days the person may choose.
 const SPANS: [u64; 4] = [7, 30, 90, 365];
 
@@ -90,7 +88,7 @@ fn chart(
     html! {
         figure.panel.pad {
             figcaption { b { (title) } " " span.dim { "most: " (written(most)) } }
-            svg.chart viewBox=(format!("0 0 {WIDE} {}", HIGH + FOOT)) role="img" aria-label={ (title) ", at most " (written(most)) } {
+            svg.chart viewBox=(format!("0 0 {WIDE} {}", HIGH + 1.0)) role="img" aria-label={ (title) ", at most " (written(most)) } {
                 @for (at, (day, sum)) in days.iter().enumerate() {
                     @let (x, y, wide, high) = bar(at, sum);
                     rect x=(format!("{x:.1}")) y=(format!("{y:.1}")) width=(format!("{wide:.1}")) height=(format!("{high:.1}")) rx="2" {
@@ -98,10 +96,10 @@ fn chart(
                     }
                 }
                 line x1="0" x2=(WIDE) y1=(HIGH) y2=(HIGH) {}
-                @if let (Some(first), Some(last)) = (days.keys().next(), days.keys().last()) {
-                    text x="0" y=(HIGH + 15.0) { (first) }
-                    @if first != last { text x=(WIDE) y=(HIGH + 15.0) text-anchor="end" { (last) } }
-                }
+            }
+            // Beside the chart, which is drawn smaller where there is less room: words are not.
+            @if let (Some(first), Some(last)) = (days.keys().next(), days.keys().last()) {
+                p.days.dim { span { (first) } @if first != last { span { (last) } } }
             }
         }
     }

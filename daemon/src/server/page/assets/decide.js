@@ -13,6 +13,7 @@ export async function approve(of) {
   if (twice) {
     const sure = await question({
       title: "Accept it in spite of this?",
+      about: of.title,
       text: of.twice,
       yes: "Yes, accept it",
       danger: true,
@@ -26,6 +27,7 @@ export async function approve(of) {
 export async function reject(of) {
   const said = await question({
     title: "Reject it?",
+    about: of.title,
     text: "Nothing is changed. You may say why; whoever asked is told.",
     field: "Why",
     yes: "Reject",

@@ -1,7 +1,7 @@
 // Looking back: what has happened, by what is looked for; an entry whole; and the way back from there.
 
 import { blob, call, part } from "./daemon.js";
-import { act, elements, failed, fill, put, question, swap, toast } from "./ui.js";
+import { act, elements, failed, fill, isTouched, put, question, swap, toast } from "./ui.js";
 
 const NAMES = ["text", "path", "place", "tool", "outcome", "day"];
 
@@ -13,10 +13,14 @@ let single = null;
 export async function show(main, [of]) {
   root = main;
   single = of ?? null;
-  await again();
+  await (single === null ? list() : one(single));
 }
 
-export const again = () => (single === null ? list() : one(single));
+/** What is being typed is not taken away. */
+export async function again() {
+  if (single !== null) await one(single);
+  else if (!isTouched(root)) await list();
+}
 
 export function hide() {
   seen.disconnect();
@@ -121,6 +125,10 @@ act("script", async (button) => {
   const { place, path, seq } = button.dataset;
   const html = await part("script", { place, path, seq });
   const box = button.closest(".whole");
+  const old = box.querySelector(".script");
+  const had = old?.contains(document.activeElement);
+  const fresh = put(box, old, html);
+  if (had) fresh.querySelector("[aria-current]")?.focus({ preventScroll: true });
   // It stands below all of the entry, which may be long.
-  put(box, box.querySelector(".script"), html).scrollIntoView({ block: "nearest" });
+  fresh.scrollIntoView({ block: "nearest" });
 });

@@ -93,13 +93,15 @@ async function talk(wanted) {
   // Another one may have been asked for since.
   if (!root || kept !== meanwhile) return;
   kept = null;
+  const isOther = wanted !== task;
   task = wanted;
   swap(scroll(), html);
   scroll().scrollTop = scroll().scrollHeight;
   watch();
   const session = scroll().firstElementChild.dataset.session;
   const choice = root.querySelector("#composer select[name=session]");
-  if (session && choice) choice.value = session;
+  // Where the person went on to another place, that is meant.
+  if (isOther && session && choice) choice.value = session;
   mark();
   for (const [it, at] of meanwhile) told(it, at);
 }
@@ -214,7 +216,11 @@ async function ask(text, more = {}) {
     request: crypto.randomUUID(),
     ...more,
   };
-  const { workflow } = await call("POST", "/api/chat", body);
+  const { workflow } = await call("POST", "/api/chat", body).catch(async (error) => {
+    if (error.kind !== "stale") throw error;
+    await composer();
+    throw new Failure("stale", "The place was opened anew meanwhile.", "Ask again: what you have typed is still there.");
+  });
   if (String(workflow) !== task) location.hash = `#/now/${workflow}`;
 }
 
@@ -223,8 +229,11 @@ act("ask", async (form) => {
   const text = area.value.trim();
   if (!text) return;
   await ask(text, { begins: form.elements.begins.checked });
-  area.value = "";
-  form.elements.begins.checked = false;
+  // The form may be another one by now, with the same in it.
+  const now = root?.querySelector("#composer form")?.elements;
+  if (now?.text.value.trim() !== text) return;
+  now.text.value = "";
+  now.begins.checked = false;
 });
 act("answer", ({ dataset }) => ask(dataset.text, dataset.stance ? { stance: dataset.stance } : {}));
 act("task", async (button) => {
@@ -234,7 +243,7 @@ act("task", async (button) => {
 });
 act("open", async (form) => {
   const path = form.elements.path.value.trim();
-  const body = /\.rbxm?x?l?x?$/i.test(path) ? { place: path } : { project: path };
+  const body = /\.rbx[lm]x?$/i.test(path) ? { place: path } : { project: path };
   const { name } = await call("POST", "/api/open", body);
   toast(`${name} is open.`);
   // The form may be another one by now.

@@ -309,17 +309,32 @@ act("accept-additive", ({ dataset: { behind } }) =>
       yes: "Accept",
     });
     if (sure === null) return;
-    plain.sort((a, b) => a.dataset.seq - b.dataset.seq);
-    for (const { dataset } of plain) {
-      awaited.set(dataset.seq, "");
-      await decide(dataset, { say: "approve", twice: false });
-    }
-    toast(`Accepted: ${plain.length}`, "good");
-    const isGone = plain.some((link) => link.dataset.seq === current);
+    const all = plain.map((link) => link.dataset).sort((a, b) => a.seq - b.seq);
+    const accepted = await acceptEach(all);
+    const isGone = all.slice(0, accepted).some((of) => of.seq === current);
     await list();
     if (isGone) await go(links()[0]?.dataset.seq ?? null);
+    else currentSoon();
   }, true),
 );
+
+/** Accepts one after the other, until one is refused; says how many were accepted, and why not all. */
+async function acceptEach(all) {
+  let accepted = 0;
+  try {
+    for (const of of all) {
+      awaited.set(of.seq, "");
+      await decide(of, { say: "approve", twice: false });
+      accepted += 1;
+    }
+    toast(`Accepted: ${accepted}`, "good");
+  } catch (error) {
+    awaited.delete(all[accepted].seq);
+    toast(`Accepted: ${accepted} of ${all.length}`, "plain", "The list shows those that still wait.");
+    failed(error);
+  }
+  return accepted;
+}
 
 /** Says what became of what was accepted here. */
 async function became(proposal) {

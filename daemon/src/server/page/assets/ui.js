@@ -150,14 +150,16 @@ export function failed(error) {
   }
 }
 
-/** Asks the person for a text, or only whether; null where they would rather not. */
-export function question({ title, text = "", field = null, yes = "OK", danger = false }) {
+/** Asks the person for a text, or only whether, and says what `about`; null where they would rather not. */
+export function question({ title, about = "", text = "", field = null, yes = "OK", danger = false }) {
   const dialog = document.getElementById("dialog");
   dialog.replaceChildren(
-    elements(`<form method="dialog"><h2 id="dialog-title"></h2><p></p><label><span></span><textarea rows="3"></textarea></label>
+    elements(`<form method="dialog"><h2 id="dialog-title"></h2><b></b><p></p><label><span></span><textarea rows="3"></textarea></label>
       <div class="buttons"><button value="">Cancel</button><button class="main" value="yes"></button></div></form>`),
   );
   dialog.querySelector("h2").textContent = title;
+  dialog.querySelector("b").textContent = about;
+  dialog.querySelector("b").hidden = about === "";
   dialog.querySelector("p").textContent = text;
   const area = dialog.querySelector("textarea");
   dialog.querySelector("label").hidden = field === null;

@@ -232,7 +232,7 @@ fn decision(view: &ProposalView) -> Markup {
 pub(super) fn decided_by(view: &ProposalView, buttons: Markup) -> Markup {
     html! {
         div.buttons role="group" aria-label="Decide" data-seq=(view.seq) data-patch=(view.proposal.patch_id.0)
-            data-base=(view.proposal.base.0) data-twice=[twice(view)] {
+            data-base=(view.proposal.base.0) data-title=(shown(&view.proposal.title)) data-twice=[twice(view)] {
             (buttons)
         }
     }

@@ -1,0 +1,401 @@
+//! Hands that slip: what is pressed twice, too long or too soon, and what is typed or chosen while the daemon
+//! is away or another page is quicker.
+
+use vector_tests::browser::key;
+
+use super::decided::{AT_REST, create, current, until_current};
+use super::*;
+
+/// Counts what is decided, holds what `window.held` names until `window.go` is called, and cuts the stream with
+/// `window.cut`; `localStorage.streams` says how many were opened, and how many still are. As soon as another
+/// proposal is shown `window.hasty` is called, as by somebody who meant the one before.
+const WATCHED: &str = "
+    window.decided = 0;
+    window.held = '';
+    window.waiting = 0;
+    const waits = [];
+    window.go = () => { window.held = ''; waits.splice(0).forEach(it => it()); };
+    let [opened, open] = [0, 0];
+    const count = (more) => {
+      opened += more > 0 ? 1 : 0;
+      open += more;
+      localStorage.streams = `${opened} ${open}`;
+    };
+    const before = window.fetch;
+    window.fetch = async (path, options = {}) => {
+      const address = String(path);
+      if (/\\/decide$/.test(address)) window.decided += 1;
+      if (window.held && address.includes(window.held)) {
+        window.waiting += 1;
+        await new Promise(done => waits.push(done));
+      }
+      if (!address.startsWith('/page/stream')) return before(path, options);
+      const cutting = new AbortController();
+      window.cut = () => cutting.abort();
+      const signal = AbortSignal.any([cutting.signal, options.signal]);
+      signal.addEventListener('abort', () => count(-1), { once: true });
+      count(1);
+      return before(path, { ...options, signal });
+    };
+    addEventListener('DOMContentLoaded', () => {
+      let shown = null;
+      new MutationObserver(() => {
+        const now = document.querySelector('#one .proposal')?.dataset.of ?? shown;
+        if (now === shown) return;
+        shown = now;
+        window.hasty?.();
+      }).observe(document.body, { childList: true, subtree: true });
+    });";
+
+/// Presses the letter of a key, all at once.
+const PRESSES: &str = "
+    window.press = key => document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));";
+
+/// What is said in passing.
+const TOASTS: &str = "document.querySelectorAll('#toasts > *').length";
+
+/// How much was decided, and whether something is asked.
+const DECIDED: &str = "window.decided";
+const ASKS: &str = "document.querySelector('dialog[open]') !== null";
+
+/// Two proposals, the first of which is shown.
+struct Two<'s> {
+    browser: Browser<'s>,
+    bench: Bench,
+    first: u64,
+    second: u64,
+}
+
+impl<'s> Two<'s> {
+    fn waiting(stage: &'s Stage) -> Self {
+        let mut bench = Bench::obby();
+        let [first, second] =
+            ["One", "Two"].map(|it| bench.propose("create_instance", &create(it)));
+        let browser = watched(stage);
+        bench.enter(&browser);
+        browser.run(PRESSES, &[]);
+        browser.click(".tabs [data-page=proposals]");
+        until_current(&browser, first);
+        Self { browser, bench, first, second }
+    }
+
+    /// One of them is shown and waits, and so much was decided so far: it is accepted as usual then.
+    #[track_caller]
+    fn accepts(&mut self, proposal: u64, decided: usize) {
+        until_current(&self.browser, proposal);
+        self.browser.until(AT_REST);
+        assert_eq!(self.browser.is(DECIDED), decided);
+        assert_eq!(self.bench.status(proposal), "waiting");
+        self.browser.press(&[], &['a']);
+        self.bench.human.until_status(proposal, "applied");
+        assert_eq!(self.browser.is(DECIDED), decided + 1);
+    }
+}
+
+fn watched<'s>(stage: &'s Stage) -> Browser<'s> {
+    let browser = stage.browser();
+    browser.prepare(WATCHED);
+    browser
+}
+
+#[test]
+fn a_double_click_decides_upon_what_is_under_the_mouse_and_nothing_else() {
+    let Some(stage) = Stage::set() else { return };
+    let mut two = Two::waiting(&stage);
+    two.browser.double_click("#one [data-act=accept]");
+    two.bench.human.until_status(two.first, "applied");
+    until_current(&two.browser, two.second);
+    // Of a slow one, the browser still says that it is the second.
+    let second = "document.querySelector('#one [data-act=accept]')
+        .dispatchEvent(new MouseEvent('click', { detail: 2, bubbles: true, cancelable: true }))";
+    two.browser.is(second);
+    two.accepts(two.second, 1);
+}
+
+#[test]
+fn a_second_click_or_key_does_not_fall_upon_what_has_just_come() {
+    let Some(stage) = Stage::set() else { return };
+    let mut two = Two::waiting(&stage);
+    two.browser.run(
+        "window.hasty = () => {
+           window.shown = document.querySelector('#one .proposal').dataset.of;
+           document.querySelector('#one [data-act=accept]').click();
+           window.press('a');
+           window.press('r');
+         };",
+        &[],
+    );
+    two.browser.click("#one [data-act=accept]");
+    two.browser.until(&format!("window.shown === '{}'", two.second));
+    assert_eq!(two.browser.is(ASKS), false);
+    two.bench.human.until_status(two.first, "applied");
+    two.accepts(two.second, 1);
+}
+
+#[test]
+fn one_answer_is_given_at_a_time() {
+    let Some(stage) = Stage::set() else { return };
+    let mut two = Two::waiting(&stage);
+    two.browser.run("window.held = '/decide'", &[]);
+    two.browser.click("#one [data-act=accept]");
+    two.browser.until("window.waiting === 1");
+    two.browser.press(&[], &['r', 'a', 'j']);
+    assert_eq!(two.browser.is(ASKS), false);
+    until_current(&two.browser, two.second);
+    two.browser.press(&[], &['a']);
+    assert_eq!(two.browser.is(DECIDED), 1);
+    two.browser.run("window.go()", &[]);
+    two.bench.human.until_status(two.first, "applied");
+    two.accepts(two.second, 1);
+}
+
+#[test]
+fn a_key_that_is_held_decides_nothing() {
+    let Some(stage) = Stage::set() else { return };
+    let mut two = Two::waiting(&stage);
+    for key in ['a', 'r', 's'] {
+        two.browser.repeat(key);
+        assert_eq!(two.browser.is(DECIDED), 0);
+        assert_eq!(two.browser.is(ASKS), false);
+        assert_eq!(current(&two.browser), two.first);
+    }
+    // What only moves may go on.
+    for (key, next) in [('j', two.second), ('k', two.first)] {
+        two.browser.repeat(key);
+        until_current(&two.browser, next);
+    }
+    two.accepts(two.first, 0);
+}
+
+#[test]
+fn what_has_not_come_yet_is_not_decided_upon() {
+    let Some(stage) = Stage::set() else { return };
+    let mut two = Two::waiting(&stage);
+    two.browser.press(&[], &['j']);
+    until_current(&two.browser, two.second);
+    two.browser.run("window.held = arguments[0]", &[format!("of={}", two.first).into()]);
+    two.browser.press(&[], &['k']);
+    two.browser.until("window.waiting === 1");
+    two.browser.press(&[], &['a']);
+    assert_eq!(two.browser.is(DECIDED), 0, "neither the one before nor the one to come is meant");
+    two.browser.run("window.hasty = () => window.press('a'); window.go()", &[]);
+    two.accepts(two.first, 0);
+    assert_eq!(two.bench.status(two.second), "waiting");
+}
+
+/// Waits until the page follows anew what happens, and shows all anew of what a selector finds.
+#[track_caller]
+fn cut(browser: &Browser<'_>, selector: &str) {
+    let old = format!("[...document.querySelectorAll({})]", json!(selector));
+    browser.run(&format!("window.old = {old}; window.cut()"), &[]);
+    let is_new = format!(
+        "window.old.length > 0 && {old}.length > 0 && {old}.every(it => !window.old.includes(it))"
+    );
+    browser.until(&format!("localStorage.streams === '2 1' && {is_new}"));
+}
+
+/// The words that are looked for.
+const WORDS: &str = "document.querySelector('.filters [name=text]').value";
+
+/// What is typed and chosen in the composer.
+const COMPOSED: &str = "(({ text, session, stance, begins }) =>
+    [text.value, session.selectedOptions[0].text, stance.value, begins.checked])
+    (document.querySelector('#composer form').elements)";
+
+#[test]
+fn what_is_typed_and_chosen_in_the_composer_stays_when_the_stream_comes_anew() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::new();
+    bench.human.open(&obby(&bench.home)).ok();
+    let browser = watched(&stage);
+    bench.enter(&browser);
+    browser.until("document.querySelectorAll('#composer [name=session] option').length === 2");
+    choose(&browser, "session", "place.rbxlx");
+    ask(&browser, FADE);
+    bench.human.card();
+    browser.until("document.querySelector('#log [data-proposal]')");
+    choose(&browser, "session", "obby.rbxlx");
+    choose(&browser, "stance", "Plan first");
+    browser.click("#composer [name=begins]");
+    browser.click("#ask-text");
+    browser.enter("half a thought");
+    let composed = json!(["half a thought", "obby.rbxlx", "plan", true]);
+    assert_eq!(browser.is(COMPOSED), composed);
+    cut(&browser, "#composer form, #scroll .talk");
+    assert_eq!(browser.is(COMPOSED), composed);
+    assert_eq!(browser.is("document.activeElement.id"), "ask-text", "one can go on typing");
+}
+
+#[test]
+fn a_path_that_is_being_typed_stays_whatever_happens_beside_it() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::obby();
+    let browser = stage.browser();
+    bench.enter(&browser);
+    browser.click("#rail .more summary");
+    browser.click("#open-path");
+    browser.enter("/home/somebody/");
+    bench.propose("create_instance", &create("One"));
+    browser.until_shown("#rail .tasks", "agent");
+    let path = bench.home.path().join("place.rbxlx");
+    fs::write(&path, places::sample(Format::Rbxlx)).unwrap();
+    assert_eq!(browser.is("document.activeElement.id"), "open-path", "one can go on typing");
+    assert_eq!(browser.is("document.activeElement.value"), "/home/somebody/");
+    browser.press(&[key::CONTROL], &['a']);
+    browser.enter(&path.display().to_string());
+    browser.press(&[], &[key::ENTER]);
+    browser.until_shown("#rail", "place.rbxlx");
+    assert_eq!(browser.is("document.querySelector('#open-path').value"), "", "that is done");
+}
+
+#[test]
+fn what_is_asked_of_a_place_that_was_opened_anew_can_be_asked_again() {
+    let Some(stage) = Stage::set() else { return };
+    let bench = Bench::new();
+    let browser = stage.browser();
+    browser.expect("status of 409");
+    bench.enter(&browser);
+    // As it is in a page that has not heard of it yet.
+    browser.run("document.querySelector('#composer [name=session]').dataset.epoch = '77'", &[]);
+    ask(&browser, FADE);
+    browser.until_shown("#toasts", "Ask again");
+    assert_eq!(browser.is("document.querySelector('#ask-text').value"), FADE);
+    browser.click("#ask-text");
+    browser.press(&[], &[key::ENTER]);
+    browser.until_shown("#log .asked", FADE);
+}
+
+/// Chooses in the composer.
+#[track_caller]
+fn choose(browser: &Browser<'_>, field: &str, text: &str) {
+    let option = format!(
+        "[...document.querySelector('#composer [name={field}]').options].find(it => it.text === '{text}')"
+    );
+    browser.is(&format!("{option}.selected = true"));
+}
+
+#[test]
+fn what_two_pages_set_is_both_set() {
+    let Some(stage) = Stage::set() else { return };
+    let bench = Bench::new();
+    let (one, other) = (stage.browser(), stage.browser());
+    for browser in [&one, &other] {
+        bench.enter(browser);
+        browser.click(".tabs [data-page=settings]");
+        browser.until_shown("main", "this page");
+    }
+    one.click("main [name=dry_run]");
+    one.click("main [value=auto]");
+    one.click("main form button.main");
+    one.until_shown("#toasts", "Saved");
+    other.click("main [name=model]");
+    other.press(&[key::CONTROL], &['a']);
+    other.enter("lmstudio/first");
+    other.click("main form button.main");
+    other.until_shown("#toasts", "Saved");
+    let set = bench.human.call("GET", "/api/settings", &Json::Null).ok();
+    assert_eq!(
+        [&set["mode"], &set["dry_run"], &set["model"]],
+        [&json!("auto"), &json!(true), &json!("lmstudio/first")]
+    );
+    other.until("document.querySelector('main [name=dry_run]').checked");
+}
+
+#[test]
+fn what_is_looked_for_in_history_stays_when_the_stream_comes_anew() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::new();
+    let browser = watched(&stage);
+    bench.enter(&browser);
+    ask(&browser, FADE);
+    let card = bench.human.card();
+    bench.human.approve(card).ok();
+    bench.human.until_status(card, "applied");
+    browser.click(".tabs [data-page=history]");
+    browser.click(".filters [name=text]");
+    browser.enter("a castle");
+    browser.press(&[], &[key::ENTER]);
+    browser.until_shown("main .empty", "Nothing fits");
+    cut(&browser, "main .history");
+    assert_eq!(browser.is(WORDS), "a castle");
+    assert_eq!(browser.text("main .empty h2"), "Nothing fits");
+}
+
+#[test]
+fn what_is_being_typed_in_history_stays_when_the_stream_comes_anew() {
+    let Some(stage) = Stage::set() else { return };
+    let bench = Bench::new();
+    let browser = watched(&stage);
+    bench.enter(&browser);
+    browser.click(".tabs [data-page=history]");
+    browser.click(".filters [name=text]");
+    browser.enter("half a th");
+    browser.run("window.held = '/page/history'; window.cut()", &[]);
+    browser.until("localStorage.streams === '2 1' && document.querySelector('#link').dataset.state === 'here'");
+    assert_eq!(browser.is("window.waiting"), 0, "what comes anew has nothing in it that was typed");
+    browser.run("window.go()", &[]);
+    browser.enter("ought");
+    assert_eq!(browser.is(WORDS), "half a thought");
+    browser.press(&[], &[key::ENTER]);
+    browser.until_shown("main .empty", "Nothing fits");
+    assert_eq!(browser.is(WORDS), "half a thought");
+}
+
+#[test]
+fn an_entry_stays_alone_when_the_stream_comes_anew() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::new();
+    let browser = watched(&stage);
+    bench.enter(&browser);
+    ask(&browser, FADE);
+    let card = bench.human.card();
+    browser.run("location.hash = arguments[0]", &[format!("#/history/{card}").into()]);
+    browser.until_shown("main h1", &format!("Entry {card}"));
+    cut(&browser, "main .history");
+    assert_eq!(browser.text("main h1"), format!("Entry {card}"));
+    browser.until("document.querySelector('main .json')");
+}
+
+#[test]
+fn a_page_that_nobody_sees_follows_nothing_and_knows_all_when_it_is_seen() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::obby();
+    let browser = watched(&stage);
+    bench.enter(&browser);
+    let tab = browser.tab();
+    browser.open_tab();
+    // Something of the daemon's that does not follow what happens by itself.
+    browser.expect("favicon.ico");
+    browser.go(&format!("{}health", bench.address()));
+    browser.until("localStorage.streams === '1 0'");
+    bench.propose("create_instance", &create("One"));
+    assert_eq!(browser.is("localStorage.streams"), "1 0");
+    browser.lead(&tab);
+    browser.until_shown("#waiting", "1");
+    browser.until_shown("#rail", "agent");
+    assert_eq!(browser.is("localStorage.streams"), "2 1");
+}
+
+#[test]
+fn an_address_that_nobody_has_written_shows_a_page() {
+    let Some(stage) = Stage::set() else { return };
+    let bench = Bench::new();
+    let browser = stage.browser();
+    bench.enter(&browser);
+    for hash in ["", "#/", "#/toString", "#/__proto__", "#/constructor/x"] {
+        browser.go(&format!("{}{hash}", bench.address()));
+        browser.reload();
+        until_here(&browser);
+        browser.until_shown("#scroll", "Nothing was asked for yet");
+    }
+    browser.expect("status of 400");
+    for page in ["now", "proposals", "history"] {
+        browser.go(&format!("{}#/{page}/%", bench.address()));
+        browser.reload();
+        browser.until_shown("main", "`%` is not the number of");
+        assert_eq!(browser.is(TOASTS), 0, "it is said in one place");
+    }
+    browser.click(".tabs [data-page=now]");
+    until_here(&browser);
+    browser.until_shown("#scroll", "Nothing was asked for yet");
+}
