@@ -92,7 +92,7 @@ impl<'s> Two<'s> {
     }
 }
 
-fn watched<'s>(stage: &'s Stage) -> Browser<'s> {
+fn watched(stage: &Stage) -> Browser<'_> {
     let browser = stage.browser();
     browser.prepare(WATCHED);
     browser
