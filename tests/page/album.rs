@@ -365,6 +365,12 @@ struct Tour<'s> {
     faults: Vec<String>,
 }
 
+/// The states as they were looked at before.
+fn known() -> BTreeMap<String, Json> {
+    let known = fs::read_to_string(repository::root().join(SHOWN)).unwrap();
+    serde_json::from_str(&known).unwrap()
+}
+
 impl<'s> Tour<'s> {
     fn begin(stage: &'s Stage) -> Self {
         let server = Server::start(replies());
@@ -408,15 +414,14 @@ impl<'s> Tour<'s> {
 
     /// Leaves a state as it was looked at before.
     fn keep(&mut self, state: &str) {
-        let known = fs::read_to_string(repository::root().join(SHOWN)).unwrap();
-        let known: BTreeMap<String, Json> = serde_json::from_str(&known).unwrap();
         let of = |name: &String| name.starts_with(&format!("{state}-"));
-        self.shown.extend(known.into_iter().filter(|(name, _)| of(name)));
+        self.shown.extend(known().into_iter().filter(|(name, _)| of(name)));
     }
 
     /// Looks at a state in every way.
     fn look(&mut self, state: &str) {
         self.browser.until(RESTS);
+        let known = known();
         // Where the place lies is another folder each time.
         let folder = self.bench.home.path().display().to_string();
         for (name, look) in LOOKS {
@@ -432,14 +437,15 @@ impl<'s> Tour<'s> {
             }
             self.browser.run_async(STILL, &[json!(folder)]);
             let shown = self.browser.run(include_str!("shown.js"), &[]);
-            if printed::updating() {
-                let folder = repository::root().join(FOLDER);
-                fs::create_dir_all(&folder).unwrap();
-                fs::write(folder.join(format!("{name}.png")), small(&self.browser.picture()))
-                    .unwrap();
-            }
             let hash = Fingerprint::of(shown["all"].to_string().as_bytes()).to_string();
-            self.shown.insert(name.clone(), json!({ "hash": hash, "texts": shown["texts"] }));
+            let shown = json!({ "hash": hash, "texts": shown["texts"] });
+            let picture = repository::root().join(FOLDER).join(format!("{name}.png"));
+            // The same looks a little otherwise each time it is painted.
+            let is_new = known.get(&name) != Some(&shown) || !picture.exists();
+            if printed::updating() && is_new {
+                fs::write(picture, small(&self.browser.picture())).unwrap();
+            }
+            self.shown.insert(name.clone(), shown);
             if self.browser.is(SCROLLS) == true {
                 self.faults.push(format!("{name}: all of it scrolls, and not a part of it"));
             }

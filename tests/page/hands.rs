@@ -221,7 +221,13 @@ fn what_is_typed_and_chosen_in_the_composer_stays_when_the_stream_comes_anew() {
     browser.enter("half a thought");
     let composed = json!(["half a thought", "obby.rbxlx", "plan", true]);
     assert_eq!(browser.is(COMPOSED), composed);
-    cut(&browser, "#composer form, #scroll .talk");
+    cut(&browser, "#scroll .talk");
+    assert_eq!(browser.is(COMPOSED), composed);
+    // Made anew, for it says who answers.
+    browser.run("window.old = document.querySelector('#composer form')", &[]);
+    let settings = json!({ "mode": "confirm", "dry_run": true, "model": "offline" });
+    bench.human.call("PUT", "/api/settings", &settings).ok();
+    browser.until("!window.old.isConnected && document.querySelector('#composer form')");
     assert_eq!(browser.is(COMPOSED), composed);
     assert_eq!(browser.is("document.activeElement.id"), "ask-text", "one can go on typing");
 }
@@ -398,4 +404,32 @@ fn an_address_that_nobody_has_written_shows_a_page() {
     browser.click(".tabs [data-page=now]");
     until_here(&browser);
     browser.until_shown("#scroll", "Nothing was asked for yet");
+}
+
+#[test]
+fn what_is_said_in_passing_covers_nothing_that_is_pressed() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::obby();
+    let waiting = bench.propose("create_instance", &create("One"));
+    let browser = stage.browser();
+    bench.enter(&browser);
+    for width in [1280, 420] {
+        browser.look(&Look { width, ..Look::default() });
+        let places = [
+            ("now".to_owned(), "#composer button.main"),
+            (format!("proposals/{waiting}"), "#accept"),
+        ];
+        for (place, button) in places {
+            browser.run(&format!("location.hash = '#/{place}'"), &[]);
+            browser.until(&format!("document.querySelector('{button}')"));
+            let said = "(await import('/assets/ui.js')).toast('Said', 'bad', 'In passing.')";
+            browser.run_async(&format!("(async () => {{ {said}; arguments[0](); }})()"), &[]);
+            let is_free = format!(
+                "(at => document.querySelector('{button}').contains(document.elementFromPoint(at.right - 2, at.bottom - 2))
+                  || document.elementFromPoint(at.right - 2, at.bottom - 2).contains(document.querySelector('{button}')))
+                 (document.querySelector('{button}').getBoundingClientRect())"
+            );
+            assert_eq!(browser.is(&is_free), true, "{place} at {width}");
+        }
+    }
 }

@@ -30,6 +30,9 @@ pub enum NotOpened {
     /// It is no file.
     #[error("{} is no file that could be a place (a folder, or a device)", .0.display())]
     NoFile(PathBuf),
+    /// It is another file than that of a project.
+    #[error("{} is no project: that is a folder, or a file like game.project.json", .0.display())]
+    NoProject(PathBuf),
     /// It cannot be written.
     #[error("{} is read-only", .0.display())]
     ReadOnly(PathBuf),
@@ -55,6 +58,10 @@ impl NotOpened {
                 FailureKind::BadRequest,
                 "Name a .rbxl, .rbxlx, .rbxm or .rbxmx file; the folder of a Rojo project is opened as a \
                  project.",
+            ),
+            Self::NoProject(_) => (
+                FailureKind::BadRequest,
+                "Name a folder with a Rojo project, or a .rbxl, .rbxlx, .rbxm or .rbxmx file.",
             ),
             Self::ReadOnly(_) => (FailureKind::Settled, "Make it writable, and open it again."),
             Self::Engine(EngineError::Place(PlaceError::Open { .. })) => {

@@ -1,5 +1,6 @@
 //! The Rojo projects that the daemon has open: sessions without a plugin, whose files are followed.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock};
@@ -12,6 +13,10 @@ use crate::targets::rojo::{self, Heard, Project, Watch};
 
 /// The project file that a path leads to: it is that, or its folder.
 pub(super) fn find(path: &Path) -> Result<PathBuf, NotOpened> {
+    let is_json = |it: &OsStr| ["json", "jsonc"].iter().any(|end| it.eq_ignore_ascii_case(end));
+    if path.is_file() && !path.extension().is_some_and(is_json) {
+        return Err(NotOpened::NoProject(path.to_owned()));
+    }
     Ok(Project::locate(path).map_err(|why| EngineError::from(PlaceError::from(why)))?)
 }
 

@@ -7,6 +7,7 @@ use scene_schemas::api::{Figures, ModelFigures, Times, ToolFigures, UsageFigures
 
 use super::words;
 use super::words::safe;
+use crate::core::calendar::{date, day};
 
 /// The chart, in its own units.
 const WIDE: f64 = 720.0;
@@ -38,7 +39,7 @@ impl Sum {
 
 /// All figures of so many days.
 pub(super) fn usage(days: u64, figures: &Figures) -> Markup {
-    let by_day = sums(&figures.usage, |it| it.day.clone());
+    let by_day = by_day(days, figures);
     html! {
         div.page.usage {
             header.head {
@@ -71,6 +72,18 @@ fn sums(usage: &[UsageFigures], name: impl Fn(&UsageFigures) -> String) -> BTree
     sums
 }
 
+/// Each of these days, also where nothing was taken; no more than a chart has room for.
+fn by_day(days: u64, figures: &Figures) -> BTreeMap<String, Sum> {
+    let mut sums = sums(&figures.usage, |it| it.day.clone());
+    let most = SPANS.into_iter().max().unwrap_or_default();
+    if let Some(first) = day(&figures.since).filter(|_| days <= most) {
+        for day in first..first + days {
+            sums.entry(date(day)).or_default();
+        }
+    }
+    sums
+}
+
 /// A bar for each day. Its figures are in the tables too, and in each bar's title.
 fn chart(
     title: &str,
@@ -81,15 +94,18 @@ fn chart(
     let most = days.values().map(&value).fold(0.0, f64::max);
     let step = WIDE / days.len().max(1) as f64;
     let bar = |at: usize, sum: &Sum| {
-        let high = if most > 0.0 { value(sum) / most * (HIGH - 12.0) } else { 0.0 };
+        let high = (value(sum) / most * (HIGH - 12.0)).max(1.0);
         let wide = (step - 3.0).clamp(1.0, 44.0);
-        (at as f64 * step + (step - wide) / 2.0, HIGH - high, wide, high.max(1.0))
+        (at as f64 * step + (step - wide) / 2.0, HIGH - high, wide, high)
     };
+    if most == 0.0 {
+        return html! { p.panel.pad { b { (title) } " " span.dim { "none in these days" } } };
+    }
     html! {
         figure.panel.pad {
             figcaption { b { (title) } " " span.dim { "most: " (written(most)) } }
             svg.chart viewBox=(format!("0 0 {WIDE} {}", HIGH + 1.0)) role="img" aria-label={ (title) ", at most " (written(most)) } {
-                @for (at, (day, sum)) in days.iter().enumerate() {
+                @for (at, (day, sum)) in days.iter().enumerate().filter(|(_, (_, sum))| value(sum) > 0.0) {
                     @let (x, y, wide, high) = bar(at, sum);
                     rect x=(format!("{x:.1}")) y=(format!("{y:.1}")) width=(format!("{wide:.1}")) height=(format!("{high:.1}")) rx="2" {
                         title { (day) ": " (written(value(sum))) }

@@ -218,6 +218,7 @@ async function ask(text, more = {}) {
   };
   const { workflow } = await call("POST", "/api/chat", body).catch(async (error) => {
     if (error.kind !== "stale") throw error;
+    composed = "";
     await composer();
     throw new Failure("stale", "The place was opened anew meanwhile.", "Ask again: what you have typed is still there.");
   });
