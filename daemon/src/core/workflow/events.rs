@@ -123,18 +123,28 @@ fn of_the_model(entry: &Entry) -> Vec<Event> {
     }
 }
 
-/// Arguments or an answer in a line: texts as they are, lists by their length, tables by their names.
+/// Arguments or an answer in a line: texts as they are, numbers with their names, lists by their
+/// length, tables by their names.
 pub fn brief(json: &Json) -> String {
     let text = match json {
         Json::Object(map) => {
-            let values = map.values().map(short).filter(|text| !text.is_empty());
-            values.collect::<Vec<_>>().join(" · ")
+            let members = map.iter().map(|(name, json)| member(name, json));
+            members.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" · ")
         }
         json => short(json),
     };
     match text.char_indices().nth(BRIEF) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
+    }
+}
+
+/// A number says nothing without its name, nor does how long a list is.
+fn member(name: &str, json: &Json) -> String {
+    match json {
+        Json::Bool(_) | Json::Number(_) => format!("{name}: {json}"),
+        Json::Array(list) if list.len() != 1 => format!("{name}: {}", list.len()),
+        json => short(json),
     }
 }
 
@@ -170,5 +180,21 @@ impl Status {
             Self::Withdrawn(reason) | Self::Failed(reason) => Some(reason),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_number_counts_is_said_with_it() {
+        assert_eq!(brief(&json!({ "steps": 5 })), "steps: 5");
+        let listed = json!({ "path": "game.Workspace", "children": [1, 2], "whole": true });
+        assert_eq!(brief(&listed), "children: 2 · game.Workspace · whole: true");
+        assert_eq!(brief(&json!({ "names": ["Wall"], "none": null })), "Wall");
+        assert_eq!(brief(&json!([1, 2, 3])), "3 of them");
     }
 }

@@ -229,7 +229,7 @@ mod tests {
         check(called, "read_script game.X");
         check(json!({ "entry": "called", "tool": "complete", "args": {} }), "complete");
         check(json!({ "entry": "questioned", "call": 1, "question": "Which?" }), "Which?");
-        check(json!({ "entry": "answered", "call": 1, "answer": { "count": 3 } }), "3");
+        check(json!({ "entry": "answered", "call": 1, "answer": { "count": 3 } }), "count: 3");
         check(json!({ "entry": "refused", "call": 1, "reason": "no" }), "no");
         check(json!({ "entry": "rejected", "proposal": 1 }), "");
         check(
