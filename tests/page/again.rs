@@ -54,6 +54,30 @@ fn what_was_left_out_stays_left_out() {
 }
 
 #[test]
+fn what_was_left_out_stays_left_out_where_it_is_what_has_changed() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::obby();
+    let fade = json!({
+        "paths": ["game.Workspace.Baseplate", "game.Workspace.SpawnLocation"], "props": { "Transparency": 0.5 },
+    });
+    let both = bench.propose("set_properties", &fade);
+    let browser = stage.browser();
+    bench.enter(&browser);
+    browser.run(&format!("location.hash = '#/proposals/{both}'"), &[]);
+    browser.until("document.querySelector('#one .proposal[data-seen]')");
+    browser.press(&[], &['n', 'x']);
+    browser.until_shown("#accept", "Propose only 1 of 2");
+    let text = bench.text();
+    let (above, below) = text.split_at(text.find("<string name=\"Name\">Baseplate<").unwrap());
+    let below = below.replacen(r#""Transparency">0<"#, r#""Transparency">0.25<"#, 1);
+    assert!(!text.ends_with(&below));
+    fs::write(&bench.file, [above, &below].concat()).unwrap();
+    until_another(&browser, both);
+    browser.until_shown("#accept", "Propose only 1 of 2");
+    assert_eq!(browser.is(TICKED), json!(["c1"]));
+}
+
+#[test]
 fn who_had_chosen_is_told_to_choose_again() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();

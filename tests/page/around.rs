@@ -3,6 +3,7 @@
 
 use vector_tests::daemon::Plugin;
 
+use super::decided::create;
 use super::*;
 
 /// What has come of the stream so far.
@@ -30,7 +31,11 @@ fn what_is_opened_elsewhere_is_listed_and_can_be_asked_about() {
     browser.until_shown("#rail", "place.rbxlx");
     browser.run(
         "document.querySelector('#ask-text').value = 'half a thought';
-         document.querySelector('#open-path').value = '/half/a/path';",
+         const path = document.querySelector('#open-path');
+         path.closest('details').open = true;
+         path.focus();
+         path.value = '/half/a/path';
+         path.setSelectionRange(5, 6);",
         &[],
     );
     bench.human.open(&obby(&bench.home)).ok();
@@ -47,12 +52,31 @@ fn what_is_opened_elsewhere_is_listed_and_can_be_asked_about() {
     assert_eq!(browser.is(epoch), plugin.epoch.to_string());
     let again = Plugin::hello(bench.daemon(), "window-1", &plugin.credential);
     browser.until(&format!("{epoch} === '{}'", again.epoch));
-    let typed =
-        "[document.querySelector('#ask-text').value, document.querySelector('#open-path').value]";
-    assert_eq!(browser.is(typed), json!(["half a thought", "/half/a/path"]), "it is still there");
+    let typed = "[document.querySelector('#ask-text').value, document.activeElement.value,
+        document.activeElement.selectionStart, document.activeElement.selectionEnd]";
+    let before = json!(["half a thought", "/half/a/path", 5, 6]);
+    assert_eq!(browser.is(typed), before, "it is still there");
     let revoke = json!({ "what": "plugins" });
     bench.human.call("POST", "/api/access/revoke", &revoke).ok();
     browser.until("!document.querySelector('#rail [data-session=window-1]')");
+}
+
+#[test]
+fn what_waits_in_a_place_that_is_opened_is_listed() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::obby();
+    bench.propose("create_instance", &create("One"));
+    bench.kill();
+    let daemon = Daemon::start(binary::vector(), &ledger(&bench.home));
+    bench.human = Human::of(&daemon, &ledger(&bench.home));
+    bench.daemon = Some(daemon);
+    let browser = stage.browser();
+    bench.enter(&browser);
+    browser.click(".tabs [data-page=proposals]");
+    browser.until_shown("#list", "Nothing waits");
+    bench.human.open(&bench.file).ok();
+    browser.until_shown("#list", "Create Part");
+    browser.until_shown("#waiting", "1");
 }
 
 #[test]
@@ -69,8 +93,18 @@ fn what_is_chosen_elsewhere_is_shown_where_nothing_is_being_changed() {
     browser.until("document.querySelector('[name=mode][value=auto]')?.checked");
     choose(&bench, "confirm");
     browser.until("document.querySelector('[name=mode][value=confirm]').checked");
-    Plugin::pair(bench.daemon(), "window-1");
+    browser.click("[data-act=pairing]");
+    browser.until_shown("#pairing", "Type");
+    choose(&bench, "auto");
+    browser.until("document.querySelector('[name=mode][value=auto]').checked");
+    browser.until_shown("#pairing", "Type");
+    let digits =
+        browser.is("document.querySelector('#pairing').textContent.match(/[0-9]{3} [0-9]{3}/)[0]");
+    bench.daemon().call("POST", "/api/pair", None, &json!({ "code": digits })).ok();
     browser.until("document.querySelectorAll('.grants li').length === 2");
+    assert_eq!(browser.text("#pairing"), "", "it has let somebody in");
+    choose(&bench, "confirm");
+    browser.until("document.querySelector('[name=mode][value=confirm]').checked");
     // What the person has begun to change is theirs.
     browser
         .run("document.querySelector('[name=model]').value = 'half a name'; window.came = ''", &[]);

@@ -28,6 +28,13 @@ fn patient(home: &Home) -> (OsString, PathBuf) {
     (env::join_paths(path).unwrap(), go)
 }
 
+/// Nothing is heard of a deploy while `window.fails`.
+const FAILING: &str = "
+    const before = window.fetch;
+    window.fetch = (path, options) => window.fails && String(path).startsWith('/page/deploying')
+      ? Promise.reject(new TypeError('cut'))
+      : before(path, options);";
+
 #[test]
 fn a_deploy_that_is_at_work_is_found_again() {
     let Some(stage) = Stage::set() else { return };
@@ -46,16 +53,27 @@ fn a_deploy_that_is_at_work_is_found_again() {
     bench.human.approve(card).ok();
     bench.human.until("done");
     let browser = stage.browser();
+    browser.prepare(FAILING);
     bench.enter(&browser);
     let session = opened["session"].as_str().unwrap();
     browser.run(&format!("location.hash = '#/deploy/{session}'"), &[]);
     let branch =
         browser.until("document.querySelector('form[data-act=deploy]')?.elements.branch.value");
+    let is_off = "document.querySelector('form[data-act=deploy] button').disabled";
+    browser.run("window.fails = true", &[]);
     browser.click("form[data-act=deploy] button");
+    browser.until("document.querySelector('#toasts > *')");
+    browser.until(&format!("!{is_off}"));
+    browser.run("window.fails = false", &[]);
+    browser.run_async(
+        "const done = arguments[arguments.length - 1];
+         import('/assets/deploy.js').then(it => it.again()).then(done);",
+        &[],
+    );
     browser.until_shown("#deploying", "Committing");
     browser.reload();
     browser.until_shown("#deploying", "Committing");
-    assert_eq!(browser.is("document.querySelector('form[data-act=deploy] button').disabled"), true);
+    assert_eq!(browser.is(is_off), true);
     fs::write(go, "").unwrap();
     browser.until_shown("#deploying", "1 file committed as");
     browser.until("!document.querySelector('form[data-act=deploy]')");

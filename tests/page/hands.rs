@@ -334,10 +334,16 @@ fn what_is_being_typed_in_history_stays_when_the_stream_comes_anew() {
     let browser = watched(&stage);
     bench.enter(&browser);
     browser.click(".tabs [data-page=history]");
+    browser.until("document.querySelector('.filters')");
+    browser.run("document.querySelector('.filters [name=outcome]').selectedIndex = 2", &[]);
+    browser.run("window.held = '/page/history'; window.cut()", &[]);
+    browser.until("localStorage.streams === '2 1' && document.querySelector('#link').dataset.state === 'here'");
+    assert_eq!(browser.is("window.waiting"), 0, "nor anything that was chosen");
+    browser.run("window.held = ''; document.querySelector('.filters').reset()", &[]);
     browser.click(".filters [name=text]");
     browser.enter("half a th");
     browser.run("window.held = '/page/history'; window.cut()", &[]);
-    browser.until("localStorage.streams === '2 1' && document.querySelector('#link').dataset.state === 'here'");
+    browser.until("localStorage.streams === '3 1' && document.querySelector('#link').dataset.state === 'here'");
     assert_eq!(browser.is("window.waiting"), 0, "what comes anew has nothing in it that was typed");
     browser.run("window.go()", &[]);
     browser.enter("ought");
@@ -432,4 +438,25 @@ fn what_is_said_in_passing_covers_nothing_that_is_pressed() {
             assert_eq!(browser.is(&is_free), true, "{place} at {width}");
         }
     }
+}
+
+#[test]
+fn what_is_open_at_last_is_said_wherever_the_person_is_by_then() {
+    let Some(stage) = Stage::set() else { return };
+    let bench = Bench::new();
+    let file = obby(&bench.home);
+    let browser = watched(&stage);
+    bench.enter(&browser);
+    browser.click("#rail summary");
+    browser.click("#open-path");
+    browser.enter(file.to_str().unwrap());
+    browser.run("window.held = '/api/open'", &[]);
+    browser.press(&[], &[key::ENTER]);
+    browser.until("window.waiting === 1");
+    browser.click(".tabs [data-page=usage]");
+    browser.until_shown("main h1", "Usage");
+    browser.run("window.go()", &[]);
+    browser.until_shown("#toasts", "obby.rbxlx is open.");
+    browser.until("!document.querySelector('[aria-busy=true]')");
+    assert_eq!(browser.is(TOASTS), 1);
 }

@@ -48,32 +48,63 @@ pub fn units(proposal: &Proposal) -> Vec<Unit> {
     commands.chain(hunks).collect()
 }
 
-/// What each of these pieces does, as a short hash, wherever in its text or proposal it stands: when a
-/// proposal is planned again, a piece of it is found again by that. Of several that do the same, each
-/// has its own.
+/// What each of these pieces is about and what it does, as two short hashes, wherever in its text or
+/// proposal it stands: when a proposal is planned again, a piece of it is found again by that. Of
+/// several that do the same, each has its own.
 pub fn marks(proposal: &Proposal, pieces: &[Unit]) -> Vec<String> {
-    let mut seen: HashMap<Fingerprint, usize> = HashMap::new();
+    let mut seen: HashMap<String, usize> = HashMap::new();
     let mark = |unit: &Unit| {
-        let done = Fingerprint::of(done(proposal, *unit).to_string().as_bytes());
-        let before = seen.entry(done.clone()).or_default();
+        let [about, done] = does(proposal, *unit);
+        let hash = |json: Json| Fingerprint::of(json.to_string().as_bytes()).short().to_owned();
+        let mark = format!("{}.{}", hash(about), hash(done));
+        let before = seen.entry(mark.clone()).or_default();
         *before += 1;
-        format!("{}.{before}", done.short())
+        format!("{mark}.{before}")
     };
     pieces.iter().map(mark).collect()
 }
 
-/// What a piece does.
-fn done(proposal: &Proposal, unit: Unit) -> Json {
+/// What a piece is about, and what it does to that.
+fn does(proposal: &Proposal, unit: Unit) -> [Json; 2] {
     match unit {
-        Unit::Command(command) => json!(proposal.commands.get(command)),
+        Unit::Command(at) => {
+            let command = proposal.commands.get(at);
+            let path = command.map(|command| command.target().path.to_string());
+            [json!(path), lasting(json!(command))]
+        }
         Unit::Hunk { script, hunk } => {
             let script = proposal.preview.scripts.get(script);
             let lines = script.and_then(|script| script.hunks.get(hunk)).map(|hunk| {
                 let is_change = |line: &&DiffLine| !matches!(line, DiffLine::Context(_));
                 hunk.lines.iter().filter(is_change).collect::<Vec<_>>()
             });
-            json!([script.map(|script| script.path.to_string()), lines])
+            [json!(script.map(|script| script.path.to_string())), json!(lines)]
         }
+    }
+}
+
+/// What of a command stays as it is when the same is planned again: not the ids of instances, nor what
+/// is found there.
+fn lasting(mut command: Json) -> Json {
+    if let Json::Object(members) = &mut command {
+        for passing in ["id", "expect", "count"] {
+            members.remove(passing);
+        }
+        members.values_mut().for_each(without_ids);
+    }
+    command
+}
+
+fn without_ids(json: &mut Json) {
+    match json {
+        Json::Object(members) => {
+            if members.contains_key("path") {
+                members.remove("id");
+            }
+            members.values_mut().for_each(without_ids);
+        }
+        Json::Array(all) => all.iter_mut().for_each(without_ids),
+        _ => {}
     }
 }
 
@@ -359,5 +390,28 @@ mod tests {
         assert_eq!(now[0], before[1], "wherever it stands");
         assert_ne!(now[1], now[0], "each of two that are alike is one");
         assert!(!before.contains(&now[2]), "{now:?}");
+        let about = |mark: &str| mark.split('.').next().map(str::to_owned);
+        assert_eq!(about(&now[2]), about(&before[0]), "the same script");
+    }
+
+    #[test]
+    fn a_command_is_known_whatever_was_found_there() {
+        let mark = |path: &str, id: &str, expect: &str, size: u32| {
+            let set = serde_json::from_value(json!({
+                "op": "set", "target": { "id": id, "path": path }, "expect": expect,
+                "props": {
+                    "Size": size,
+                    "Adornee": { "__t": "Ref", "target": { "id": id, "path": path } },
+                },
+            }));
+            let commands = vec![set.unwrap()];
+            marks(&Proposal { commands, ..proposal(&[]) }, &[Unit::Command(0)]).remove(0)
+        };
+        let before = mark("game.A", "ref:1", "aa", 1);
+        assert_eq!(mark("game.A", "ref:7", "bb", 1), before);
+        assert_ne!(mark("game.B", "ref:1", "aa", 1), before);
+        let other = mark("game.A", "ref:1", "aa", 2);
+        assert_ne!(other, before, "it does something else");
+        assert_eq!(other.split('.').next(), before.split('.').next(), "to the same");
     }
 }

@@ -8,6 +8,8 @@ const HOLD = 10;
 
 let root = null;
 let session = null;
+/** Where it is said how far the deploy is that is followed. */
+let followed = null;
 
 export async function show(main, [of]) {
   [root, session] = [main, of];
@@ -16,9 +18,12 @@ export async function show(main, [of]) {
   if (box.dataset.atWork) follow(box, box.dataset.atWork).catch(failed);
 }
 
-/** What is being typed is not taken away, nor what is said of a deploy. */
-export const again = async () =>
-  isTouched(root) || document.getElementById("deploying")?.childElementCount > 0 || show(root, [session]);
+/** What is being typed is not taken away, nor what is said of a deploy that is followed or over. */
+export async function again() {
+  const box = document.getElementById("deploying");
+  const isSaid = box !== null && (box === followed || box.querySelector("[data-over]") !== null);
+  if (!isSaid && !isTouched(root)) await show(root, [session]);
+}
 
 export function hide() {
   root = null;
@@ -35,13 +40,17 @@ async function follow(box, id) {
   const form = box.parentElement.querySelector("form");
   const button = form?.querySelector("button");
   if (button) button.disabled = true;
-  let hold = 0;
-  do {
-    fill(box, await part("deploying", { of: id, hold }));
-    hold = HOLD;
-  } while (box.isConnected && !box.querySelector("[data-over]"));
-  if (!box.isConnected) return;
-  // What was committed is not to be committed again.
-  if (!box.querySelector(".bad")) form?.remove();
-  else if (button) button.disabled = false;
+  followed = box;
+  try {
+    let hold = 0;
+    do {
+      fill(box, await part("deploying", { of: id, hold }));
+      hold = HOLD;
+    } while (box.isConnected && !box.querySelector("[data-over]"));
+    // What was committed is not to be committed again.
+    if (box.isConnected && !box.querySelector(".bad")) form?.remove();
+  } finally {
+    if (followed === box) followed = null;
+    if (button) button.disabled = false;
+  }
 }

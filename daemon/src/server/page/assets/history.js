@@ -19,7 +19,7 @@ export async function show(main, [of]) {
 /** What is being typed is not taken away. */
 export async function again() {
   if (single !== null) await one(single);
-  else if (!isTouched(root)) await list();
+  else if (!isTouched(root)) await list(() => !isTouched(root));
 }
 
 export function hide() {
@@ -29,10 +29,10 @@ export function hide() {
 /** What was asked for last: what comes later than something newer is of no use. */
 let turn = 0;
 
-async function list() {
+async function list(isMeant = () => true) {
   const own = ++turn;
   const html = await part("history", wanted);
-  if (own !== turn) return;
+  if (own !== turn || !isMeant()) return;
   swap(root, html);
   watch();
 }

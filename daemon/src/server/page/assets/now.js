@@ -35,7 +35,7 @@ export function hide() {
 
 export async function again() {
   await Promise.all([rail(), composer()]);
-  if (task !== null) await talk(task);
+  if (root && task !== null) await talk(task);
 }
 
 const scroll = () => root.querySelector("#scroll");
@@ -53,9 +53,11 @@ async function rail() {
   const html = await part("rail");
   const box = root?.querySelector("#rail");
   if (!box || (html === listed && box.childElementCount > 0)) return;
-  const path = box.querySelector("#open-path")?.value ?? "";
+  const path = () => box.querySelector("#open-path");
+  const { value = "", selectionStart, selectionEnd } = path() ?? {};
   swap(box, html);
-  box.querySelector("#open-path").value = path;
+  path().value = value;
+  if (document.activeElement === path()) path().setSelectionRange(selectionStart, selectionEnd);
   listed = html;
   mark();
 }
@@ -63,10 +65,10 @@ async function rail() {
 let composed = "";
 
 async function composer() {
-  const box = root.querySelector("#composer");
   const html = await part("composer");
+  const box = root?.querySelector("#composer");
   // Who types loses their place in the text where it is made anew.
-  if (html === composed && box.childElementCount > 0) return;
+  if (!box || (html === composed && box.childElementCount > 0)) return;
   composed = html;
   const chosen = [...(box.querySelector("form")?.elements ?? [])].filter((it) => it.name);
   swap(box, html);
@@ -249,7 +251,7 @@ act("open", async (form) => {
   toast(`${name} is open.`);
   // The form may be another one by now.
   for (const field of root?.querySelectorAll("#open-path") ?? []) field.value = "";
-  await again();
+  if (root) await again();
 });
 
 addEventListener("keydown", (event) => {

@@ -30,7 +30,7 @@ let isDeciding = false;
 let layout = localStorage.getItem(LAYOUT) === "split" ? "split" : "unified";
 /** Where there is no room for two sides. */
 const narrow = matchMedia("(max-width: 760px)");
-/** By proposal, the parts that the person leaves out: by name, what each does. */
+/** By proposal, the parts that the person leaves out: by name, the mark of each; and the marks of all its parts. */
 const left = new Map();
 /** What was accepted here and is not done yet, with its title. */
 const awaited = new Map();
@@ -75,8 +75,13 @@ export function told(told) {
 /** Goes on to what stands for the proposal that is shown, without leaving the part that is looked at. */
 function follow(proposal) {
   current = proposal;
-  location.replace(`#/proposals/${proposal}`);
+  window.history.replaceState(null, "", `#/proposals/${proposal}`);
   currentSoon();
+}
+
+/** What is open decides what can be decided upon. */
+export function changed(what) {
+  if (what === "places") placesSoon();
 }
 
 const one = () => root.querySelector("#one");
@@ -98,13 +103,21 @@ async function list() {
   mark();
 }
 
-const listSoon = soon(async () => {
-  if (!root) return;
+/** Lists what waits now, and shows the first of it where nothing waited. */
+async function listed() {
   await list();
-  // What waits now is shown where nothing waited.
   if (root && current === null && links().length > 0) await show(root.parentElement, []);
-});
+}
+
+const listSoon = soon(() => root && listed());
 const currentSoon = soon(() => root && current !== null && open(current, true));
+const placesSoon = soon(async () => {
+  if (!root) return;
+  await listed();
+  if (!root) return;
+  const isListed = links().some((it) => it.dataset.seq === current);
+  if (article() && isListed !== Boolean(one().querySelector("#accept"))) await open(current, true);
+});
 
 function mark() {
   if (!root) return;
@@ -177,21 +190,29 @@ function trouble(error) {
 }
 
 const boxes = () => [...one().querySelectorAll("input[data-part]")];
-const leftOut = () => left.get(article()?.dataset.of) ?? new Map();
+const leftOut = () => left.get(article()?.dataset.of)?.out ?? new Map();
 const words = (text) => text.split(" ").filter(Boolean);
 const parts = () => words(article().dataset.parts);
 const taken = () => parts().filter((name) => !leftOut().has(name));
+/** What a part is about, whatever it does to that. */
+const about = (mark) => mark.split(".")[0];
 
 /** Leaves out of what was planned again what the person had left out before. */
 function carry() {
   const { of, replaces, marks } = article().dataset;
   const before = words(replaces).find((it) => left.has(it));
-  if (before === undefined || article().dataset.status !== "waiting") return;
-  const [all, out] = [words(marks), [...left.get(before).values()]];
-  const found = out.filter((mark) => all.includes(mark));
+  const now = words(marks);
+  if (before === undefined || article().dataset.status !== "waiting" || now.length === 0) return;
+  const { out: lost, all } = left.get(before);
+  const out = new Set(lost.values());
+  const kept = new Set(now.filter((mark) => out.delete(mark)));
+  // What does something else now to what was left out has not been chosen by anybody.
+  const [subjects, known] = [new Set([...out].map(about)), new Set(all)];
+  const isOut = (mark) => kept.has(mark) || (subjects.has(about(mark)) && !known.has(mark));
+  const names = parts();
   left.delete(before);
-  left.set(of, new Map(found.map((mark) => [parts()[all.indexOf(mark)], mark])));
-  if (found.length < out.length) {
+  left.set(of, { out: new Map(now.map((mark, at) => [names[at], mark]).filter(([, mark]) => isOut(mark))), all: now });
+  if (out.size > 0) {
     toast("Not all that you had left out is found in what was planned again.", "plain", "Look at what is ticked.");
   }
 }
@@ -209,10 +230,10 @@ function tick() {
 addEventListener("change", ({ target }) => {
   const name = target.dataset?.part;
   if (!root?.contains(target) || name === undefined) return;
-  const out = leftOut();
+  const [out, all] = [leftOut(), words(article().dataset.marks)];
   if (target.checked) out.delete(name);
-  else out.set(name, words(article().dataset.marks)[parts().indexOf(name)]);
-  left.set(article().dataset.of, out);
+  else out.set(name, all[parts().indexOf(name)]);
+  left.set(article().dataset.of, { out, all });
   tick();
 });
 

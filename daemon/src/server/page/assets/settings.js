@@ -4,16 +4,21 @@ import { call, name, part } from "./daemon.js";
 import { act, isTouched, question, soon, swap, toast } from "./ui.js";
 
 let root = null;
+/** The code that lets a plugin in: what is said of it, until when, and who had access before. */
+let pairing = null;
 
 export async function show(main) {
   root = main;
   put(await part("settings"));
 }
 
+const names = () => [...root.querySelectorAll("[data-grant]")].map((it) => it.dataset.grant);
+
 function put(html) {
-  const code = root.querySelector("#pairing")?.textContent ?? "";
   swap(root, html);
-  root.querySelector("#pairing").textContent = code;
+  // It lets one in, and not for ever.
+  if (pairing && (Date.now() > pairing.until || names().some((it) => !pairing.known.includes(it)))) pairing = null;
+  root.querySelector("#pairing").textContent = pairing?.text ?? "";
   const own = root.querySelector(`[data-grant="${CSS.escape(name() ?? "")}"] .dim`);
   own?.append(" · this page");
 }
@@ -48,8 +53,10 @@ act("choose", async (form) => {
 });
 act("pairing", async () => {
   const { code, seconds } = await call("POST", "/api/pairing");
-  document.getElementById("pairing").textContent =
-    `Type ${code.slice(0, 3)} ${code.slice(3)} in the plugin's widget; it holds for ${seconds / 60} minutes.`;
+  const text = `Type ${code.slice(0, 3)} ${code.slice(3)} in the plugin's widget; it holds for ${seconds / 60} minutes.`;
+  pairing = { text, until: Date.now() + seconds * 1000, known: names() };
+  document.getElementById("pairing").textContent = text;
+  setTimeout(againSoon, seconds * 1000 + 1000);
 });
 act("revoke", async ({ dataset: { name: whom } }) => {
   const text = `${whom} has no access from then on. A plugin has to be paired again, a page opened again.`;

@@ -107,11 +107,15 @@ addEventListener("submit", (event) => run(event.target, event));
 
 const TOASTS = 4;
 
-/** Whether the person has changed something in here that is not sent. A box to tick has a value of its own. */
-export const isTouched = (root) =>
-  [...root.querySelectorAll("input, textarea")].some((it) =>
-    /^(checkbox|radio)$/.test(it.type) ? it.checked !== it.defaultChecked : it.value !== it.defaultValue,
-  );
+/** Whether the person has changed something in here that is not sent. */
+export const isTouched = (root) => [...root.querySelectorAll("input, textarea, select")].some(isChanged);
+
+function isChanged(field) {
+  if (/^(checkbox|radio)$/.test(field.type)) return field.checked !== field.defaultChecked;
+  if (field.localName !== "select") return field.value !== field.defaultValue;
+  const first = [...field.options].findIndex((it) => it.defaultSelected);
+  return field.selectedIndex !== Math.max(first, 0);
+}
 
 /** Says something in passing. */
 export function toast(text, tone = "plain", hint = "") {
