@@ -78,7 +78,7 @@ fn what_was_left_out_stays_left_out_where_it_is_what_has_changed() {
 }
 
 #[test]
-fn who_had_chosen_is_told_to_choose_again() {
+fn what_was_chosen_is_what_is_ticked() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();
     let [first, script] = one_behind_the_other(&mut bench);
@@ -91,7 +91,10 @@ fn who_had_chosen_is_told_to_choose_again() {
     bench.human.decide(first, &json!({ "say": "reject" })).ok();
     until_another(&browser, chosen);
     let why =
-        format!("It is proposal {chosen}, planned again on what is there now; what you had chosen");
+        format!("It is proposal {chosen}, planned again on what is there now; only what you had");
     browser.until_shown("#one .remarks", &why);
-    assert_eq!(browser.is(TICKED), json!(["h0.0", "h0.1"]));
+    browser.until_shown("#accept", "Propose only 1 of 2");
+    assert_eq!(browser.is(TICKED), json!(["h0.1"]));
+    browser.reload();
+    browser.until_shown("#accept", "Propose only 1 of 2");
 }
