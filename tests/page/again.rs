@@ -34,6 +34,10 @@ fn what_was_left_out_stays_left_out() {
     browser.until("document.querySelector('#one .proposal[data-seen]')");
     browser.press(&[], &['n', 'n', 'x']);
     browser.until_shown("#accept", "Propose only 1 of 2");
+    browser.reload();
+    browser.until_shown("#accept", "Propose only 1 of 2");
+    browser.until("document.querySelector('#one .proposal[data-seen]')");
+    browser.press(&[], &['n', 'n']);
     bench.human.decide(first, &json!({ "say": "reject" })).ok();
     let again = until_another(&browser, script);
     browser.until_shown("#accept", "Propose only 1 of 2");

@@ -265,3 +265,27 @@ fn what_comes_new_moves_nothing_that_is_looked_at() {
     assert_eq!((current(&browser), browser.is(AT)), (shown, json!("h0.0")));
     assert_eq!(browser.is("document.querySelector('#one').scrollTop"), 1500);
 }
+
+#[test]
+fn who_accepts_a_step_is_shown_the_next_of_the_same_task() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::obby();
+    let file = bench.home.path().join("place.rbxlx");
+    fs::write(&file, places::sample(Format::Rbxlx)).unwrap();
+    let elsewhere = bench.human.open(&file).ok();
+    bench.human.ask(&elsewhere, FADE);
+    let other = bench.human.card();
+    let here = bench.human.open(&bench.file).ok();
+    bench.human.ask(&here, GRID);
+    let step = bench.human.card();
+    let browser = stage.browser();
+    bench.enter(&browser);
+    browser.run(&format!("location.hash = '#/proposals/{step}'"), &[]);
+    until_current(&browser, step);
+    let task = "document.querySelector('#one .proposal').dataset.task";
+    let grid = browser.is(task);
+    browser.press(&[], &['a']);
+    browser.until(&format!("!['{step}'].includes(document.querySelector('#one .proposal[data-seen]')?.dataset.of ?? '{step}')"));
+    assert_eq!(browser.is(task), grid);
+    assert_eq!(bench.status(other), "waiting");
+}

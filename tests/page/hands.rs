@@ -460,3 +460,43 @@ fn what_is_open_at_last_is_said_wherever_the_person_is_by_then() {
     browser.until("!document.querySelector('[aria-busy=true]')");
     assert_eq!(browser.is(TOASTS), 1);
 }
+
+#[test]
+fn what_is_being_asked_is_there_after_all_that_leads_away() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::new();
+    let browser = watched(&stage);
+    bench.enter(&browser);
+    ask(&browser, FADE);
+    let first = browser.until("location.hash.match(/^#.now.([0-9]+)$/)?.[1]");
+    browser.click("#composer [name=begins]");
+    ask(&browser, GRID);
+    browser.until(&format!(
+        "/^#.now.[0-9]+$/.test(location.hash) && !location.hash.endsWith('/{}')",
+        first.as_str().unwrap()
+    ));
+    browser.click(&format!("#rail [data-task='{}']", first.as_str().unwrap()));
+    browser.until_shown(".head h1", FADE);
+    browser.click("#ask-text");
+    browser.enter("half a thought");
+    let typed = "document.querySelector('#ask-text')?.value === 'half a thought'";
+    browser.click(".tabs [data-page=proposals]");
+    browser.until("document.querySelector('#one .proposal')");
+    browser.click(".tabs [data-page=now]");
+    browser.until(typed);
+    browser.until_shown(".head h1", FADE);
+    browser.reload();
+    browser.until(typed);
+    browser.until_shown(".head h1", FADE);
+    let port = bench.kill();
+    browser.click("#composer button.main");
+    browser.until_shown("#toasts", "Vector does not answer");
+    bench.start_on(port);
+    browser.until("document.querySelector('#link').dataset.state === 'here'");
+    assert_eq!(browser.is(TOASTS), 0);
+    assert_eq!(browser.is(typed), true);
+    browser.run("document.querySelector('#ask-text').value = 'x'.repeat(900000)", &[]);
+    browser.click("#composer button.main");
+    browser.until_shown("#toasts", "longer than can be asked for at once");
+    browser.expect("net::ERR_");
+}

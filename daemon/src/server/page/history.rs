@@ -47,8 +47,8 @@ fn filters(filter: &Filter, history: &History) -> Markup {
     let tools: Vec<&str> = history.tools.iter().map(String::as_str).collect();
     html! {
         form.filters role="search" data-act="filter" aria-label="Look for" {
-            label.wide { span { "Words" } input type="search" name="text" value=[filter.text.as_ref()] placeholder="Asked, said, proposed"; }
-            label.wide { span { "Path" } input name="path" value=[filter.path.as_ref()] placeholder="Workspace.Door" spellcheck="false"; }
+            label.wide { span { "Words" } input type="search" name="text" value=[filter.text.as_ref()] maxlength="1000" placeholder="Asked, said, proposed"; }
+            label.wide { span { "Path" } input name="path" value=[filter.path.as_ref()] maxlength="1000" placeholder="Workspace.Door" spellcheck="false"; }
             (choice("Place", "place", "Every place", &places, filter.place.as_deref()))
             (choice("Tool", "tool", "Every tool", &tools, filter.tool.as_deref()))
             (choice("Outcome", "outcome", "Every outcome", &outcomes, outcome))

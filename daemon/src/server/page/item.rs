@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::review::conflict as conflict_of;
 use super::words;
 use super::words::safe;
+use crate::core::workflow::{AGENT, CALLS};
 
 /// A change of the page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -133,12 +134,22 @@ fn called(call: Seq, state: &'static str, html: Markup) -> Change {
 fn asked(key: &str, at: u64, text: &str, driver: Option<&String>, attached: &[String]) -> Markup {
     html! {
         article.item.asked data-key=(key) {
-            header { b { "You" } @if let Some(driver) = driver { " to " span.driver { (safe(driver)) } } " " (words::time(at)) }
+            header { (who(driver)) " " (words::time(at)) }
             p.text { (safe(text)) }
             @if !attached.is_empty() {
                 ul.chips { @for it in attached { li { (safe(it)) } } }
             }
         }
+    }
+}
+
+/// Who asked, and whom.
+fn who(driver: Option<&String>) -> Markup {
+    let agent = driver.and_then(|driver| driver.strip_prefix(AGENT));
+    html! {
+        @if let Some(agent) = agent { b { (safe(agent)) } " over MCP" }
+        @else { b { "You" } }
+        @if let Some(driver) = driver.filter(|it| agent.is_none() && *it != CALLS) { " to " span.driver { (safe(driver)) } }
     }
 }
 

@@ -31,11 +31,22 @@ pub(super) fn line(text: &str) -> String {
     }
 }
 
-/// A place by its name; a file by its own, without the folders that it lies in.
+/// How the files of Rojo projects end, and what is before that where a folder is the project.
+const PROJECTS: [&str; 2] = [".project.json", ".project.jsonc"];
+const DEFAULT: &str = "default";
+
+/// A place by its name; a file by its own, without the folders that it lies in, and a Rojo project by its
+/// own or its folder's.
 pub(super) fn place(name: &str) -> String {
     let path = Path::new(name);
-    let file = path.file_name().filter(|_| path.is_absolute());
-    safe(file.and_then(|file| file.to_str()).unwrap_or(name))
+    let named = |path: &Path| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+    let Some(file) = named(path).filter(|_| path.is_absolute()) else { return safe(name) };
+    let project = PROJECTS.iter().find_map(|end| file.strip_suffix(end)).map(str::to_owned);
+    let project = match project {
+        Some(project) if project == DEFAULT => path.parent().and_then(named),
+        project => project,
+    };
+    safe(&project.unwrap_or(file))
 }
 
 /// `n` of something; the plural by an `s`.
@@ -108,5 +119,22 @@ pub(super) fn state(state: WorkflowState, ended: Option<Finish>) -> (&'static st
         (WorkflowState::Finished, Some(Finish::Failed)) => ("failed", "failed"),
         (WorkflowState::Finished, Some(Finish::NotApproved)) => ("ended", "not approved"),
         (WorkflowState::Finished, _) => ("done", "done"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_called_as_its_person_calls_it() {
+        let folder = if cfg!(windows) { r"C:\games\lobby" } else { "/games/lobby" };
+        let named = |file: &str| place(Path::new(folder).join(file).to_str().unwrap());
+        assert_eq!(named("obby.rbxl"), "obby.rbxl");
+        assert_eq!(named("default.project.json"), "lobby");
+        assert_eq!(named("default.project.jsonc"), "lobby");
+        assert_eq!(named("arena.project.json"), "arena");
+        assert_eq!(place("Lobby / main (open in Studio)"), "Lobby / main (open in Studio)");
+        assert_eq!(place("default.project.json"), "default.project.json");
     }
 }

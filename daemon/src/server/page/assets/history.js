@@ -111,7 +111,7 @@ act("export", async () => {
 
 /** A proposal that takes something back waits like any other. */
 async function went({ workflow }) {
-  toast("The way back waits for your decision.", "good");
+  toast("The way back is asked for, and waits for your decision where it can be gone.");
   location.hash = `#/now/${workflow}`;
 }
 

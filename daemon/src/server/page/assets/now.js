@@ -6,6 +6,8 @@ import { act, elements, failed, put, soon, swap, tell, toast } from "./ui.js";
 
 let root = null;
 let task = null;
+/** The conversation that was shown last. */
+let last = null;
 /** What was told while a conversation was on its way, which may not have it. */
 let kept = null;
 
@@ -20,8 +22,11 @@ export async function show(main, [wanted]) {
     await Promise.all([rail(), composer()]);
     if (!root) return;
   }
-  const newest = root.querySelector("#rail [data-task]")?.dataset.task;
-  const next = wanted ?? newest ?? null;
+  const tasks = [...root.querySelectorAll("#rail [data-task]")].map((it) => Number(it.dataset.task));
+  const newest = tasks.length > 0 ? String(Math.max(...tasks)) : null;
+  const next = wanted ?? last ?? newest;
+  // The address says what is shown, also to who loads the page anew.
+  if (wanted === undefined && next !== null) window.history.replaceState(null, "", `#/now/${next}`);
   if (next !== null && next !== task) await talk(next);
   else if (next === null) nothing();
   mark();
@@ -64,6 +69,15 @@ async function rail() {
 
 let composed = "";
 
+const DRAFT = "vector-draft";
+/** What is being typed, also for a page that is loaded anew. */
+const drafted = () => JSON.parse(sessionStorage.getItem(DRAFT) ?? "{}");
+
+addEventListener("input", ({ target }) => {
+  const fields = target.closest?.("form.composer")?.elements;
+  if (fields) sessionStorage.setItem(DRAFT, JSON.stringify({ text: fields.text.value, stance: fields.stance.value }));
+});
+
 async function composer() {
   const html = await part("composer");
   const box = root?.querySelector("#composer");
@@ -73,6 +87,10 @@ async function composer() {
   const chosen = [...(box.querySelector("form")?.elements ?? [])].filter((it) => it.name);
   swap(box, html);
   const fields = box.querySelector("form").elements;
+  if (chosen.length === 0) {
+    const { text = "", stance = "act" } = drafted();
+    [fields.text.value, fields.stance.value] = [text, stance];
+  }
   for (const { name, value, checked } of chosen) {
     const field = fields[name];
     if (!field || field.type === "hidden") continue;
@@ -96,8 +114,9 @@ async function talk(wanted) {
   if (!root || kept !== meanwhile) return;
   kept = null;
   const isOther = wanted !== task;
-  task = wanted;
+  task = last = wanted;
   swap(scroll(), html);
+  unfold();
   scroll().scrollTop = scroll().scrollHeight;
   watch();
   const session = scroll().firstElementChild.dataset.session;
@@ -147,6 +166,7 @@ export function told(told, at) {
   const box = scroll();
   const isAtEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 80;
   for (const change of told.changes) apply(own, change);
+  unfold();
   if (told.lasts) headSoon();
   if (isAtEnd) box.scrollTop = box.scrollHeight;
 }
@@ -175,6 +195,14 @@ act("earlier", async (button) => {
   fresh.forEach(tell);
   watch();
 });
+
+/** What was refused is told where nobody else says why a task failed. */
+function unfold() {
+  for (const end of scroll().querySelectorAll(".end[data-state=failed]")) {
+    const before = end.previousElementSibling;
+    if (before?.matches("details.call[data-state=refused]")) before.open = true;
+  }
+}
 
 const keyed = (own, key) => own.querySelector(`[data-key="${CSS.escape(key)}"]`);
 
@@ -205,11 +233,17 @@ function called(details, { state, html }) {
   if (html) details.querySelector(".result").replaceChildren(elements(html));
 }
 
+/** Bytes that are asked for at once; the daemon takes a little more, with what is around them. */
+const LONGEST = 800_000;
+
 async function ask(text, more = {}) {
   const form = root.querySelector("#composer form");
   const field = form.elements.session;
   const option = field?.selectedOptions?.[0] ?? field;
   if (!option) throw new Failure("not_found", "No place is open.", "Open a place in Studio, or a file on the left.");
+  if (new Blob([text]).size > LONGEST) {
+    throw new Failure("invalid", "That is longer than can be asked for at once.", "What you have typed is still there: make it shorter.");
+  }
   const body = {
     session: option.value,
     epoch: Number(option.dataset.epoch),
@@ -237,6 +271,7 @@ act("ask", async (form) => {
   if (now?.text.value.trim() !== text) return;
   now.text.value = "";
   now.begins.checked = false;
+  sessionStorage.removeItem(DRAFT);
 });
 act("answer", ({ dataset }) => ask(dataset.text, dataset.stance ? { stance: dataset.stance } : {}));
 act("task", async (button) => {

@@ -164,6 +164,7 @@ async function listen() {
     try {
       const opened = () => {
         said("here", "Connected");
+        for (const old of document.querySelectorAll("#toasts [data-kind=away]")) old.remove();
         wait = 250;
         quiet = performance.now() + QUIET;
         count();

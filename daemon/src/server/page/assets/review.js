@@ -5,7 +5,13 @@ import { approve, decide, reject } from "./decide.js";
 import { act, elements, failed, fill, question, soon, swap, toast } from "./ui.js";
 
 const LAYOUT = "vector-layout";
+const LEFT = "vector-left";
+/** Of how many proposals it is kept what was left out. */
+const KEPT = 20;
 const SLOW = 250;
+/** For how long the next step of what was asked for is waited for, and how often it is looked for. */
+const STEP = 1500;
+const LOOK = 150;
 /** For how long a proposal has to be seen before it can be decided upon: a second press may be meant for the one before. */
 const SEEN = 350;
 
@@ -31,7 +37,23 @@ let layout = localStorage.getItem(LAYOUT) === "split" ? "split" : "unified";
 /** Where there is no room for two sides. */
 const narrow = matchMedia("(max-width: 760px)");
 /** By proposal, the parts that the person leaves out: by name, the mark of each; and the marks of all its parts. */
-const left = new Map();
+const left = new Map(JSON.parse(sessionStorage.getItem(LEFT) ?? "[]").map(([of, { out, all }]) => [of, { out: new Map(out), all }]));
+
+function leave(of, out, all) {
+  left.set(of, { out, all });
+  keep();
+}
+
+function forget(of) {
+  if (left.delete(of)) keep();
+}
+
+/** Keeps what was left out for a page that is loaded anew. */
+function keep() {
+  const last = [...left].slice(-KEPT).map(([of, { out, all }]) => [of, { out: [...out], all }]);
+  sessionStorage.setItem(LEFT, JSON.stringify(last));
+}
+
 /** What was accepted here and is not done yet, with its title. */
 const awaited = new Map();
 
@@ -87,6 +109,8 @@ export function changed(what) {
 const one = () => root.querySelector("#one");
 const article = () => root?.querySelector(".proposal");
 const links = () => [...root.querySelectorAll("#list a[data-seq]")];
+const seqs = () => links().map((link) => link.dataset.seq);
+const isOf = (proposal) => (link) => link.dataset.seq === proposal;
 
 /** Shows a proposal, or what there is; the way back leads to where the person came from. */
 function go(proposal) {
@@ -115,7 +139,7 @@ const placesSoon = soon(async () => {
   if (!root) return;
   await listed();
   if (!root) return;
-  const isListed = links().some((it) => it.dataset.seq === current);
+  const isListed = seqs().includes(current);
   if (article() && isListed !== Boolean(one().querySelector("#accept"))) await open(current, true);
 });
 
@@ -206,7 +230,7 @@ function carry() {
   const before = words(replaces).find((it) => left.has(it));
   if (before === undefined) {
     const out = new Map(words(unchosen).map((name) => [name, now[names.indexOf(name)]]));
-    if (out.size > 0) left.set(of, { out, all: now });
+    if (out.size > 0) leave(of, out, now);
     return;
   }
   const { out: lost, all } = left.get(before);
@@ -216,7 +240,7 @@ function carry() {
   const [subjects, known] = [new Set([...out].map(about)), new Set(all)];
   const isOut = (mark) => kept.has(mark) || (subjects.has(about(mark)) && !known.has(mark));
   left.delete(before);
-  left.set(of, { out: new Map(now.map((mark, at) => [names[at], mark]).filter(([, mark]) => isOut(mark))), all: now });
+  leave(of, new Map(now.map((mark, at) => [names[at], mark]).filter(([, mark]) => isOut(mark))), now);
   if (out.size > 0) {
     toast("Not all that you had left out is found in what was planned again.", "plain", "Look at what is ticked.");
   }
@@ -224,6 +248,9 @@ function carry() {
 
 /** Ticks what is taken, and says on the button what would be done. */
 function tick() {
+  const { of, marks } = article()?.dataset ?? {};
+  // A daemon with another ledger has others by these numbers.
+  if (marks && left.has(of) && left.get(of).all.join(" ") !== marks) forget(of);
   if (article()) carry();
   for (const box of boxes()) box.checked = !leftOut().has(box.dataset.part);
   const label = one().querySelector("#accept");
@@ -238,7 +265,7 @@ addEventListener("change", ({ target }) => {
   const [out, all] = [leftOut(), words(article().dataset.marks)];
   if (target.checked) out.delete(name);
   else out.set(name, all[parts().indexOf(name)]);
-  left.set(article().dataset.of, { out, all });
+  leave(article().dataset.of, out, all);
   tick();
 });
 
@@ -253,7 +280,7 @@ const isSeen = () => current === null || (article()?.dataset.of === current && a
 
 /** Where to go from here: the next that waits, or the one before. */
 function beside(step) {
-  const all = links().map((link) => link.dataset.seq);
+  const all = seqs();
   const at = all.indexOf(current);
   if (at < 0) return all[0] ?? null;
   return all[at + step] ?? null;
@@ -276,17 +303,30 @@ async function deciding(work, isMeant = isSeen()) {
   }
 }
 
-/** After an answer: on with what waits behind it, or before it. */
+/** After an answer: on with what else waits of the same task, then with what waits beside it. */
 async function on(proposal) {
-  const next = beside(1) ?? beside(-1);
-  const at = links().findIndex((link) => link.dataset.seq === proposal);
-  left.delete(proposal);
+  const task = article()?.dataset.task;
+  const its = () => links().filter((link) => link.dataset.task === task);
+  const [next, at, own] = [beside(1) ?? beside(-1), seqs().indexOf(proposal), its().findIndex(isOf(proposal))];
+  forget(proposal);
   if (!root) return;
   await list();
-  const all = links().map((link) => link.dataset.seq);
+  if (root && its().length === 0) await comes(task, () => !root || current !== proposal || its().length > 0);
+  if (!root || current !== proposal) return;
   // What stood on it is planned again, under another number and in the same place.
-  const there = all[Math.min(Math.max(at, 0), all.length - 1)] ?? null;
-  if (root && current === proposal) await go(all.includes(next) ? next : there);
+  const nearest = (all, at) => all[Math.min(Math.max(at, 0), all.length - 1)];
+  const beyond = seqs().includes(next) ? next : nearest(seqs(), at);
+  await go(nearest(its(), own)?.dataset.seq ?? beyond ?? null);
+}
+
+/** Waits a moment for the next step of a task that is at work: who accepts a step means what it is of. */
+async function comes(task, isOver) {
+  for (const end = performance.now() + STEP; performance.now() < end && !isOver(); ) {
+    const { state } = await call("GET", `/api/workflows/${task}`);
+    if (root) await list();
+    if (state !== "working") return;
+    await new Promise((done) => setTimeout(done, LOOK));
+  }
 }
 
 act("accept", (button) =>
@@ -311,7 +351,7 @@ async function take(of, chosen) {
     return;
   }
   const decided = await decide(of, { say: "take", parts: chosen.map(named) });
-  left.delete(of.seq);
+  forget(of.seq);
   toast("This is what you have chosen.", "plain", "Accept it, if it is what you want.");
   await list();
   await go(String(decided.proposal));
@@ -373,7 +413,7 @@ async function became(proposal) {
 }
 
 function skip() {
-  const all = links().map((link) => link.dataset.seq);
+  const all = seqs();
   const next = all[(all.indexOf(current) + 1) % all.length];
   if (next === undefined || next === current) toast("Nothing else waits.");
   else go(next);

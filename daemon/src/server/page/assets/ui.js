@@ -143,11 +143,12 @@ export function toast(text, tone = "plain", hint = "") {
   toasts.append(box);
   while (toasts.children.length > TOASTS) toasts.firstElementChild.remove();
   if (tone !== "bad") setTimeout(() => box.remove(), 6000);
+  return box;
 }
 
 /** Says what went wrong. */
 export function failed(error) {
-  if (error instanceof Failure) toast(error.message, "bad", error.hint);
+  if (error instanceof Failure) toast(error.message, "bad", error.hint).dataset.kind = error.kind;
   else if (error.name !== "AbortError") {
     toast("Something is wrong in this page.", "bad", String(error));
     console.error(error);

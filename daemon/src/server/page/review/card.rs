@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use scene_schemas::api::{ProposalStatus, ProposalView};
 
-use super::whole::{because, decided_by, link, warnings};
+use super::whole::{ELSEWHERE, because, decided_by, link, warnings};
 use super::{diff, table, way};
 use crate::core::edit::Words;
 use crate::core::proposal::by_instance;
@@ -11,8 +11,9 @@ use crate::core::shown::shown;
 use crate::server::page::words;
 use crate::server::waiting::Extent;
 
-/// Instances that are named, and lines of texts that are shown.
+/// Instances that are named, values of each, and lines of texts that are shown.
 const INSTANCES: usize = 8;
+const VALUES: usize = 4;
 const LINES: usize = 30;
 
 /// What a card has in it.
@@ -48,8 +49,8 @@ fn instances(view: &ProposalView) -> Markup {
     html! {
         @if !groups.is_empty() {
             ul.instances {
-                @for rows in groups.iter().take(INSTANCES) { li { (table::headline(rows)) } }
-                @if more > 0 { li.dim { "… and " (more) " more" } }
+                @for rows in groups.iter().take(INSTANCES) { li { (table::headline(rows)) (table::in_short(rows, VALUES)) } }
+                @if more > 0 { li.dim { a href=(way(view.seq)) { "… and " (more) " more" } } }
             }
         }
     }
@@ -86,7 +87,7 @@ fn buttons(view: &ProposalView) -> Markup {
                 a.button href=(way(view.seq)) { "Review" }
             }))
         } @else {
-            p.dim { "It waits in another process, such as a terminal, and is decided there." }
+            p.dim { (ELSEWHERE) }
         }
     }
 }

@@ -75,7 +75,7 @@ fn entry(view: &Waiting, is_plain: bool) -> Markup {
     let class = words::class(view.class);
     html! {
         li {
-            a.pick href=(way(view.seq)) data-seq=(view.seq) data-patch=(view.patch_id.0) data-base=(view.base.0)
+            a.pick href=(way(view.seq)) data-seq=(view.seq) data-task=(view.workflow) data-patch=(view.patch_id.0) data-base=(view.base.0)
                 data-class=(class) data-plain[is_plain] {
                 span.title { (shown(&view.title)) }
                 span.row {

@@ -84,7 +84,7 @@ pub(super) async fn card(desk: &Desk, behind: &impl Behind) -> Result<Markup, Fa
 /// Where the place of a task is, in a person's words.
 fn place<'a>(task: &WorkflowView, sessions: &'a Sessions) -> &'a str {
     let open = sessions.sessions.iter().find(|it| Some(&it.session) == task.session.as_ref());
-    open.map_or("a place that is closed", |it| it.place.name.as_str())
+    open.map_or("a place that is not open", |it| it.place.name.as_str())
 }
 
 /// The first line of what was asked for.

@@ -51,6 +51,38 @@ pub(super) fn headline(rows: &[&Row]) -> Markup {
     }
 }
 
+/// What besides that happens to it: its first values, before and after.
+pub(super) fn in_short(rows: &[&Row], most: usize) -> Markup {
+    let arrow = |property: &str, before: Option<&Value>, after: Option<&Value>| {
+        let (was, now) = values(before, after, Value::brief);
+        html! {
+            span.dim { (shown(property)) } " "
+            @if before.is_some() { del { (value(before, &was)) } " → " }
+            ins { (value(after, &now)) }
+        }
+    };
+    let of = |row: &&Row| match &row.change {
+        Change::Created { props } => {
+            props.iter().map(|(name, it)| arrow(name, None, Some(it))).collect()
+        }
+        Change::Set { property, before, after } => {
+            vec![arrow(property, before.as_ref(), after.as_ref())]
+        }
+        change => {
+            note(change).map(|note| html! { span.dim { (shown(&note)) } }).into_iter().collect()
+        }
+    };
+    let all: Vec<Markup> = rows.iter().flat_map(of).collect();
+    html! {
+        @if !all.is_empty() {
+            ul.values {
+                @for it in all.iter().take(most) { li { (it) } }
+                @if all.len() > most { li.dim { "… and " (all.len() - most) " more" } }
+            }
+        }
+    }
+}
+
 /// What happens to an instance, in a word.
 fn mark(rows: &[&Row]) -> &'static str {
     let mut mark = "changed";

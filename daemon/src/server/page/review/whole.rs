@@ -14,6 +14,9 @@ use crate::server::page::words;
 /// Proposals that are named where it stands on several.
 const NAMED: usize = 6;
 
+/// Said where nothing can be decided here.
+pub(super) const ELSEWHERE: &str = "Its place is not open here. Open it, and decide here; if it waits in a terminal, decide there.";
+
 /// A proposal of a task, and those that it was before it was planned again, newest first.
 pub(super) fn whole(
     (view, replaced): (&ProposalView, &[ProposalView]),
@@ -30,7 +33,7 @@ pub(super) fn whole(
     let chosen = chosen(proposal, replaced);
     let unchosen = chosen.map(|chosen| unchosen(chosen, &parts, &marked));
     html! {
-        article.proposal data-key={ "p-" (view.seq) } data-of=(view.seq) data-status=(words::status(view.status))
+        article.proposal data-key={ "p-" (view.seq) } data-of=(view.seq) data-task=(view.workflow) data-status=(words::status(view.status))
             data-class=(words::class(proposal.class)) data-parts=(parts.join(" ")) data-marks=(marked.join(" ")) data-unchosen=[unchosen]
             data-replaces=(replaces.join(" ")) aria-labelledby="proposal-title" {
             header.about {
@@ -228,7 +231,7 @@ fn decision(view: &ProposalView) -> Markup {
     let is_waiting = view.status == ProposalStatus::Waiting;
     html! {
         @if is_waiting && view.session.is_none() {
-            p.decision.dim { "It waits in another process, such as a terminal, and is decided there." }
+            p.decision.dim { (ELSEWHERE) }
         } @else if is_waiting {
             div.decision {
                 (decided_by(view, html! {
