@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use scene_schemas::Fingerprint;
-use scene_schemas::api::{Open, OpenPlace, Opened};
+use scene_schemas::api::{Open, OpenPlace, Opened, SceneUpdate};
 use scene_schemas::entry::{FilePlace, Place, StudioPlace};
 use tokio::sync::oneshot::error::TryRecvError;
 use vector_daemon::server::Ask;
@@ -87,21 +87,68 @@ fn a_house_ends_whatever_is_being_read() {
     drop(home);
 }
 
-#[test]
-fn a_session_takes_all_of_its_workflows_up_while_a_project_is_opened() {
-    let bench = Bench::new();
+/// A project in a folder of its own.
+fn project(bench: &Bench) -> Open {
     let folder = bench.home.path().join("game");
     fs::create_dir_all(folder.join("src")).unwrap();
     let tree = r#"{ "name": "game", "tree": { "$path": "src" } }"#;
     fs::write(folder.join("default.project.json"), tree).unwrap();
+    Open::Project { project: folder.display().to_string() }
+}
+
+/// The place of the window, as an earlier process wrote it down.
+fn of_window() -> Place {
     let place = OpenPlace { name: "Place1".to_owned(), place_id: 0 };
-    let own = Place::Open(StudioPlace { session: window(), place });
-    // Whoever opens the project looks into each of them.
-    let all: Vec<_> = (0..100).map(|_| bench.left_in(own.clone())).collect();
+    Place::Open(StudioPlace { session: window(), place })
+}
+
+#[test]
+fn what_is_settled_in_a_file_keeps_neither_another_file_nor_a_session_waiting() {
+    let bench = Bench::new();
+    let slow = left(&bench, "slow.rbxl", &places::sample(Format::Rbxl));
+    let other = bench.home.path().join("other.rbxl");
+    fs::write(&other, places::sample(Format::Rbxl)).unwrap();
     let credential = bench.pair();
     let held = bench.hold();
-    let open = Open::Project { project: folder.display().to_string() };
-    let opened = bench.begin(|reply| Ask::Open(open, reply));
+    let mut all = [open(&bench, &slow)];
+    are_waited_for(&bench, &mut all);
+    bench.wait(open(&bench, &other)).unwrap();
+    let epoch = bench.wait(bench.hello(&credential)).unwrap().epoch;
+    let update = SceneUpdate { epoch, version: 1, parts: Vec::new() };
+    let taken = bench.ask(|reply| Ask::Scene(window(), Box::new(update), reply)).unwrap();
+    assert_eq!(taken.instances, 0, "its session hears what is said to it");
+    let [mut slow] = all;
+    assert_eq!(slow.try_recv().unwrap_err(), TryRecvError::Empty);
+    held.unlock().unwrap();
+    bench.wait(slow).unwrap();
+}
+
+#[test]
+fn a_session_takes_up_what_was_held_when_it_began_once_a_project_was_read() {
+    let bench = Bench::new();
+    let workflow = bench.left_in(of_window());
+    let credential = bench.pair();
+    let lease = bench.ledger.lease(workflow).unwrap().unwrap();
+    let epoch = bench.wait(bench.hello(&credential)).unwrap().epoch;
+    // It has taken up what it can when it answers.
+    bench.wait(bench.chat(epoch)).unwrap();
+    drop(lease);
+    assert!(!bench.ledger.holds(workflow));
+    let project = project(&bench);
+    bench.ask(|reply| Ask::Open(project, reply)).unwrap();
+    bench.wait(bench.chat(epoch)).unwrap();
+    assert!(bench.ledger.holds(workflow));
+}
+
+#[test]
+fn a_session_takes_all_of_its_workflows_up_while_a_project_is_opened() {
+    let bench = Bench::new();
+    // Whoever opens the project looks at each of them.
+    let all: Vec<_> = (0..100).map(|_| bench.left_in(of_window())).collect();
+    let credential = bench.pair();
+    let held = bench.hold();
+    let project = project(&bench);
+    let opened = bench.begin(|reply| Ask::Open(project, reply));
     let welcome = bench.wait(bench.hello(&credential)).unwrap();
     held.unlock().unwrap();
     bench.wait(opened).unwrap();

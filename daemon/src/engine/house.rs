@@ -14,6 +14,7 @@ mod pictures;
 mod places;
 mod projects;
 mod sessions;
+mod settling;
 mod talk;
 mod views;
 mod waiting;

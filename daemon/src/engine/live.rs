@@ -30,7 +30,6 @@ use serde_json::Value as Json;
 use super::asked::Ask;
 use super::kept::Chosen;
 use super::pictured::Pictured;
-use super::settled::Settling;
 use super::{Asked, Driver, Due, Engine, EngineError, Listener, Target, asked, settled};
 use crate::core::prompt::Call;
 use crate::core::scene::Scene;
@@ -58,6 +57,8 @@ pub(super) enum Word {
     Files(Heard),
     /// This project is open as well from now on.
     Beside(PathBuf),
+    /// Somebody has let go of workflows which may be its own.
+    TakeUp,
     /// Its plugin says something of the place.
     Scene(Box<SceneUpdate>, Reply<SceneTaken>),
     /// Its plugin says what became of a proposal.
@@ -130,8 +131,6 @@ pub(super) struct Live {
     words: Sender<Word>,
     /// The projects that are opened beside an open place.
     projects: Vec<PathBuf>,
-    /// Who settles what earlier processes left.
-    settling: Settling,
     pictures: pictures::Pictures,
 }
 
@@ -162,7 +161,6 @@ impl Live {
             who,
             words,
             projects: Vec::new(),
-            settling: Settling::default(),
             pictures: pictures::Pictures::default(),
         }
     }
@@ -170,11 +168,6 @@ impl Live {
     /// Opens these projects as well, with which the open place may be synced.
     pub(super) fn beside(self, projects: Vec<PathBuf>) -> Self {
         Self { projects, ..self }
-    }
-
-    /// Takes its workflows up when nobody settles what is left in others.
-    pub(super) fn after(self, settling: &Settling) -> Self {
-        Self { settling: settling.clone(), ..self }
     }
 
     /// Works until nobody speaks any more.
@@ -222,10 +215,9 @@ impl Live {
         let _ = self.engine.look_for_project();
     }
 
-    /// Goes on with what an earlier epoch or process left.
+    /// Goes on with what an earlier epoch or process left. What somebody just puts back in files is taken up
+    /// when that is done.
     fn resume(&mut self) {
-        let settling = self.settling.clone();
-        let _alone = settling.alone();
         let Ok(unfinished) = self.ledger.unfinished() else {
             return;
         };
@@ -236,7 +228,7 @@ impl Live {
             // What is left in files was settled when they were opened, but for what agents wait for; the
             // rest is somebody else's.
             let is_ours = place.open().is_some() || driver.starts_with(AGENT);
-            if !is_ours || place.session() != self.session {
+            if !is_ours || place.session() != self.session || self.jobs.contains_key(&record.seq) {
                 continue;
             }
             let driver = match driver.as_str() {
@@ -270,6 +262,7 @@ impl Live {
         match word {
             Word::Hello(place) => self.began_anew(place),
             Word::Beside(project) => self.has_beside(project),
+            Word::TakeUp => self.resume(),
             // A project that cannot be read now is read again when somebody has mended it, and nothing is
             // written meanwhile: its files are not what was read.
             Word::Files(heard) => {

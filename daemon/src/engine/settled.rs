@@ -1,7 +1,6 @@
 //! Entries for a workflow that nobody is at work on.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use scene_schemas::api::{EventRecord, Sent, Usage};
 use scene_schemas::entry::{Entry, Record, Seq};
@@ -9,19 +8,6 @@ use scene_schemas::entry::{Entry, Record, Seq};
 use crate::core::workflow::{Input, State, decide, events};
 use crate::ledger::{Append, Ledger, LedgerError};
 use crate::server::Board;
-
-/// Who settles what an earlier process left does so alone. A lease that is held meanwhile by whoever only
-/// looks whether there is something to do would keep a session from its own workflow.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Settling(Arc<Mutex<()>>);
-
-impl Settling {
-    /// Waits for the others.
-    pub(super) fn alone(&self) -> MutexGuard<'_, ()> {
-        // Nothing stands behind it that could be left half done.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// How many workflows are kept as they were read, of those that are over.
 const READ: usize = 256;

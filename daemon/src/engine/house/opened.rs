@@ -12,10 +12,10 @@ use scene_schemas::api::{Failure, FailureKind, Open, Opened};
 use scene_schemas::entry::Place;
 
 use super::back::Back;
+use super::settling::Settling;
 use super::{House, STACK, Word, places, projects, random};
 use crate::core::scene::Scene;
-use crate::engine::settled::Settling;
-use crate::engine::{EngineError, Target};
+use crate::engine::{EngineError, Target, recover};
 use crate::ledger::Ledger;
 use crate::server::{Reply, Secret, failed};
 use crate::targets::place::PlaceError;
@@ -152,10 +152,13 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Settles what an earlier process left unfinished, while nobody else does: what is settled may concern
-    /// more files than the one that is opened, and a session may be about to take its workflow up.
-    pub(super) fn settle<T>(&self, settle: impl FnOnce() -> T) -> T {
-        let _alone = self.settling.alone();
+    /// Settles what an earlier process left unfinished in a file, while nobody else does.
+    pub(super) fn settle<T>(
+        &self,
+        file: &Path,
+        settle: impl FnOnce() -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
+        let _alone = self.settling.alone(recover::concerned(&self.ledger, file)?);
         settle()
     }
 }
@@ -167,7 +170,7 @@ pub(super) struct Opening {
     sought: HashMap<Wish, Vec<Reply<Opened>>>,
     /// Those whose file is being read.
     read: HashMap<PathBuf, Vec<Reply<Opened>>>,
-    pub(super) settling: Settling,
+    settling: Settling,
 }
 
 fn answer(waiting: Vec<Reply<Opened>>, opened: &Result<Opened, Failure>) {
@@ -232,8 +235,9 @@ impl House {
         }
     }
 
-    /// A file has been read: its session begins.
+    /// A file has been read: its session begins. Those that are open take up what was held meanwhile.
     pub(super) fn was_read(&mut self, file: &Path, read: Read) {
+        self.tell_all(|| Word::TakeUp);
         let waiting = self.opening.read.remove(file).unwrap_or_default();
         answer(waiting, &self.begin_read(file, read).map_err(|error| error.failure()));
     }

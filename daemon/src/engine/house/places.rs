@@ -37,7 +37,7 @@ pub(super) fn read(
     file: &Path,
     notes: &mut Vec<String>,
 ) -> Result<Ready, NotOpened> {
-    let notices = reader.settle(|| recover(&reader.ledger, file))?;
+    let notices = reader.settle(file, || recover(&reader.ledger, file))?;
     notes.extend(notices.iter().map(|notice| format!("note: {notice}")));
     let (target, scene) = PlaceFile::open(file, None).map_err(EngineError::from)?;
     let words = Arc::new(OnceLock::<Sender<Word>>::new());

@@ -27,7 +27,7 @@ pub(super) fn read(
     notes: &mut Vec<String>,
 ) -> Result<Ready, NotOpened> {
     let ledger = &reader.ledger;
-    reader.settle(|| -> Result<(), EngineError> {
+    reader.settle(file, || {
         let begun = joined::put_begun_back(ledger, file)?;
         let notices = begun.into_iter().chain(recover(ledger, file)?);
         notes.extend(notices.map(|notice| format!("note: {notice}")));

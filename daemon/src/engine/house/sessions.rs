@@ -172,7 +172,6 @@ impl House {
             Arc::clone(&self.chosen),
             (Arc::clone(&self.who), words.clone()),
         );
-        let live = live.after(&self.opening.settling);
         let is_open = place.open().is_some();
         let live = if is_open { live.beside(self.projects.clone()) } else { live };
         if is_open && let Ok(mut followers) = self.followers.lock() {
