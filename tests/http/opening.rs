@@ -1,7 +1,11 @@
 //! Files that take long to be read: others are answered meanwhile, and nothing is read twice at once.
 
 use std::fs;
+#[cfg(unix)]
+use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::process::Command;
 
 use scene_schemas::Fingerprint;
 use scene_schemas::api::{Open, OpenPlace, Opened, SceneUpdate};
@@ -9,6 +13,8 @@ use scene_schemas::entry::{FilePlace, Place, StudioPlace};
 use tokio::sync::oneshot::error::TryRecvError;
 use vector_daemon::server::Ask;
 use vector_daemon::targets::place;
+#[cfg(unix)]
+use vector_daemon::targets::studio::Studio;
 use vector_tests::places::{self, Format};
 
 use super::house::{Answer, Bench, window};
@@ -156,4 +162,43 @@ fn a_session_takes_all_of_its_workflows_up_while_a_project_is_opened() {
     bench.wait(bench.chat(welcome.epoch)).unwrap();
     let missed: Vec<_> = all.into_iter().filter(|it| !bench.ledger.holds(*it)).collect();
     assert!(missed.is_empty(), "{missed:?}");
+}
+
+/// A memory that is read when somebody writes it, and not before.
+#[cfg(unix)]
+fn slow_memory(file: &Path) {
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    assert!(Command::new("mkfifo").arg(file).status().unwrap().success());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_memory_that_takes_long_to_be_read_keeps_only_its_session_waiting() {
+    let bench = Bench::new();
+    let Place::Open(own) = of_window() else { unreachable!() };
+    let memory = Studio::new(own, bench.home.path().join("memory")).memory_file();
+    slow_memory(&memory);
+    let credential = bench.pair();
+    let epoch = bench.wait(bench.hello(&credential)).unwrap().epoch;
+    let mut started = bench.chat(epoch);
+    assert_eq!(bench.sessions(), 1, "others are answered");
+    assert_eq!(started.try_recv().unwrap_err(), TryRecvError::Empty);
+    let slow = OpenOptions::new().write(true).open(&memory).unwrap();
+    fs::remove_file(&memory).unwrap();
+    drop(slow);
+    bench.wait(started).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn the_memory_beside_a_file_is_read_with_it_and_not_again_when_its_session_begins() {
+    let bench = Bench::new();
+    let file = bench.home.path().join("place.rbxl");
+    fs::write(&file, places::sample(Format::Rbxl)).unwrap();
+    let memory = bench.home.path().join(".vector/memory.md");
+    slow_memory(&memory);
+    let opened = open(&bench, &file);
+    drop(OpenOptions::new().write(true).open(&memory).unwrap());
+    bench.wait(opened).unwrap();
+    assert_eq!(bench.sessions(), 1);
 }

@@ -144,10 +144,8 @@ impl Live {
         chosen: Arc<Chosen>,
         (who, words): (Arc<dyn Who>, Sender<Word>),
     ) -> Self {
-        let mut engine = Engine::idle(&ledger, opened, listener(&board, &session));
-        engine.read_memory();
         Self {
-            engine,
+            engine: Engine::idle(&ledger, opened, listener(&board, &session)),
             ledger,
             seat,
             board,
@@ -174,6 +172,10 @@ impl Live {
     pub(super) fn run(live: &Mutex<Self>, words: &Receiver<Word>) {
         // Who panicked leaves a session that is lost, and the next hello begins it anew.
         let Ok(()) = live.lock().map(|mut live| {
+            // That of files was read with them.
+            if live.engine.studio().is_some() {
+                live.engine.read_memory();
+            }
             live.open_projects();
             live.resume();
             live.go_on();
