@@ -147,6 +147,23 @@ fn a_session_takes_up_what_was_held_when_it_began_once_a_project_was_read() {
 }
 
 #[test]
+fn a_session_that_has_taken_something_up_is_another_to_who_looks_at_places() {
+    let bench = Bench::new();
+    bench.left_in(of_window());
+    let credential = bench.pair();
+    let places = || bench.board.news().borrow().places;
+    let held = bench.hold();
+    let epoch = bench.wait(bench.hello(&credential)).unwrap().epoch;
+    let begun = places();
+    held.unlock().unwrap();
+    bench.wait(bench.chat(epoch)).unwrap();
+    let taken = places();
+    assert_ne!(begun, taken, "what it has is not at work elsewhere any more");
+    bench.wait(bench.chat(epoch)).unwrap();
+    assert_eq!(places(), taken);
+}
+
+#[test]
 fn a_session_takes_all_of_its_workflows_up_while_a_project_is_opened() {
     let bench = Bench::new();
     // Whoever opens the project looks at each of them.

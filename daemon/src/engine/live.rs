@@ -223,6 +223,7 @@ impl Live {
         let Ok(unfinished) = self.ledger.unfinished() else {
             return;
         };
+        let before = self.jobs.len();
         for record in unfinished {
             let Entry::Started { place, driver, .. } = &record.entry else {
                 continue;
@@ -253,6 +254,10 @@ impl Live {
                 let left = |it| Agent::left(it, Duration::from_millis(ago));
                 job.agent = self.engine.workflow().and_then(left);
             }
+        }
+        if self.jobs.len() > before {
+            // Until now these were at work elsewhere to whoever looked.
+            self.board.places_change();
         }
     }
 

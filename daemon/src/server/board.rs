@@ -27,13 +27,13 @@ pub const AWAY: Duration = Duration::from_secs(30);
 
 /// What is otherwise now, of all that no event says: each is another number then.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct News {
+pub struct News {
     /// The places that are open, what is known of them, and which of their plugins are there.
-    pub(super) places: u64,
+    pub places: u64,
     /// What a person has chosen, and who is let in.
-    pub(super) settings: u64,
+    pub settings: u64,
     /// Whether Vector closes.
-    pub(super) is_over: bool,
+    pub is_over: bool,
 }
 
 /// What waits and what has happened.
@@ -290,7 +290,8 @@ impl Board {
         next
     }
 
-    pub(super) fn news(&self) -> watch::Receiver<News> {
+    /// What is otherwise, as soon as it is.
+    pub fn news(&self) -> watch::Receiver<News> {
         self.news.subscribe()
     }
 
