@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use scene_schemas::Fingerprint;
-use scene_schemas::api::{Open, OpenPlace, Opened, SceneUpdate};
-use scene_schemas::entry::{FilePlace, Place, StudioPlace};
+use scene_schemas::api::{Open, Opened, SceneUpdate};
+use scene_schemas::entry::{FilePlace, Place};
 use tokio::sync::oneshot::error::TryRecvError;
 use vector_daemon::server::Ask;
 use vector_daemon::targets::place;
@@ -17,7 +17,7 @@ use vector_daemon::targets::place;
 use vector_daemon::targets::studio::Studio;
 use vector_tests::places::{self, Format};
 
-use super::house::{Answer, Bench, window};
+use super::house::{Answer, Bench, of_window, window};
 
 /// A file of which an earlier process has left something, so that it is not read while workflows are held.
 fn left(bench: &Bench, name: &str, bytes: &[u8]) -> PathBuf {
@@ -100,12 +100,6 @@ fn project(bench: &Bench) -> Open {
     let tree = r#"{ "name": "game", "tree": { "$path": "src" } }"#;
     fs::write(folder.join("default.project.json"), tree).unwrap();
     Open::Project { project: folder.display().to_string() }
-}
-
-/// The place of the window, as an earlier process wrote it down.
-fn of_window() -> Place {
-    let place = OpenPlace { name: "Place1".to_owned(), place_id: 0 };
-    Place::Open(StudioPlace { session: window(), place })
 }
 
 #[test]

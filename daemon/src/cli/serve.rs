@@ -82,6 +82,7 @@ pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
         print_line(&format!("Review page: {}", open::address(port, &link)));
         std::thread::spawn(move || house.run(asks));
         tokio::spawn(desk.clone().tidy());
+        tokio::spawn(desk.clone().notice());
         let (kept, wait) = (home.join(MCP_SESSIONS), Duration::from_secs(args.wait));
         let ends = ended(Arc::clone(&board), desk.clone(), args.idle);
         server::run(listener, board, desk, (&kept, wait), ends).await.context("the server broke")

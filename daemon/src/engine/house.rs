@@ -100,6 +100,8 @@ pub struct House {
     who: Arc<dyn Who>,
     /// What was looked at of what has happened.
     seen: Arc<Seen>,
+    /// How far it was noticed what other processes have written down.
+    noticed: Seq,
     measured: Arc<Measured>,
     deploys: Deploys,
     /// Who follows the files of the projects.
@@ -170,6 +172,7 @@ impl House {
             say,
             who,
             seen: Arc::default(),
+            noticed: Seq(0),
             measured: Arc::default(),
             deploys: Deploys::default(),
             watches: Vec::new(),
@@ -216,6 +219,17 @@ impl House {
             for told in talk::told_of(&record) {
                 self.board.publish(Some(session), told, false);
             }
+        }
+    }
+
+    /// Notices what was written down and told to nobody, by another process: its tasks are listed, too.
+    fn notice(&mut self) {
+        let Ok(head) = self.ledger.head() else {
+            return;
+        };
+        let is_news = std::mem::replace(&mut self.noticed, head) != head;
+        if is_news && self.board.head() <= Board::before(head) {
+            self.board.places_change();
         }
     }
 
@@ -282,6 +296,7 @@ impl House {
             }
             Ask::Open(open, reply) => self.open(&open, reply),
             Ask::Tidy => self.tidy(),
+            Ask::Notice => self.notice(),
             Ask::Usage(reply) => drop(reply.send(self.usage())),
             Ask::Past(past) => self.look_back(past),
             Ask::Deploy(deploying) => self.deploy(deploying),
