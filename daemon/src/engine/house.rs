@@ -23,7 +23,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use scene_schemas::Fingerprint;
@@ -39,7 +39,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use self::back::Ways;
 use self::deploys::Deploys;
 use self::opened::Opening;
-use self::pairing::Pairing;
+use self::pairing::{Pairing, Revoking};
 use self::views::{
     away, broken, elsewhere, is_checkpoint, is_elsewhere, missing, session_of, state_of, view,
     view_of,
@@ -81,8 +81,10 @@ pub struct House {
     ledger: Arc<Ledger>,
     board: Arc<Board>,
     sessions: HashMap<SessionId, Session>,
-    /// Those that end, each with what is asked of whoever has its name next.
-    ending: HashMap<SessionId, Vec<Ask>>,
+    /// Those that end.
+    ending: HashMap<SessionId, Ending>,
+    /// Who took access away, and is answered when the sessions have ended that had it.
+    revoking: Vec<Revoking>,
     settings: Settings,
     /// What the sessions have to know of the settings.
     chosen: Arc<Chosen>,
@@ -117,8 +119,15 @@ pub struct House {
 
 struct Session {
     words: Sender<Word>,
-    thread: JoinHandle<()>,
+    thread: ThreadId,
     place: Place,
+}
+
+/// A session that ends.
+struct Ending {
+    thread: ThreadId,
+    /// What is asked of whoever has its name next.
+    waiting: Vec<Ask>,
 }
 
 impl Session {
@@ -167,6 +176,7 @@ impl House {
             board,
             sessions: HashMap::new(),
             ending: HashMap::new(),
+            revoking: Vec::new(),
             epoch: 0,
             closing: CLOSED,
             say,

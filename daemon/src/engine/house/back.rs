@@ -3,7 +3,7 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::thread;
+use std::thread::{self, ThreadId};
 
 use scene_schemas::api::SessionId;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -18,14 +18,26 @@ pub(super) enum Back {
     Found(Wish, Result<PathBuf, NotOpened>),
     /// A file was read, or could not be.
     Read(PathBuf, Box<Read>),
-    /// The thread of a session has ended.
-    Ended(SessionId),
+    /// A session has ended, which had this thread.
+    Ended(SessionId, ThreadId),
 }
 
 /// The way back, and who waits at its end.
 pub(super) struct Ways {
     back: UnboundedSender<Back>,
     came: UnboundedReceiver<Back>,
+}
+
+/// What the thread of a session drops last, also where it panics.
+pub(super) struct Ends {
+    back: UnboundedSender<Back>,
+    session: SessionId,
+}
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        let _ = self.back.send(Back::Ended(self.session.clone(), thread::current().id()));
+    }
 }
 
 /// What the house hears next.
@@ -49,6 +61,11 @@ impl Ways {
         }
     }
 
+    /// Says that a session has ended when its thread drops this.
+    pub(super) fn ends(&self, session: SessionId) -> Ends {
+        Ends { back: self.back.clone(), session }
+    }
+
     /// Does something on a thread of its own. A house that has ended needs to hear nothing.
     pub(super) fn beside(&self, work: impl FnOnce() -> Back + Send + 'static) -> io::Result<()> {
         let back = self.back.clone();
@@ -63,7 +80,7 @@ impl House {
             Next::Ask(ask) => self.answer(ask),
             Next::Back(Back::Found(wish, file)) => self.found(&wish, file),
             Next::Back(Back::Read(file, read)) => self.was_read(&file, *read),
-            Next::Back(Back::Ended(session)) => self.has_ended(&session),
+            Next::Back(Back::Ended(session, thread)) => self.has_ended(&session, thread),
         }
     }
 }
