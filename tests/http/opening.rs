@@ -9,7 +9,7 @@ use std::process::Command;
 
 use scene_schemas::Fingerprint;
 use scene_schemas::api::{Open, Opened, SceneUpdate};
-use scene_schemas::entry::{FilePlace, Place};
+use scene_schemas::entry::{FilePlace, Place, ProjectPlace};
 use tokio::sync::oneshot::error::TryRecvError;
 use vector_daemon::server::Ask;
 use vector_daemon::targets::place;
@@ -173,6 +173,36 @@ fn a_session_takes_all_of_its_workflows_up_while_a_project_is_opened() {
     bench.wait(bench.chat(welcome.epoch)).unwrap();
     let missed: Vec<_> = all.into_iter().filter(|it| !bench.ledger.holds(*it)).collect();
     assert!(missed.is_empty(), "{missed:?}");
+}
+
+#[test]
+fn who_wants_a_project_and_who_wants_its_file_as_a_place_are_told_apart() {
+    for is_project_first in [true, false] {
+        let bench = Bench::new();
+        let wanted = project(&bench);
+        let file = place::real(&bench.home.path().join("game/default.project.json")).unwrap();
+        let (project, hash) = (file.display().to_string(), Fingerprint::of(b"as it was"));
+        // So that neither is read while workflows are held.
+        bench.left_in(Place::Project(ProjectPlace { project, hash }));
+        let held = bench.hold();
+        let ask = |is_project| match is_project {
+            true => bench.begin(|reply| Ask::Open(wanted.clone(), reply)),
+            false => open(&bench, &file),
+        };
+        let mut all = [is_project_first, !is_project_first].map(ask);
+        are_waited_for(&bench, &mut all);
+        held.unlock().unwrap();
+        let mut all = all.map(|answer| bench.wait(answer)).to_vec();
+        if !is_project_first {
+            all.reverse();
+        }
+        all.push(bench.wait(ask(false)));
+        assert!(all[0].is_ok(), "{all:?}");
+        for place in &all[1..] {
+            let refused = place.as_ref().unwrap_err();
+            assert_eq!(refused.hint, "Name a .rbxl, .rbxlx, .rbxm or .rbxmx file.");
+        }
+    }
 }
 
 /// A memory that is read when somebody writes it, and not before.

@@ -17,7 +17,7 @@ pub(super) enum Back {
     /// Which file that is which somebody wants opened.
     Found(Wish, Result<PathBuf, NotOpened>),
     /// A file was read, or could not be.
-    Read(PathBuf, Box<Read>),
+    Read(Wish, Box<Read>),
     /// A session has ended, which had this thread.
     Ended(SessionId, ThreadId),
 }
@@ -79,7 +79,7 @@ impl House {
         match next {
             Next::Ask(ask) => self.answer(ask),
             Next::Back(Back::Found(wish, file)) => self.found(&wish, file),
-            Next::Back(Back::Read(file, read)) => self.was_read(&file, *read),
+            Next::Back(Back::Read(wish, read)) => self.was_read(&wish, *read),
             Next::Back(Back::Ended(session, thread)) => self.has_ended(&session, thread),
         }
     }

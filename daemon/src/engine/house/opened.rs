@@ -106,6 +106,24 @@ impl Wish {
         path
     }
 
+    /// The same of the file that it is.
+    fn of_file(&self, file: PathBuf) -> Self {
+        match self {
+            Self::Place(_) => Self::Place(file),
+            Self::Project(_) => Self::Project(file),
+        }
+    }
+
+    /// Whether that is what is open in a session.
+    fn is_open_as(&self, place: &Place) -> bool {
+        let name = self.path().display().to_string();
+        match (self, place) {
+            (Self::Place(_), Place::File(place)) => place.file == name,
+            (Self::Project(_), Place::Project(place)) => place.project == name,
+            _ => false,
+        }
+    }
+
     /// Which file it is.
     fn find(&self) -> Result<PathBuf, NotOpened> {
         match self {
@@ -114,14 +132,14 @@ impl Wish {
         }
     }
 
-    /// Reads its file.
-    fn read(&self, reader: &Reader, file: &Path) -> Read {
+    /// Reads its file, which was found.
+    fn read(&self, reader: &Reader) -> Read {
         let mut notes = Vec::new();
         let ready = deep(|| match self {
-            Self::Place(_) => places::read(reader, file, &mut notes),
-            Self::Project(_) => projects::read(reader, file, &mut notes),
+            Self::Place(file) => places::read(reader, file, &mut notes),
+            Self::Project(file) => projects::read(reader, file, &mut notes),
         });
-        let ready = ready.unwrap_or_else(|why| Err(not_served(file, &why)));
+        let ready = ready.unwrap_or_else(|why| Err(not_served(self.path(), &why)));
         Read { notes, ready }
     }
 }
@@ -168,8 +186,8 @@ impl Reader {
 pub(super) struct Opening {
     /// Those for whom it is looked which file it is.
     sought: HashMap<Wish, Vec<Reply<Opened>>>,
-    /// Those whose file is being read.
-    read: HashMap<PathBuf, Vec<Reply<Opened>>>,
+    /// Those whose file is being read, by what they want it as.
+    read: HashMap<Wish, Vec<Reply<Opened>>>,
     settling: Settling,
 }
 
@@ -213,33 +231,33 @@ impl House {
     /// It is known which file somebody wants opened.
     pub(super) fn found(&mut self, wish: &Wish, found: Result<PathBuf, NotOpened>) {
         let waiting = self.opening.sought.remove(wish).unwrap_or_default();
-        let file = match found {
-            Ok(file) => file,
+        let wish = match found {
+            Ok(file) => wish.of_file(file),
             Err(why) => return answer(waiting, &Err(why.failure())),
         };
-        if let Some(opened) = self.known(&file) {
+        if let Some(opened) = self.known(&wish) {
             return answer(waiting, &Ok(opened));
         }
-        if let Some(others) = self.opening.read.get_mut(&file) {
+        if let Some(others) = self.opening.read.get_mut(&wish) {
             return others.extend(waiting);
         }
-        self.opening.read.insert(file.clone(), waiting);
-        let (wish, reader, of) = (wish.clone(), self.reader(), file.clone());
+        self.opening.read.insert(wish.clone(), waiting);
+        let (reader, of) = (self.reader(), wish.clone());
         let begun = self.ways.beside(move || {
-            let read = wish.read(&reader, &of);
+            let read = of.read(&reader);
             Back::Read(of, Box::new(read))
         });
         if let Err(why) = begun {
-            let ready = Err(not_served(&file, &why));
-            self.was_read(&file, Read { notes: Vec::new(), ready });
+            let ready = Err(not_served(wish.path(), &why));
+            self.was_read(&wish, Read { notes: Vec::new(), ready });
         }
     }
 
     /// A file has been read: its session begins. Those that are open take up what was held meanwhile.
-    pub(super) fn was_read(&mut self, file: &Path, read: Read) {
+    pub(super) fn was_read(&mut self, wish: &Wish, read: Read) {
         self.tell_all(|| Word::TakeUp);
-        let waiting = self.opening.read.remove(file).unwrap_or_default();
-        answer(waiting, &self.begin_read(file, read).map_err(|error| error.failure()));
+        let waiting = self.opening.read.remove(wish).unwrap_or_default();
+        answer(waiting, &self.begin_read(wish, read).map_err(|error| error.failure()));
     }
 
     /// Opens a place or model file, which is written in place, before anybody asks. What an earlier process
@@ -260,10 +278,10 @@ impl House {
     }
 
     fn open_now(&mut self, wish: &Wish) -> Result<Opened, NotOpened> {
-        let file = wish.find()?;
-        match self.known(&file) {
+        let wish = wish.of_file(wish.find()?);
+        match self.known(&wish) {
             Some(opened) => Ok(opened),
-            None => self.begin_read(&file, wish.read(&self.reader(), &file)),
+            None => self.begin_read(&wish, wish.read(&self.reader())),
         }
     }
 
@@ -275,17 +293,16 @@ impl House {
         }
     }
 
-    fn begin_read(&mut self, file: &Path, read: Read) -> Result<Opened, NotOpened> {
+    fn begin_read(&mut self, wish: &Wish, read: Read) -> Result<Opened, NotOpened> {
         for note in &read.notes {
             (self.say)(note);
         }
         let Ready { opened, words, watch, last } = read.ready?;
-        let is_project = matches!(opened.0, Target::Project(_));
-        let (opened, way) = self.begin_here(opened).map_err(|why| not_served(file, &why))?;
+        let (opened, way) = self.begin_here(opened).map_err(|why| not_served(wish.path(), &why))?;
         // What changed between the reading and this was told to nobody.
         let _ = words.get_or_init(|| way).send(Word::Files(Heard::All));
         self.watches.extend(watch);
-        if is_project {
+        if let Wish::Project(file) = wish {
             self.is_beside(file);
         }
         (self.say)(&format!(
@@ -300,17 +317,11 @@ impl House {
 
     /// The session of a file or project that is open. One that panicked hears nothing any more, and is
     /// opened anew.
-    fn known(&self, file: &Path) -> Option<Opened> {
-        let name = file.display().to_string();
-        let is_it = |place: &Place| match place {
-            Place::File(place) => place.file == name,
-            Place::Project(place) => place.project == name,
-            Place::Open(_) => false,
-        };
-        let (session, known) = self.sessions.iter().find(|(_, it)| is_it(&it.place))?;
+    fn known(&self, wish: &Wish) -> Option<Opened> {
+        let (session, known) = self.sessions.iter().find(|(_, it)| wish.is_open_as(&it.place))?;
         known.words.send(Word::GoOn).ok()?;
         let epoch = self.board.seat(session)?.epoch();
-        Some(Opened { session: session.clone(), epoch, name })
+        Some(Opened { session: session.clone(), epoch, name: known.place.name() })
     }
 
     /// Lets a session begin that stays.
