@@ -33,7 +33,6 @@ use scene_schemas::api::{
 };
 use scene_schemas::entry::{Entry, Finish, Place, Record, Seq, Stance};
 use scene_schemas::proposal::Mode;
-use tokio::runtime::Builder;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use self::back::Ways;
@@ -245,11 +244,7 @@ impl House {
 
     /// Answers until nobody can ask any more.
     pub fn run(mut self, mut asks: UnboundedReceiver<Ask>) {
-        let waiting = match Builder::new_current_thread().build() {
-            Ok(waiting) => waiting,
-            Err(why) => return (self.say)(&format!("Nobody can be waited for: {why}.")),
-        };
-        while let Some(heard) = waiting.block_on(self.ways.next(&mut asks)) {
+        while let Some(heard) = self.ways.next(&mut asks) {
             self.hear(heard);
         }
         for session in self.sessions.values() {

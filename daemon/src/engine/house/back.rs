@@ -3,7 +3,9 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::thread::{self, ThreadId};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread, ThreadId};
 
 use scene_schemas::api::SessionId;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -26,6 +28,15 @@ pub(super) enum Back {
 pub(super) struct Ways {
     back: UnboundedSender<Back>,
     came: UnboundedReceiver<Back>,
+}
+
+/// The thread that waits for what is heard next.
+struct Woken(Thread);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
 }
 
 /// What the thread of a session drops last, also where it panics.
@@ -52,12 +63,18 @@ impl Ways {
         Self { back, came }
     }
 
-    /// What is heard next; none where nobody can ask any more.
-    pub(super) async fn next(&mut self, asks: &mut UnboundedReceiver<Ask>) -> Option<Next> {
-        tokio::select! {
-            biased;
-            Some(back) = self.came.recv() => Some(Next::Back(back)),
-            ask = asks.recv() => ask.map(Next::Ask),
+    /// Waits for what is heard next; none where nobody can ask any more.
+    pub(super) fn next(&mut self, asks: &mut UnboundedReceiver<Ask>) -> Option<Next> {
+        let waker = Waker::from(Arc::new(Woken(thread::current())));
+        let mut context = Context::from_waker(&waker);
+        loop {
+            if let Poll::Ready(Some(back)) = self.came.poll_recv(&mut context) {
+                return Some(Next::Back(back));
+            }
+            if let Poll::Ready(ask) = asks.poll_recv(&mut context) {
+                return ask.map(Next::Ask);
+            }
+            thread::park();
         }
     }
 
