@@ -180,8 +180,7 @@ async fn ended(board: Arc<Board>, desk: Desk, idle: Option<u64>) {
 /// Whether a person has to decide upon something in a place that is open here.
 async fn is_waiting(board: &Board, desk: &Desk) -> bool {
     let waiting = desk.ask(Ask::Waiting).await.unwrap_or_default();
-    let sessions = waiting.into_iter().filter_map(|it| it.session);
-    sessions.into_iter().any(|session| board.seat(&session).is_some())
+    waiting.into_iter().any(|it| board.seat(&it.session).is_some())
 }
 
 /// Until somebody asks the process to end.
