@@ -11,7 +11,7 @@ use scene_schemas::api::SessionId;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::House;
-use super::opened::{NotOpened, Read, Wish};
+use super::opened::{NotOpened, WasRead, Wish};
 use crate::server::Ask;
 
 /// What comes back.
@@ -19,7 +19,7 @@ pub(super) enum Back {
     /// Which file that is which somebody wants opened.
     Found(Wish, Result<PathBuf, NotOpened>),
     /// A file was read, or could not be.
-    Read(Wish, Box<Read>),
+    Read(Wish, Box<WasRead>),
     /// A session has ended, which had this thread.
     Ended(SessionId, ThreadId),
 }

@@ -133,26 +133,26 @@ impl Wish {
     }
 
     /// Reads its file, which was found.
-    fn read(&self, reader: &Reader) -> Read {
+    fn read(&self, means: &Means) -> WasRead {
         let mut notes = Vec::new();
-        let ready = deep(|| match self {
-            Self::Place(file) => places::read(reader, file, &mut notes),
-            Self::Project(file) => projects::read(reader, file, &mut notes),
+        let begins = deep(|| match self {
+            Self::Place(file) => places::read(means, file, &mut notes),
+            Self::Project(file) => projects::read(means, file, &mut notes),
         });
-        let ready = ready.unwrap_or_else(|why| Err(not_served(self.path(), &why)));
-        Read { notes, ready }
+        let begins = begins.unwrap_or_else(|why| Err(not_served(self.path(), &why)));
+        WasRead { notes, begins }
     }
 }
 
 /// A file as it was read, whose session has not begun.
-pub(super) struct Read {
+pub(super) struct WasRead {
     /// What a person is told of it, whatever came of it.
     notes: Vec<String>,
-    ready: Result<Ready, NotOpened>,
+    begins: Result<Beginning, NotOpened>,
 }
 
 /// What a session begins with.
-pub(super) struct Ready {
+pub(super) struct Beginning {
     pub(super) opened: (Target, Scene),
     /// The way to the session for who follows its files, once there is one.
     pub(super) words: Arc<OnceLock<Sender<Word>>>,
@@ -163,13 +163,13 @@ pub(super) struct Ready {
 
 /// What a file is read with.
 #[derive(Clone)]
-pub(super) struct Reader {
+pub(super) struct Means {
     pub(super) ledger: Arc<Ledger>,
     pub(super) followers: Arc<Mutex<Vec<Sender<Word>>>>,
     settling: Settling,
 }
 
-impl Reader {
+impl Means {
     /// Settles what an earlier process left unfinished in a file, while nobody else does.
     pub(super) fn settle<T>(
         &self,
@@ -187,11 +187,11 @@ pub(super) struct Opening {
     /// Those for whom it is looked which file it is.
     sought: HashMap<Wish, Vec<Reply<Opened>>>,
     /// Those whose file is being read, by what they want it as.
-    read: HashMap<Wish, Vec<Reply<Opened>>>,
+    in_hand: HashMap<Wish, Vec<Reply<Opened>>>,
     settling: Settling,
 }
 
-fn answer(waiting: Vec<Reply<Opened>>, opened: &Result<Opened, Failure>) {
+fn answer_each(waiting: Vec<Reply<Opened>>, opened: &Result<Opened, Failure>) {
     for reply in waiting {
         let _ = reply.send(opened.clone());
     }
@@ -233,31 +233,31 @@ impl House {
         let waiting = self.opening.sought.remove(wish).unwrap_or_default();
         let wish = match found {
             Ok(file) => wish.of_file(file),
-            Err(why) => return answer(waiting, &Err(why.failure())),
+            Err(why) => return answer_each(waiting, &Err(why.failure())),
         };
         if let Some(opened) = self.known(&wish) {
-            return answer(waiting, &Ok(opened));
+            return answer_each(waiting, &Ok(opened));
         }
-        if let Some(others) = self.opening.read.get_mut(&wish) {
+        if let Some(others) = self.opening.in_hand.get_mut(&wish) {
             return others.extend(waiting);
         }
-        self.opening.read.insert(wish.clone(), waiting);
-        let (reader, of) = (self.reader(), wish.clone());
+        self.opening.in_hand.insert(wish.clone(), waiting);
+        let (means, of) = (self.means(), wish.clone());
         let begun = self.ways.beside(move || {
-            let read = of.read(&reader);
+            let read = of.read(&means);
             Back::Read(of, Box::new(read))
         });
         if let Err(why) = begun {
-            let ready = Err(not_served(wish.path(), &why));
-            self.was_read(&wish, Read { notes: Vec::new(), ready });
+            let begins = Err(not_served(wish.path(), &why));
+            self.was_read(&wish, WasRead { notes: Vec::new(), begins });
         }
     }
 
     /// A file has been read: its session begins. Those that are open take up what was held meanwhile.
-    pub(super) fn was_read(&mut self, wish: &Wish, read: Read) {
+    pub(super) fn was_read(&mut self, wish: &Wish, read: WasRead) {
         self.tell_all(|| Word::TakeUp);
-        let waiting = self.opening.read.remove(wish).unwrap_or_default();
-        answer(waiting, &self.begin_read(wish, read).map_err(|error| error.failure()));
+        let waiting = self.opening.in_hand.remove(wish).unwrap_or_default();
+        answer_each(waiting, &self.begin_read(wish, read).map_err(|error| error.failure()));
     }
 
     /// Opens a place or model file, which is written in place, before anybody asks. What an earlier process
@@ -281,23 +281,23 @@ impl House {
         let wish = wish.of_file(wish.find()?);
         match self.known(&wish) {
             Some(opened) => Ok(opened),
-            None => self.begin_read(&wish, wish.read(&self.reader())),
+            None => self.begin_read(&wish, wish.read(&self.means())),
         }
     }
 
-    fn reader(&self) -> Reader {
-        Reader {
+    fn means(&self) -> Means {
+        Means {
             ledger: Arc::clone(&self.ledger),
             followers: Arc::clone(&self.followers),
             settling: self.opening.settling.clone(),
         }
     }
 
-    fn begin_read(&mut self, wish: &Wish, read: Read) -> Result<Opened, NotOpened> {
+    fn begin_read(&mut self, wish: &Wish, read: WasRead) -> Result<Opened, NotOpened> {
         for note in &read.notes {
             (self.say)(note);
         }
-        let Ready { opened, words, watch, last } = read.ready?;
+        let Beginning { opened, words, watch, last } = read.begins?;
         let (opened, way) = self.begin_here(opened).map_err(|why| not_served(wish.path(), &why))?;
         // What changed between the reading and this was told to nobody.
         let _ = words.get_or_init(|| way).send(Word::Files(Heard::All));
