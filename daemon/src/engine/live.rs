@@ -40,7 +40,7 @@ use crate::providers::answer::Answer;
 use crate::providers::choose::OFFLINE;
 use crate::providers::client::Who;
 use crate::providers::http::HttpError;
-use crate::server::{Board, PictureAsked, Reply, Seat, Size, Verb, failed};
+use crate::server::{Board, PictureAsked, Reply, Seat, Seen, Size, Verb, failed};
 use crate::targets::rojo::{Heard, Project};
 use crate::targets::studio::{Studio, recorded};
 
@@ -541,13 +541,16 @@ impl Live {
         let need = (!self.engine.scene().is_whole()).then_some(Need::Snapshot);
         let stopped = self.jobs.iter().filter(|(_, job)| job.stopped);
         let stopped = stopped.map(|(workflow, _)| *workflow).collect();
-        let is_seen = self.seat.shows(Size {
+        let seen = self.seat.shows(Size {
             instances: self.engine.scene().mirrored(),
+            is_whole: need.is_none(),
             version: self.version,
             project: self.engine.joined().map(Project::name),
         });
-        if is_seen {
-            self.board.places_change();
+        match seen {
+            Seen::Same => {}
+            Seen::Size => self.board.sizes_change(),
+            Seen::Place => self.board.places_change(),
         }
         self.seat.set(self.engine.studio().map_or(&[], Studio::work), need, stopped);
         self.board.wake(Some(&self.session));
