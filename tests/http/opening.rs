@@ -185,9 +185,9 @@ fn who_wants_a_project_and_who_wants_its_file_as_a_place_are_told_apart() {
         // So that neither is read while workflows are held.
         bench.left_in(Place::Project(ProjectPlace { project, hash }));
         let held = bench.hold();
-        let ask = |is_project| match is_project {
-            true => bench.begin(|reply| Ask::Open(wanted.clone(), reply)),
-            false => open(&bench, &file),
+        let ask = |is_project| {
+            let as_project = |reply| Ask::Open(wanted.clone(), reply);
+            if is_project { bench.begin(as_project) } else { open(&bench, &file) }
         };
         let mut all = [is_project_first, !is_project_first].map(ask);
         are_waited_for(&bench, &mut all);

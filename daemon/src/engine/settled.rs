@@ -171,7 +171,9 @@ mod tests {
         assert_eq!(read(&at_work), (READ + 1, 0));
         // One that was read before it was over counts from then on, and once.
         read(&over[..1]);
-        over.iter().for_each(|seq| end(&ledger, *seq));
+        for seq in &over {
+            end(&ledger, *seq);
+        }
         read(&over[..1]);
         assert_eq!(read(&over[..READ]), (READ + 1, READ));
         assert_eq!(read(&over[..READ]), (READ + 1, READ));

@@ -433,6 +433,11 @@ impl Seat {
         lock(&self.state).epoch
     }
 
+    /// Whether its session was closed.
+    pub fn is_left(&self) -> bool {
+        self.epoch() == 0
+    }
+
     /// Names who takes decisions upon what is proposed in this session.
     pub fn decided_by(&self, decides: Arc<dyn Decides>) {
         *lock(&self.decides) = Some(decides);
@@ -537,6 +542,18 @@ mod tests {
             assert_eq!(places(), before + 2);
         }
         assert!(board.miss().is_some());
+    }
+
+    #[test]
+    fn a_seat_is_left_for_good() {
+        let board = Board::new(Secret::of("a person's"));
+        let window = SessionId("window".to_owned());
+        let seat = board.sit(&window, 1, Secret::of("one"));
+        assert!(!seat.is_left());
+        board.leave(&window);
+        assert!(seat.is_left());
+        assert!(!board.sit(&window, 2, Secret::of("two")).is_left());
+        assert!(seat.is_left(), "whoever comes back has another");
     }
 
     #[test]

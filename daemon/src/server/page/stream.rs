@@ -158,11 +158,9 @@ impl Beside {
     /// How long is waited before places are told of that are others now; none where they are not.
     fn pause(&self, news: News) -> Option<Duration> {
         let (others, grown) = self.pauses;
-        if news.places != self.told.places {
-            Some(others)
-        } else {
-            (news.sizes != self.told.sizes).then_some(grown)
-        }
+        let is_grown = news.sizes != self.told.sizes;
+        let is_other = news.places != self.told.places;
+        is_other.then_some(others).or(is_grown.then_some(grown))
     }
 }
 
