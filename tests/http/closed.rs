@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use scene_schemas::api::WorkflowState;
+use scene_schemas::api::{FailureKind, Revoke, Revoked, WorkflowState};
 use scene_schemas::entry::Seq;
 use tokio::sync::oneshot::error::TryRecvError;
-use vector_daemon::server::{Ask, Verb};
+use vector_daemon::server::{Ask, Door, Verb};
 
-use super::house::{Bench, window};
+use super::house::{Answer, Bench, window};
 
 fn state(bench: &Bench, workflow: Seq) -> WorkflowState {
     bench.ask(|reply| Ask::Workflow(workflow, reply)).unwrap().state
@@ -75,4 +75,49 @@ fn who_has_given_up_waiting_begins_nothing() {
     bench.wait(second).unwrap();
     assert_eq!(bench.wait(ended).unwrap().state, WorkflowState::Finished);
     assert_eq!(bench.sessions(), 0);
+}
+
+fn revoke(bench: &Bench) -> Answer<Revoked> {
+    bench.begin(|reply| Ask::Door(Door::Revoke(Revoke::Plugins {}, reply)))
+}
+
+#[test]
+fn who_takes_access_away_is_answered_when_nothing_is_done_by_it_any_more() {
+    let bench = Bench::new();
+    let credential = bench.pair();
+    let epoch = bench.wait(bench.hello(&credential)).unwrap().epoch;
+    let workflow = bench.wait(bench.chat(epoch)).unwrap().workflow;
+    let held = bench.hold();
+    // It is in the middle of this one.
+    let second = bench.chat(epoch);
+    let mut all = [revoke(&bench), revoke(&bench)];
+    assert_eq!(bench.sessions(), 0, "others are answered");
+    assert_eq!(bench.wait(bench.hello(&credential)).unwrap_err().kind, FailureKind::Unpaired);
+    for answer in &mut all {
+        assert_eq!(answer.try_recv().unwrap_err(), TryRecvError::Empty);
+    }
+    held.unlock().unwrap();
+    let [one, other] = all.map(|answer| bench.wait(answer).unwrap());
+    assert!(!bench.ledger.holds(workflow));
+    assert_eq!((one.names.len(), &one.sessions[..]), (1, &[window()][..]));
+    assert_eq!((other.names.len(), other.sessions.len()), (0, 0), "it was gone by then");
+    bench.wait(second).unwrap();
+    // Nobody is waited for any more.
+    bench.wait(revoke(&bench)).unwrap();
+}
+
+#[test]
+fn a_session_that_was_closed_before_its_access_was_taken_away_is_waited_for_too() {
+    let bench = Bench::new();
+    let credential = bench.pair();
+    let epoch = bench.wait(bench.hello(&credential)).unwrap().epoch;
+    let held = bench.hold();
+    let started = bench.chat(epoch);
+    bench.desk.tell(Ask::Tidy);
+    let mut gone = revoke(&bench);
+    assert_eq!(bench.sessions(), 0);
+    assert_eq!(gone.try_recv().unwrap_err(), TryRecvError::Empty);
+    held.unlock().unwrap();
+    assert!(bench.wait(gone).unwrap().sessions.is_empty());
+    assert!(!bench.ledger.holds(bench.wait(started).unwrap().workflow));
 }

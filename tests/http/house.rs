@@ -8,7 +8,7 @@ use std::time::Duration;
 use scene_schemas::api::{
     Chat, Failure, Hello, OpenPlace, PROTOCOL, Pair, SessionId, Started, Welcome,
 };
-use scene_schemas::entry::{Entry, Place, Seq, Stance};
+use scene_schemas::entry::{Entry, Place, Seq, Stance, StudioPlace};
 use scene_schemas::proposal::Mode;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
@@ -129,4 +129,10 @@ impl Bench {
 
 pub(super) fn window() -> SessionId {
     SessionId("window-1".to_owned())
+}
+
+/// The place of the window, as an earlier process wrote it down.
+pub(super) fn of_window() -> Place {
+    let place = OpenPlace { name: "Place1".to_owned(), place_id: 0 };
+    Place::Open(StudioPlace { session: window(), place })
 }

@@ -11,6 +11,7 @@ mod house;
 mod joined;
 #[cfg(unix)]
 mod models;
+mod noticed;
 mod opening;
 mod page;
 mod pictures;

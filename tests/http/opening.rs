@@ -1,17 +1,23 @@
 //! Files that take long to be read: others are answered meanwhile, and nothing is read twice at once.
 
 use std::fs;
+#[cfg(unix)]
+use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::process::Command;
 
 use scene_schemas::Fingerprint;
-use scene_schemas::api::{Open, OpenPlace, Opened};
-use scene_schemas::entry::{FilePlace, Place, StudioPlace};
+use scene_schemas::api::{Open, Opened, SceneUpdate};
+use scene_schemas::entry::{FilePlace, Place, ProjectPlace};
 use tokio::sync::oneshot::error::TryRecvError;
 use vector_daemon::server::Ask;
 use vector_daemon::targets::place;
+#[cfg(unix)]
+use vector_daemon::targets::studio::Studio;
 use vector_tests::places::{self, Format};
 
-use super::house::{Answer, Bench, window};
+use super::house::{Answer, Bench, of_window, window};
 
 /// A file of which an earlier process has left something, so that it is not read while workflows are held.
 fn left(bench: &Bench, name: &str, bytes: &[u8]) -> PathBuf {
@@ -87,21 +93,79 @@ fn a_house_ends_whatever_is_being_read() {
     drop(home);
 }
 
-#[test]
-fn a_session_takes_all_of_its_workflows_up_while_a_project_is_opened() {
-    let bench = Bench::new();
+/// A project in a folder of its own.
+fn project(bench: &Bench) -> Open {
     let folder = bench.home.path().join("game");
     fs::create_dir_all(folder.join("src")).unwrap();
     let tree = r#"{ "name": "game", "tree": { "$path": "src" } }"#;
     fs::write(folder.join("default.project.json"), tree).unwrap();
-    let place = OpenPlace { name: "Place1".to_owned(), place_id: 0 };
-    let own = Place::Open(StudioPlace { session: window(), place });
-    // Whoever opens the project looks into each of them.
-    let all: Vec<_> = (0..100).map(|_| bench.left_in(own.clone())).collect();
+    Open::Project { project: folder.display().to_string() }
+}
+
+#[test]
+fn what_is_settled_in_a_file_keeps_neither_another_file_nor_a_session_waiting() {
+    let bench = Bench::new();
+    let slow = left(&bench, "slow.rbxl", &places::sample(Format::Rbxl));
+    let other = bench.home.path().join("other.rbxl");
+    fs::write(&other, places::sample(Format::Rbxl)).unwrap();
     let credential = bench.pair();
     let held = bench.hold();
-    let open = Open::Project { project: folder.display().to_string() };
-    let opened = bench.begin(|reply| Ask::Open(open, reply));
+    let mut all = [open(&bench, &slow)];
+    are_waited_for(&bench, &mut all);
+    bench.wait(open(&bench, &other)).unwrap();
+    let epoch = bench.wait(bench.hello(&credential)).unwrap().epoch;
+    let update = SceneUpdate { epoch, version: 1, parts: Vec::new() };
+    let taken = bench.ask(|reply| Ask::Scene(window(), Box::new(update), reply)).unwrap();
+    assert_eq!(taken.instances, 0, "its session hears what is said to it");
+    let [mut slow] = all;
+    assert_eq!(slow.try_recv().unwrap_err(), TryRecvError::Empty);
+    held.unlock().unwrap();
+    bench.wait(slow).unwrap();
+}
+
+#[test]
+fn a_session_takes_up_what_was_held_when_it_began_once_a_project_was_read() {
+    let bench = Bench::new();
+    let workflow = bench.left_in(of_window());
+    let credential = bench.pair();
+    let lease = bench.ledger.lease(workflow).unwrap().unwrap();
+    let epoch = bench.wait(bench.hello(&credential)).unwrap().epoch;
+    // It has taken up what it can when it answers.
+    bench.wait(bench.chat(epoch)).unwrap();
+    drop(lease);
+    assert!(!bench.ledger.holds(workflow));
+    let project = project(&bench);
+    bench.ask(|reply| Ask::Open(project, reply)).unwrap();
+    bench.wait(bench.chat(epoch)).unwrap();
+    assert!(bench.ledger.holds(workflow));
+}
+
+#[test]
+fn a_session_that_has_taken_something_up_is_another_to_who_looks_at_places() {
+    let bench = Bench::new();
+    bench.left_in(of_window());
+    let credential = bench.pair();
+    let places = || bench.board.news().borrow().places;
+    let held = bench.hold();
+    let epoch = bench.wait(bench.hello(&credential)).unwrap().epoch;
+    let begun = places();
+    held.unlock().unwrap();
+    bench.wait(bench.chat(epoch)).unwrap();
+    let taken = places();
+    assert_ne!(begun, taken, "what it has is not at work elsewhere any more");
+    bench.wait(bench.chat(epoch)).unwrap();
+    assert_eq!(places(), taken);
+}
+
+#[test]
+fn a_session_takes_all_of_its_workflows_up_while_a_project_is_opened() {
+    let bench = Bench::new();
+    // Whoever opens the project looks at each of them.
+    let all: Vec<_> = (0..100).map(|_| bench.left_in(of_window())).collect();
+    let credential = bench.pair();
+    let held = bench.hold();
+    let project = project(&bench);
+    let opened = bench.begin(|reply| Ask::Open(project, reply));
     let welcome = bench.wait(bench.hello(&credential)).unwrap();
     held.unlock().unwrap();
     bench.wait(opened).unwrap();
@@ -109,4 +173,73 @@ fn a_session_takes_all_of_its_workflows_up_while_a_project_is_opened() {
     bench.wait(bench.chat(welcome.epoch)).unwrap();
     let missed: Vec<_> = all.into_iter().filter(|it| !bench.ledger.holds(*it)).collect();
     assert!(missed.is_empty(), "{missed:?}");
+}
+
+#[test]
+fn who_wants_a_project_and_who_wants_its_file_as_a_place_are_told_apart() {
+    for is_project_first in [true, false] {
+        let bench = Bench::new();
+        let wanted = project(&bench);
+        let file = place::real(&bench.home.path().join("game/default.project.json")).unwrap();
+        let (project, hash) = (file.display().to_string(), Fingerprint::of(b"as it was"));
+        // So that neither is read while workflows are held.
+        bench.left_in(Place::Project(ProjectPlace { project, hash }));
+        let held = bench.hold();
+        let ask = |is_project| {
+            let as_project = |reply| Ask::Open(wanted.clone(), reply);
+            if is_project { bench.begin(as_project) } else { open(&bench, &file) }
+        };
+        let mut all = [is_project_first, !is_project_first].map(ask);
+        are_waited_for(&bench, &mut all);
+        held.unlock().unwrap();
+        let mut all = all.map(|answer| bench.wait(answer)).to_vec();
+        if !is_project_first {
+            all.reverse();
+        }
+        all.push(bench.wait(ask(false)));
+        assert!(all[0].is_ok(), "{all:?}");
+        for place in &all[1..] {
+            let refused = place.as_ref().unwrap_err();
+            assert_eq!(refused.hint, "Name a .rbxl, .rbxlx, .rbxm or .rbxmx file.");
+        }
+    }
+}
+
+/// A memory that is read when somebody writes it, and not before.
+#[cfg(unix)]
+fn slow_memory(file: &Path) {
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    assert!(Command::new("mkfifo").arg(file).status().unwrap().success());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_memory_that_takes_long_to_be_read_keeps_only_its_session_waiting() {
+    let bench = Bench::new();
+    let Place::Open(own) = of_window() else { unreachable!() };
+    let memory = Studio::new(own, bench.home.path().join("memory")).memory_file();
+    slow_memory(&memory);
+    let credential = bench.pair();
+    let epoch = bench.wait(bench.hello(&credential)).unwrap().epoch;
+    let mut started = bench.chat(epoch);
+    assert_eq!(bench.sessions(), 1, "others are answered");
+    assert_eq!(started.try_recv().unwrap_err(), TryRecvError::Empty);
+    let slow = OpenOptions::new().write(true).open(&memory).unwrap();
+    fs::remove_file(&memory).unwrap();
+    drop(slow);
+    bench.wait(started).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn the_memory_beside_a_file_is_read_with_it_and_not_again_when_its_session_begins() {
+    let bench = Bench::new();
+    let file = bench.home.path().join("place.rbxl");
+    fs::write(&file, places::sample(Format::Rbxl)).unwrap();
+    let memory = bench.home.path().join(".vector/memory.md");
+    slow_memory(&memory);
+    let opened = open(&bench, &file);
+    drop(OpenOptions::new().write(true).open(&memory).unwrap());
+    bench.wait(opened).unwrap();
+    assert_eq!(bench.sessions(), 1);
 }

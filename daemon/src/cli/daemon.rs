@@ -7,7 +7,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use scene_schemas::api::{About, Failure, Nothing, SessionView};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -116,7 +116,15 @@ impl Daemon {
         );
         stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()))?;
         let mut answer = String::new();
-        stream.read_to_string(&mut answer).with_context(away)?;
+        stream.read_to_string(&mut answer).map_err(|why| match why.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => anyhow!(
+                "Vector on port {} is at it still after {} seconds, and what you asked for may be done: look, \
+                 and ask again where it is not",
+                self.port,
+                PATIENCE.as_secs()
+            ),
+            _ => anyhow!(why).context(away()),
+        })?;
         let (head, body) = answer.split_once("\r\n\r\n").with_context(away)?;
         if head.split(' ').nth(1) == Some("200") {
             return serde_json::from_str(body).context("the daemon is of another version");

@@ -82,6 +82,7 @@ pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
         print_line(&format!("Review page: {}", open::address(port, &link)));
         std::thread::spawn(move || house.run(asks));
         tokio::spawn(desk.clone().tidy());
+        tokio::spawn(desk.clone().notice());
         let (kept, wait) = (home.join(MCP_SESSIONS), Duration::from_secs(args.wait));
         let ends = ended(Arc::clone(&board), desk.clone(), args.idle);
         server::run(listener, board, desk, (&kept, wait), ends).await.context("the server broke")
@@ -179,8 +180,7 @@ async fn ended(board: Arc<Board>, desk: Desk, idle: Option<u64>) {
 /// Whether a person has to decide upon something in a place that is open here.
 async fn is_waiting(board: &Board, desk: &Desk) -> bool {
     let waiting = desk.ask(Ask::Waiting).await.unwrap_or_default();
-    let sessions = waiting.into_iter().filter_map(|it| it.session);
-    sessions.into_iter().any(|session| board.seat(&session).is_some())
+    waiting.into_iter().any(|it| board.seat(&it.session).is_some())
 }
 
 /// Until somebody asks the process to end.

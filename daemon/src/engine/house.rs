@@ -14,6 +14,7 @@ mod pictures;
 mod places;
 mod projects;
 mod sessions;
+mod settling;
 mod talk;
 mod views;
 mod waiting;
@@ -22,7 +23,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use scene_schemas::Fingerprint;
@@ -32,13 +33,12 @@ use scene_schemas::api::{
 };
 use scene_schemas::entry::{Entry, Finish, Place, Record, Seq, Stance};
 use scene_schemas::proposal::Mode;
-use tokio::runtime::Builder;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use self::back::Ways;
 use self::deploys::Deploys;
 use self::opened::Opening;
-use self::pairing::Pairing;
+use self::pairing::{Pairing, Revoking};
 use self::views::{
     away, broken, elsewhere, is_checkpoint, is_elsewhere, missing, session_of, state_of, view,
     view_of,
@@ -80,8 +80,10 @@ pub struct House {
     ledger: Arc<Ledger>,
     board: Arc<Board>,
     sessions: HashMap<SessionId, Session>,
-    /// Those that end, each with what is asked of whoever has its name next.
-    ending: HashMap<SessionId, Vec<Ask>>,
+    /// Those that end.
+    ending: HashMap<SessionId, Ending>,
+    /// Who took access away, and is answered when the sessions have ended that had it.
+    revoking: Vec<Revoking>,
     settings: Settings,
     /// What the sessions have to know of the settings.
     chosen: Arc<Chosen>,
@@ -99,6 +101,8 @@ pub struct House {
     who: Arc<dyn Who>,
     /// What was looked at of what has happened.
     seen: Arc<Seen>,
+    /// How far it was noticed what other processes have written down.
+    noticed: Seq,
     measured: Arc<Measured>,
     deploys: Deploys,
     /// Who follows the files of the projects.
@@ -114,8 +118,15 @@ pub struct House {
 
 struct Session {
     words: Sender<Word>,
-    thread: JoinHandle<()>,
+    thread: ThreadId,
     place: Place,
+}
+
+/// A session that ends.
+struct Ending {
+    thread: ThreadId,
+    /// What is asked of whoever has its name next.
+    waiting: Vec<Ask>,
 }
 
 impl Session {
@@ -164,11 +175,13 @@ impl House {
             board,
             sessions: HashMap::new(),
             ending: HashMap::new(),
+            revoking: Vec::new(),
             epoch: 0,
             closing: CLOSED,
             say,
             who,
             seen: Arc::default(),
+            noticed: Seq(0),
             measured: Arc::default(),
             deploys: Deploys::default(),
             watches: Vec::new(),
@@ -218,13 +231,20 @@ impl House {
         }
     }
 
+    /// Notices what was written down and told to nobody, by another process: its tasks are listed, too.
+    fn notice(&mut self) {
+        let Ok(head) = self.ledger.head() else {
+            return;
+        };
+        let is_news = std::mem::replace(&mut self.noticed, head) != head;
+        if is_news && self.board.head() <= Board::before(head) {
+            self.board.places_change();
+        }
+    }
+
     /// Answers until nobody can ask any more.
     pub fn run(mut self, mut asks: UnboundedReceiver<Ask>) {
-        let waiting = match Builder::new_current_thread().build() {
-            Ok(waiting) => waiting,
-            Err(why) => return (self.say)(&format!("Nobody can be waited for: {why}.")),
-        };
-        while let Some(heard) = waiting.block_on(self.ways.next(&mut asks)) {
+        while let Some(heard) = self.ways.next(&mut asks) {
             self.hear(heard);
         }
         for session in self.sessions.values() {
@@ -281,6 +301,7 @@ impl House {
             }
             Ask::Open(open, reply) => self.open(&open, reply),
             Ask::Tidy => self.tidy(),
+            Ask::Notice => self.notice(),
             Ask::Usage(reply) => drop(reply.send(self.usage())),
             Ask::Past(past) => self.look_back(past),
             Ask::Deploy(deploying) => self.deploy(deploying),

@@ -30,7 +30,6 @@ use serde_json::Value as Json;
 use super::asked::Ask;
 use super::kept::Chosen;
 use super::pictured::Pictured;
-use super::settled::Settling;
 use super::{Asked, Driver, Due, Engine, EngineError, Listener, Target, asked, settled};
 use crate::core::prompt::Call;
 use crate::core::scene::Scene;
@@ -41,7 +40,7 @@ use crate::providers::answer::Answer;
 use crate::providers::choose::OFFLINE;
 use crate::providers::client::Who;
 use crate::providers::http::HttpError;
-use crate::server::{Board, PictureAsked, Reply, Seat, Size, Verb, failed};
+use crate::server::{Board, PictureAsked, Reply, Seat, Seen, Size, Verb, failed};
 use crate::targets::rojo::{Heard, Project};
 use crate::targets::studio::{Studio, recorded};
 
@@ -58,6 +57,8 @@ pub(super) enum Word {
     Files(Heard),
     /// This project is open as well from now on.
     Beside(PathBuf),
+    /// Somebody has let go of workflows which may be its own.
+    TakeUp,
     /// Its plugin says something of the place.
     Scene(Box<SceneUpdate>, Reply<SceneTaken>),
     /// Its plugin says what became of a proposal.
@@ -130,8 +131,6 @@ pub(super) struct Live {
     words: Sender<Word>,
     /// The projects that are opened beside an open place.
     projects: Vec<PathBuf>,
-    /// Who settles what earlier processes left.
-    settling: Settling,
     pictures: pictures::Pictures,
 }
 
@@ -145,10 +144,8 @@ impl Live {
         chosen: Arc<Chosen>,
         (who, words): (Arc<dyn Who>, Sender<Word>),
     ) -> Self {
-        let mut engine = Engine::idle(&ledger, opened, listener(&board, &session));
-        engine.read_memory();
         Self {
-            engine,
+            engine: Engine::idle(&ledger, opened, listener(&board, &session)),
             ledger,
             seat,
             board,
@@ -162,7 +159,6 @@ impl Live {
             who,
             words,
             projects: Vec::new(),
-            settling: Settling::default(),
             pictures: pictures::Pictures::default(),
         }
     }
@@ -172,15 +168,14 @@ impl Live {
         Self { projects, ..self }
     }
 
-    /// Takes its workflows up when nobody settles what is left in others.
-    pub(super) fn after(self, settling: &Settling) -> Self {
-        Self { settling: settling.clone(), ..self }
-    }
-
     /// Works until nobody speaks any more.
     pub(super) fn run(live: &Mutex<Self>, words: &Receiver<Word>) {
         // Who panicked leaves a session that is lost, and the next hello begins it anew.
         let Ok(()) = live.lock().map(|mut live| {
+            // That of files was read with them.
+            if live.engine.studio().is_some() {
+                live.engine.read_memory();
+            }
             live.open_projects();
             live.resume();
             live.go_on();
@@ -222,13 +217,13 @@ impl Live {
         let _ = self.engine.look_for_project();
     }
 
-    /// Goes on with what an earlier epoch or process left.
+    /// Goes on with what an earlier epoch or process left. What somebody just puts back in files is taken up
+    /// when that is done.
     fn resume(&mut self) {
-        let settling = self.settling.clone();
-        let _alone = settling.alone();
         let Ok(unfinished) = self.ledger.unfinished() else {
             return;
         };
+        let before = self.jobs.len();
         for record in unfinished {
             let Entry::Started { place, driver, .. } = &record.entry else {
                 continue;
@@ -236,7 +231,7 @@ impl Live {
             // What is left in files was settled when they were opened, but for what agents wait for; the
             // rest is somebody else's.
             let is_ours = place.open().is_some() || driver.starts_with(AGENT);
-            if !is_ours || place.session() != self.session {
+            if !is_ours || place.session() != self.session || self.jobs.contains_key(&record.seq) {
                 continue;
             }
             let driver = match driver.as_str() {
@@ -260,6 +255,10 @@ impl Live {
                 job.agent = self.engine.workflow().and_then(left);
             }
         }
+        if self.jobs.len() > before {
+            // Until now these were at work elsewhere to whoever looked.
+            self.board.places_change();
+        }
     }
 
     fn hear(&mut self, word: Word) {
@@ -270,6 +269,7 @@ impl Live {
         match word {
             Word::Hello(place) => self.began_anew(place),
             Word::Beside(project) => self.has_beside(project),
+            Word::TakeUp => self.resume(),
             // A project that cannot be read now is read again when somebody has mended it, and nothing is
             // written meanwhile: its files are not what was read.
             Word::Files(heard) => {
@@ -541,13 +541,16 @@ impl Live {
         let need = (!self.engine.scene().is_whole()).then_some(Need::Snapshot);
         let stopped = self.jobs.iter().filter(|(_, job)| job.stopped);
         let stopped = stopped.map(|(workflow, _)| *workflow).collect();
-        let is_seen = self.seat.shows(Size {
+        let seen = self.seat.shows(Size {
             instances: self.engine.scene().mirrored(),
+            is_whole: need.is_none(),
             version: self.version,
             project: self.engine.joined().map(Project::name),
         });
-        if is_seen {
-            self.board.places_change();
+        match seen {
+            Seen::Same => {}
+            Seen::Size => self.board.sizes_change(),
+            Seen::Place => self.board.places_change(),
         }
         self.seat.set(self.engine.studio().map_or(&[], Studio::work), need, stopped);
         self.board.wake(Some(&self.session));

@@ -1,5 +1,6 @@
 //! What a stopped process left behind in a place: finished where it was approved, and said.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,12 +11,27 @@ use scene_schemas::{Command, Fingerprint};
 use super::{Driver, Engine, EngineError, Listener, Target};
 use crate::core::proposal::{Blobs, attempt};
 use crate::core::workflow::{Input, State, Status, Workflow};
-use crate::ledger::{Lease, Ledger};
+use crate::ledger::{Lease, Ledger, LedgerError};
 use crate::targets::place::{self, PlaceError, PlaceFile};
 use crate::targets::rojo::{self, Journal, NotBack, Noted, Progress, Project, Rest};
 
 /// How many records are read at once.
 const PAGE: usize = 1_000;
+
+/// The files that are read or written where what a stopped process left in a file is settled: a workflow in
+/// a place file may write another one. A project stands for its files.
+pub(super) fn concerned(ledger: &Ledger, file: &Path) -> Result<HashSet<String>, LedgerError> {
+    let name = file.display().to_string();
+    let mut concerned = HashSet::from([name.clone()]);
+    for record in ledger.unfinished()? {
+        if let Entry::Started { place: Place::File(FilePlace { file, out, .. }), .. } = record.entry
+            && (file == name || out.as_ref() == Some(&name))
+        {
+            concerned.extend([file].into_iter().chain(out));
+        }
+    }
+    Ok(concerned)
+}
 
 /// Settles the workflows that a stopped process left unfinished in a place file. A replacement of the
 /// file that had happened is noted; what was approved and not done is done, while the file is what it
@@ -185,7 +201,8 @@ fn diverged(theirs: &[PathBuf], rest: Option<Rest>) -> String {
     )
 }
 
-/// Makes the files of a step what they were before it; what could not be.
+/// Makes the files of a step what they were before it, while nobody else writes files of projects; what
+/// could not be.
 pub(super) fn put_back(
     ledger: &Ledger,
     step: &Journal,
@@ -196,6 +213,7 @@ pub(super) fn put_back(
             before.insert(hash.clone(), bytes);
         }
     }
+    let _alone = rojo::alone();
     let kept = |noted: &Noted| before.get(&noted.before.as_ref()?.hash).cloned();
     Ok(step.take_back(kept))
 }
@@ -387,5 +405,40 @@ impl Engine {
             return Vec::new();
         };
         workflow.proposals().filter(|(_, it)| wanted(&it.status)).map(|(seq, _)| seq).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::entry::Stance;
+    use scene_schemas::proposal::Mode;
+
+    use super::*;
+    use crate::ledger::Append;
+
+    #[test]
+    fn both_ends_of_a_workflow_are_concerned() {
+        let home = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open(home.path()).unwrap();
+        let (file, out) = ("a.rbxl".to_owned(), Some("b.rbxl".to_owned()));
+        let hash = Fingerprint::of(b"a");
+        let started = Entry::Started {
+            place: Place::File(FilePlace { file, out, hash, replaces: None }),
+            goal: "a goal".to_owned(),
+            driver: "calls".to_owned(),
+            mode: Mode::Confirm,
+            attached: Vec::new(),
+            stance: Stance::Act,
+            follows: None,
+            guards: None,
+        };
+        let batch = Append { workflow: None, entries: vec![started], blobs: Vec::new() };
+        ledger.append(batch).unwrap();
+        let both = HashSet::from(["a.rbxl".to_owned(), "b.rbxl".to_owned()]);
+        for end in &both {
+            assert_eq!(concerned(&ledger, Path::new(end)).unwrap(), both);
+        }
+        let other = HashSet::from(["c.rbxl".to_owned()]);
+        assert_eq!(concerned(&ledger, Path::new("c.rbxl")).unwrap(), other);
     }
 }

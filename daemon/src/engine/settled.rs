@@ -1,27 +1,13 @@
 //! Entries for a workflow that nobody is at work on.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::{HashMap, VecDeque};
 
 use scene_schemas::api::{EventRecord, Sent, Usage};
 use scene_schemas::entry::{Entry, Record, Seq};
 
-use crate::core::workflow::{Input, State, decide, events};
+use crate::core::workflow::{Input, State, Workflow, decide, events};
 use crate::ledger::{Append, Ledger, LedgerError};
 use crate::server::Board;
-
-/// Who settles what an earlier process left does so alone. A lease that is held meanwhile by whoever only
-/// looks whether there is something to do would keep a session from its own workflow.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Settling(Arc<Mutex<()>>);
-
-impl Settling {
-    /// Waits for the others.
-    pub(super) fn alone(&self) -> MutexGuard<'_, ()> {
-        // Nothing stands behind it that could be left half done.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// How many workflows are kept as they were read, of those that are over.
 const READ: usize = 256;
@@ -74,7 +60,12 @@ impl Reading {
 
 /// Workflows as they were read last; what has happened since is read then.
 #[derive(Debug, Default)]
-pub(super) struct Readings(HashMap<Seq, Reading>);
+pub(super) struct Readings {
+    read: HashMap<Seq, Reading>,
+    /// Those that are over, the oldest first. What is not is read again and again, by whoever counts what
+    /// waits, and is kept.
+    over: VecDeque<Seq>,
+}
 
 impl Readings {
     /// A workflow as it stands now.
@@ -88,13 +79,19 @@ impl Readings {
         ledger: &Ledger,
         workflow: Seq,
     ) -> Result<&Reading, LedgerError> {
-        // What is not over is read again and again, by whoever counts what waits.
-        if self.0.len() > READ && !self.0.contains_key(&workflow) {
-            self.0.retain(|seq, it| it.state.workflow(*seq).is_some_and(|it| !it.is_over()));
+        while self.over.len() > READ
+            && let Some(oldest) = self.over.pop_front()
+        {
+            self.read.remove(&oldest);
         }
-        let reading = self.0.entry(workflow).or_insert_with(Reading::new);
+        let reading = self.read.entry(workflow).or_insert_with(Reading::new);
+        let is_over = |it: &Reading| it.state.workflow(workflow).is_some_and(Workflow::is_over);
+        let was_over = is_over(reading);
         for record in ledger.workflow_after(workflow, reading.last)? {
             reading.apply(&record);
+        }
+        if !was_over && is_over(reading) {
+            self.over.push_back(workflow);
         }
         Ok(reading)
     }
@@ -152,25 +149,36 @@ mod tests {
         ledger.append(batch).unwrap()[0].seq
     }
 
+    fn end(ledger: &Ledger, workflow: Seq) {
+        let entries = vec![Entry::Finished { outcome: Finish::Done, summary: None }];
+        ledger.append(Append { workflow: Some(workflow), entries, blobs: Vec::new() }).unwrap();
+    }
+
     #[test]
-    fn what_is_over_is_forgotten_before_what_is_not() {
+    fn the_last_that_are_over_are_kept_however_many_are_not() {
         let home = tempfile::tempdir().unwrap();
         let ledger = Ledger::open(home.path()).unwrap();
-        let all: Vec<Seq> = (0..=READ + 1).map(|_| begin(&ledger)).collect();
+        let at_work: Vec<Seq> = (0..=READ).map(|_| begin(&ledger)).collect();
+        let over: Vec<Seq> = (0..READ + 2).map(|_| begin(&ledger)).collect();
         let mut readings = Readings::default();
-        let read = |readings: &mut Readings, seq| {
-            readings.of(&ledger, seq).unwrap();
+        let mut read = |all: &[Seq]| {
+            for seq in all {
+                readings.of(&ledger, *seq).unwrap();
+            }
+            let is_kept = |seq: &&Seq| readings.read.contains_key(*seq);
+            (at_work.iter().filter(is_kept).count(), over.iter().filter(is_kept).count())
         };
-        for seq in &all {
-            read(&mut readings, *seq);
+        assert_eq!(read(&at_work), (READ + 1, 0));
+        // One that was read before it was over counts from then on, and once.
+        read(&over[..1]);
+        for seq in &over {
+            end(&ledger, *seq);
         }
-        assert_eq!(readings.0.len(), all.len(), "none of them is over");
-        let entries = vec![Entry::Finished { outcome: Finish::Done, summary: None }];
-        let over = Append { workflow: Some(all[0]), entries, blobs: Vec::new() };
-        ledger.append(over).unwrap();
-        read(&mut readings, all[0]);
-        read(&mut readings, begin(&ledger));
-        assert!(!readings.0.contains_key(&all[0]));
-        assert_eq!(readings.0.len(), all.len());
+        read(&over[..1]);
+        assert_eq!(read(&over[..READ]), (READ + 1, READ));
+        assert_eq!(read(&over[..READ]), (READ + 1, READ));
+        read(&over[READ..]);
+        assert_eq!(read(&at_work), (READ + 1, READ));
+        assert!(!readings.read.contains_key(&over[0]), "the oldest gives way");
     }
 }

@@ -27,13 +27,15 @@ pub const AWAY: Duration = Duration::from_secs(30);
 
 /// What is otherwise now, of all that no event says: each is another number then.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct News {
+pub struct News {
     /// The places that are open, what is known of them, and which of their plugins are there.
-    pub(super) places: u64,
+    pub places: u64,
+    /// How large they are: while somebody builds, that is so all the time.
+    pub sizes: u64,
     /// What a person has chosen, and who is let in.
-    pub(super) settings: u64,
+    pub settings: u64,
     /// Whether Vector closes.
-    pub(super) is_over: bool,
+    pub is_over: bool,
 }
 
 /// What waits and what has happened.
@@ -72,10 +74,23 @@ struct Logged {
 pub struct Size {
     /// How many instances are mirrored.
     pub instances: u32,
+    /// Whether these are all.
+    pub is_whole: bool,
     /// The version of the mirror.
     pub version: u64,
     /// A project of Rojo, by its file.
     pub project: Option<String>,
+}
+
+/// What a person sees of a place that was otherwise before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    /// Nothing.
+    Same,
+    /// Only how large it is.
+    Size,
+    /// More than that.
+    Place,
 }
 
 /// Who can take a decision while the request that brings it waits.
@@ -261,6 +276,11 @@ impl Board {
         self.news.send_modify(|news| news.places = news.places.saturating_add(1));
     }
 
+    /// A place that is open has grown, or become smaller.
+    pub fn sizes_change(&self) {
+        self.news.send_modify(|news| news.sizes = news.sizes.saturating_add(1));
+    }
+
     /// A person has chosen something, or somebody else is let in now.
     pub fn settings_change(&self) {
         self.news.send_modify(|news| news.settings = news.settings.saturating_add(1));
@@ -290,7 +310,8 @@ impl Board {
         next
     }
 
-    pub(super) fn news(&self) -> watch::Receiver<News> {
+    /// What is otherwise, as soon as it is.
+    pub fn news(&self) -> watch::Receiver<News> {
         self.news.subscribe()
     }
 
@@ -412,6 +433,11 @@ impl Seat {
         lock(&self.state).epoch
     }
 
+    /// Whether its session was closed.
+    pub fn is_left(&self) -> bool {
+        self.epoch() == 0
+    }
+
     /// Names who takes decisions upon what is proposed in this session.
     pub fn decided_by(&self, decides: Arc<dyn Decides>) {
         *lock(&self.decides) = Some(decides);
@@ -435,13 +461,18 @@ impl Seat {
         lock(&self.state).stopped.contains(&workflow)
     }
 
-    /// Says how large its mirror is; whether a person sees another place now. Versions are not seen.
-    pub fn shows(&self, size: Size) -> bool {
+    /// Says how large its mirror is; what a person sees of that. Versions are not seen.
+    pub fn shows(&self, size: Size) -> Seen {
         let mut state = lock(&self.state);
-        let (new, old) = (&size, &state.size);
-        let is_seen = (new.instances, &new.project) != (old.instances, &old.project);
-        state.size = size;
-        is_seen
+        let old = std::mem::replace(&mut state.size, size);
+        let new = &state.size;
+        if (new.is_whole, &new.project) != (old.is_whole, &old.project) {
+            Seen::Place
+        } else if new.instances != old.instances {
+            Seen::Size
+        } else {
+            Seen::Same
+        }
     }
 
     /// How large its mirror is.
@@ -514,18 +545,32 @@ mod tests {
     }
 
     #[test]
+    fn a_seat_is_left_for_good() {
+        let board = Board::new(Secret::of("a person's"));
+        let window = SessionId("window".to_owned());
+        let seat = board.sit(&window, 1, Secret::of("one"));
+        assert!(!seat.is_left());
+        board.leave(&window);
+        assert!(seat.is_left());
+        assert!(!board.sit(&window, 2, Secret::of("two")).is_left());
+        assert!(seat.is_left(), "whoever comes back has another");
+    }
+
+    #[test]
     fn what_a_person_does_not_see_is_no_other_place() {
         let board = Board::new(Secret::of("a person's"));
         let seat = board.sit(&SessionId("window".to_owned()), 1, Secret::of("window"));
         let size = |instances, version, project: Option<&str>| Size {
             instances,
+            is_whole: instances > 2,
             version,
             project: project.map(str::to_owned),
         };
-        assert!(seat.shows(size(3, 1, None)));
-        assert!(!seat.shows(size(3, 2, None)));
-        assert!(seat.shows(size(4, 2, None)));
-        assert!(seat.shows(size(4, 2, Some("game"))));
+        assert_eq!(seat.shows(size(2, 1, None)), Seen::Size);
+        assert_eq!(seat.shows(size(3, 1, None)), Seen::Place, "it is all there");
+        assert_eq!(seat.shows(size(3, 2, None)), Seen::Same);
+        assert_eq!(seat.shows(size(4, 2, None)), Seen::Size);
+        assert_eq!(seat.shows(size(4, 2, Some("game"))), Seen::Place);
         assert_eq!(seat.size().version, 2);
     }
 }

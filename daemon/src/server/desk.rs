@@ -21,6 +21,8 @@ use crate::core::picture::{View, When};
 
 /// How often what nobody uses is closed.
 const TIDIED: Duration = Duration::from_mins(1);
+/// How often it is looked what other processes have written down.
+const NOTICED: Duration = Duration::from_secs(5);
 
 /// Where an answer goes. Nobody minds when nobody waits for it any more.
 pub type Reply<T> = oneshot::Sender<Result<T, Failure>>;
@@ -142,6 +144,8 @@ pub enum Ask {
     AgentEnds(String),
     /// To close what nobody has used for a while.
     Tidy,
+    /// To notice what other processes have written down.
+    Notice,
 }
 
 /// The desk, for those who come to it.
@@ -157,9 +161,18 @@ impl Desk {
 
     /// Has what nobody uses closed, once in a while, for as long as somebody sits at the desk.
     pub async fn tidy(self) {
+        self.every(TIDIED, || Ask::Tidy).await;
+    }
+
+    /// Has it noticed what other processes do, for as long: they say nothing.
+    pub async fn notice(self) {
+        self.every(NOTICED, || Ask::Notice).await;
+    }
+
+    async fn every(self, pause: Duration, ask: fn() -> Ask) {
         loop {
-            tokio::time::sleep(TIDIED).await;
-            if !self.tell(Ask::Tidy) {
+            tokio::time::sleep(pause).await;
+            if !self.tell(ask()) {
                 return;
             }
         }

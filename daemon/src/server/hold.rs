@@ -28,9 +28,9 @@ fn until(hold: u64) -> Instant {
 }
 
 /// Waits until something is new; false where the time is up, or Vector closes.
-async fn wait(news: &mut watch::Receiver<u64>, until: Instant) -> bool {
-    let is_open = matches!(timeout_at(until, news.changed()).await, Ok(Ok(())));
-    is_open && *news.borrow() != u64::MAX
+async fn wait(wakes: &mut watch::Receiver<u64>, until: Instant) -> bool {
+    let is_open = matches!(timeout_at(until, wakes.changed()).await, Ok(Ok(())));
+    is_open && *wakes.borrow() != u64::MAX
 }
 
 /// What there is for a plugin, as soon as there is something.
@@ -45,14 +45,14 @@ pub(super) async fn poll(
     let Some(seat) = board.seat(session) else {
         return Err(stale(session));
     };
-    let (mut news, until) = (seat.listen(), until(poll.hold));
+    let (mut wakes, until) = (seat.listen(), until(poll.hold));
     loop {
-        news.mark_unchanged();
+        wakes.mark_unchanged();
         if seat.epoch() != poll.epoch {
             return Err(stale(session));
         }
         let (polled, is_something) = seat.polled(board, session, &poll);
-        if is_something || !wait(&mut news, until).await {
+        if is_something || !wait(&mut wakes, until).await {
             return Ok(polled);
         }
     }
@@ -100,13 +100,13 @@ pub(super) async fn called(
     let Some(seat) = board.seat(&view.session) else {
         return Ok(view);
     };
-    let mut news = seat.listen();
+    let mut wakes = seat.listen();
     loop {
-        news.mark_unchanged();
+        wakes.mark_unchanged();
         // It may have been settled before anybody listened.
         view = desk.ask(|reply| Ask::Called(seq, reply)).await?;
-        if view.became.is_settled() || !wait(&mut news, until).await {
-            return if *news.borrow() == u64::MAX { Err(closed()) } else { Ok(view) };
+        if view.became.is_settled() || !wait(&mut wakes, until).await {
+            return if *wakes.borrow() == u64::MAX { Err(closed()) } else { Ok(view) };
         }
     }
 }
@@ -122,11 +122,11 @@ pub(super) fn stale(session: &SessionId) -> Failure {
 
 /// What has happened, as soon as something has.
 pub(super) async fn page(board: &Board, cursor: Seq, hold: u64) -> StreamPage {
-    let (mut news, until) = (board.listen(), until(hold));
+    let (mut wakes, until) = (board.listen(), until(hold));
     loop {
-        news.mark_unchanged();
+        wakes.mark_unchanged();
         let page = board.page(cursor, None);
-        if !page.events.is_empty() || !wait(&mut news, until).await {
+        if !page.events.is_empty() || !wait(&mut wakes, until).await {
             return page;
         }
     }
@@ -149,22 +149,22 @@ pub(super) fn told(
     cursor: Seq,
     line: fn(&EventRecord) -> String,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> + Send + 'static {
-    let news = board.listen();
-    stream::unfold((board, news, cursor), move |(board, mut news, cursor)| async move {
-        news.mark_unchanged();
+    let wakes = board.listen();
+    stream::unfold((board, wakes, cursor), move |(board, mut wakes, cursor)| async move {
+        wakes.mark_unchanged();
         let (behind, events) = board.behind(cursor, None);
         if !events.is_empty() {
             let mut text = String::new();
             for (at, event) in &events {
                 text.push_str(&format!("id: {at}\ndata: {}\n\n", line(event)));
             }
-            return Some((Ok(Bytes::from(text)), (board, news, behind)));
+            return Some((Ok(Bytes::from(text)), (board, wakes, behind)));
         }
-        if *news.borrow() == u64::MAX {
+        if *wakes.borrow() == u64::MAX {
             return None;
         }
         let alive = tokio::select! {
-            changed = news.changed() => {
+            changed = wakes.changed() => {
                 if changed.is_err() { return None; }
                 ""
             }
@@ -174,6 +174,6 @@ pub(super) fn told(
                 ": alive\n\n"
             }
         };
-        Some((Ok(Bytes::from_static(alive.as_bytes())), (board, news, cursor)))
+        Some((Ok(Bytes::from_static(alive.as_bytes())), (board, wakes, cursor)))
     })
 }

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 
-pub use self::board::{AWAY, Board, Decides, Seat, Size};
+pub use self::board::{AWAY, Board, Decides, News, Seat, Seen, Size};
 pub use self::deploy::Deploying;
 pub use self::desk::{Ask, Desk, Door, PictureAsked, PictureOf, Reply, Verb};
 pub use self::failure::failed;

@@ -31,8 +31,8 @@ pub struct Waiting {
     pub seq: Seq,
     /// Its workflow.
     pub workflow: Seq,
-    /// Its session.
-    pub session: Option<SessionId>,
+    /// Its session: what waits elsewhere is not listed.
+    pub session: SessionId,
     /// One line for the list.
     pub title: String,
     /// How much it can take away.
@@ -51,7 +51,7 @@ pub struct Waiting {
 
 impl Waiting {
     /// A proposal by its workflow and its own name.
-    pub fn of((workflow, seq): (Seq, Seq), session: Option<SessionId>, it: &Proposal) -> Self {
+    pub fn of((workflow, seq): (Seq, Seq), session: SessionId, it: &Proposal) -> Self {
         Self {
             seq,
             workflow,

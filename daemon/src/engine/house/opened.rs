@@ -12,10 +12,10 @@ use scene_schemas::api::{Failure, FailureKind, Open, Opened};
 use scene_schemas::entry::Place;
 
 use super::back::Back;
+use super::settling::Settling;
 use super::{House, STACK, Word, places, projects, random};
 use crate::core::scene::Scene;
-use crate::engine::settled::Settling;
-use crate::engine::{EngineError, Target};
+use crate::engine::{EngineError, Target, recover};
 use crate::ledger::Ledger;
 use crate::server::{Reply, Secret, failed};
 use crate::targets::place::PlaceError;
@@ -106,6 +106,24 @@ impl Wish {
         path
     }
 
+    /// The same of the file that it is.
+    fn of_file(&self, file: PathBuf) -> Self {
+        match self {
+            Self::Place(_) => Self::Place(file),
+            Self::Project(_) => Self::Project(file),
+        }
+    }
+
+    /// Whether that is what is open in a session.
+    fn is_open_as(&self, place: &Place) -> bool {
+        let name = self.path().display().to_string();
+        match (self, place) {
+            (Self::Place(_), Place::File(place)) => place.file == name,
+            (Self::Project(_), Place::Project(place)) => place.project == name,
+            _ => false,
+        }
+    }
+
     /// Which file it is.
     fn find(&self) -> Result<PathBuf, NotOpened> {
         match self {
@@ -114,27 +132,27 @@ impl Wish {
         }
     }
 
-    /// Reads its file.
-    fn read(&self, reader: &Reader, file: &Path) -> Read {
+    /// Reads its file, which was found.
+    fn read(&self, means: &Means) -> WasRead {
         let mut notes = Vec::new();
-        let ready = deep(|| match self {
-            Self::Place(_) => places::read(reader, file, &mut notes),
-            Self::Project(_) => projects::read(reader, file, &mut notes),
+        let begins = deep(|| match self {
+            Self::Place(file) => places::read(means, file, &mut notes),
+            Self::Project(file) => projects::read(means, file, &mut notes),
         });
-        let ready = ready.unwrap_or_else(|why| Err(not_served(file, &why)));
-        Read { notes, ready }
+        let begins = begins.unwrap_or_else(|why| Err(not_served(self.path(), &why)));
+        WasRead { notes, begins }
     }
 }
 
 /// A file as it was read, whose session has not begun.
-pub(super) struct Read {
+pub(super) struct WasRead {
     /// What a person is told of it, whatever came of it.
     notes: Vec<String>,
-    ready: Result<Ready, NotOpened>,
+    begins: Result<Beginning, NotOpened>,
 }
 
 /// What a session begins with.
-pub(super) struct Ready {
+pub(super) struct Beginning {
     pub(super) opened: (Target, Scene),
     /// The way to the session for who follows its files, once there is one.
     pub(super) words: Arc<OnceLock<Sender<Word>>>,
@@ -145,17 +163,20 @@ pub(super) struct Ready {
 
 /// What a file is read with.
 #[derive(Clone)]
-pub(super) struct Reader {
+pub(super) struct Means {
     pub(super) ledger: Arc<Ledger>,
     pub(super) followers: Arc<Mutex<Vec<Sender<Word>>>>,
     settling: Settling,
 }
 
-impl Reader {
-    /// Settles what an earlier process left unfinished, while nobody else does: what is settled may concern
-    /// more files than the one that is opened, and a session may be about to take its workflow up.
-    pub(super) fn settle<T>(&self, settle: impl FnOnce() -> T) -> T {
-        let _alone = self.settling.alone();
+impl Means {
+    /// Settles what an earlier process left unfinished in a file, while nobody else does.
+    pub(super) fn settle<T>(
+        &self,
+        file: &Path,
+        settle: impl FnOnce() -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
+        let _alone = self.settling.alone(recover::concerned(&self.ledger, file)?);
         settle()
     }
 }
@@ -165,12 +186,12 @@ impl Reader {
 pub(super) struct Opening {
     /// Those for whom it is looked which file it is.
     sought: HashMap<Wish, Vec<Reply<Opened>>>,
-    /// Those whose file is being read.
-    read: HashMap<PathBuf, Vec<Reply<Opened>>>,
-    pub(super) settling: Settling,
+    /// Those whose file is being read, by what they want it as.
+    in_hand: HashMap<Wish, Vec<Reply<Opened>>>,
+    settling: Settling,
 }
 
-fn answer(waiting: Vec<Reply<Opened>>, opened: &Result<Opened, Failure>) {
+fn answer_each(waiting: Vec<Reply<Opened>>, opened: &Result<Opened, Failure>) {
     for reply in waiting {
         let _ = reply.send(opened.clone());
     }
@@ -210,32 +231,33 @@ impl House {
     /// It is known which file somebody wants opened.
     pub(super) fn found(&mut self, wish: &Wish, found: Result<PathBuf, NotOpened>) {
         let waiting = self.opening.sought.remove(wish).unwrap_or_default();
-        let file = match found {
-            Ok(file) => file,
-            Err(why) => return answer(waiting, &Err(why.failure())),
+        let wish = match found {
+            Ok(file) => wish.of_file(file),
+            Err(why) => return answer_each(waiting, &Err(why.failure())),
         };
-        if let Some(opened) = self.known(&file) {
-            return answer(waiting, &Ok(opened));
+        if let Some(opened) = self.known(&wish) {
+            return answer_each(waiting, &Ok(opened));
         }
-        if let Some(others) = self.opening.read.get_mut(&file) {
+        if let Some(others) = self.opening.in_hand.get_mut(&wish) {
             return others.extend(waiting);
         }
-        self.opening.read.insert(file.clone(), waiting);
-        let (wish, reader, of) = (wish.clone(), self.reader(), file.clone());
+        self.opening.in_hand.insert(wish.clone(), waiting);
+        let (means, of) = (self.means(), wish.clone());
         let begun = self.ways.beside(move || {
-            let read = wish.read(&reader, &of);
+            let read = of.read(&means);
             Back::Read(of, Box::new(read))
         });
         if let Err(why) = begun {
-            let ready = Err(not_served(&file, &why));
-            self.was_read(&file, Read { notes: Vec::new(), ready });
+            let begins = Err(not_served(wish.path(), &why));
+            self.was_read(&wish, WasRead { notes: Vec::new(), begins });
         }
     }
 
-    /// A file has been read: its session begins.
-    pub(super) fn was_read(&mut self, file: &Path, read: Read) {
-        let waiting = self.opening.read.remove(file).unwrap_or_default();
-        answer(waiting, &self.begin_read(file, read).map_err(|error| error.failure()));
+    /// A file has been read: its session begins. Those that are open take up what was held meanwhile.
+    pub(super) fn was_read(&mut self, wish: &Wish, read: WasRead) {
+        self.tell_all(|| Word::TakeUp);
+        let waiting = self.opening.in_hand.remove(wish).unwrap_or_default();
+        answer_each(waiting, &self.begin_read(wish, read).map_err(|error| error.failure()));
     }
 
     /// Opens a place or model file, which is written in place, before anybody asks. What an earlier process
@@ -256,32 +278,31 @@ impl House {
     }
 
     fn open_now(&mut self, wish: &Wish) -> Result<Opened, NotOpened> {
-        let file = wish.find()?;
-        match self.known(&file) {
+        let wish = wish.of_file(wish.find()?);
+        match self.known(&wish) {
             Some(opened) => Ok(opened),
-            None => self.begin_read(&file, wish.read(&self.reader(), &file)),
+            None => self.begin_read(&wish, wish.read(&self.means())),
         }
     }
 
-    fn reader(&self) -> Reader {
-        Reader {
+    fn means(&self) -> Means {
+        Means {
             ledger: Arc::clone(&self.ledger),
             followers: Arc::clone(&self.followers),
             settling: self.opening.settling.clone(),
         }
     }
 
-    fn begin_read(&mut self, file: &Path, read: Read) -> Result<Opened, NotOpened> {
+    fn begin_read(&mut self, wish: &Wish, read: WasRead) -> Result<Opened, NotOpened> {
         for note in &read.notes {
             (self.say)(note);
         }
-        let Ready { opened, words, watch, last } = read.ready?;
-        let is_project = matches!(opened.0, Target::Project(_));
-        let (opened, way) = self.begin_here(opened).map_err(|why| not_served(file, &why))?;
+        let Beginning { opened, words, watch, last } = read.begins?;
+        let (opened, way) = self.begin_here(opened).map_err(|why| not_served(wish.path(), &why))?;
         // What changed between the reading and this was told to nobody.
         let _ = words.get_or_init(|| way).send(Word::Files(Heard::All));
         self.watches.extend(watch);
-        if is_project {
+        if let Wish::Project(file) = wish {
             self.is_beside(file);
         }
         (self.say)(&format!(
@@ -296,17 +317,11 @@ impl House {
 
     /// The session of a file or project that is open. One that panicked hears nothing any more, and is
     /// opened anew.
-    fn known(&self, file: &Path) -> Option<Opened> {
-        let name = file.display().to_string();
-        let is_it = |place: &Place| match place {
-            Place::File(place) => place.file == name,
-            Place::Project(place) => place.project == name,
-            Place::Open(_) => false,
-        };
-        let (session, known) = self.sessions.iter().find(|(_, it)| is_it(&it.place))?;
+    fn known(&self, wish: &Wish) -> Option<Opened> {
+        let (session, known) = self.sessions.iter().find(|(_, it)| wish.is_open_as(&it.place))?;
         known.words.send(Word::GoOn).ok()?;
         let epoch = self.board.seat(session)?.epoch();
-        Some(Opened { session: session.clone(), epoch, name })
+        Some(Opened { session: session.clone(), epoch, name: known.place.name() })
     }
 
     /// Lets a session begin that stays.

@@ -5,6 +5,7 @@
 //! told one, and after five wrong tries it is another, and nobody may try for a minute. Guessing never
 //! adds up to more than fifty tries.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -15,7 +16,7 @@ use scene_schemas::api::{
 
 use super::{House, random};
 use crate::engine::access::Run;
-use crate::server::{Door, Secret, failed};
+use crate::server::{Door, Reply, Secret, failed};
 
 /// How long a code holds.
 const HOLDS: Duration = Duration::from_mins(10);
@@ -42,6 +43,14 @@ pub(super) struct Pairing {
     /// The ways to the page that nobody has gone yet, and until when each holds.
     links: Vec<(Secret, Instant)>,
     clock: Clock,
+}
+
+/// Who has taken access away.
+pub(super) struct Revoking {
+    /// The sessions that have not ended yet.
+    left: HashSet<SessionId>,
+    revoked: Result<Revoked, Failure>,
+    reply: Reply<Revoked>,
 }
 
 fn digits() -> std::io::Result<String> {
@@ -254,7 +263,7 @@ impl House {
             Door::About(reply) => drop(reply.send(Ok(self.about()))),
             Door::Access(reply) => drop(reply.send(Ok(self.grants.shown()))),
             Door::Make(make, reply) => drop(reply.send(self.make_token(&make.name))),
-            Door::Revoke(what, reply) => drop(reply.send(self.revoke(&what))),
+            Door::Revoke(what, reply) => self.revoke(&what, reply),
         }
     }
 
@@ -273,23 +282,38 @@ impl House {
         Ok(made)
     }
 
-    /// Takes access away, from the files first: what was said to be gone is not there after a crash.
-    fn revoke(&mut self, what: &Revoke) -> Result<Revoked, Failure> {
+    /// Takes access away, from the files first: what was said to be gone is not there after a crash. It is
+    /// answered when nobody is at work any more who had it.
+    fn revoke(&mut self, what: &Revoke, reply: Reply<Revoked>) {
         let names = self.grants.revoke(what);
         let is_run = matches!(what, Revoke::Run {} | Revoke::All {});
         let changed = if is_run { self.change_run() } else { Ok(()) };
         // Where some of it failed, the rest holds.
         self.admit();
-        let greeted = &self.greeted;
-        let is_out = |session: &SessionId| {
-            greeted.get(session).is_some_and(|paired| !self.grants.is_paired(paired))
-        };
-        let ended: Vec<_> = self.sessions.extract_if(|session, _| is_out(session)).collect();
+        let greeted = self.greeted.iter();
+        let out = greeted.filter(|(_, paired)| !self.grants.is_paired(paired));
+        let out: HashSet<SessionId> = out.map(|(session, _)| session.clone()).collect();
+        let ended: Vec<_> = self.sessions.extract_if(|session, _| out.contains(session)).collect();
         let mut sessions: Vec<SessionId> = ended.iter().map(|(name, _)| name.clone()).collect();
         sessions.sort();
+        let revoked = changed.and(names).map(|names| Revoked { names, sessions });
         self.close(ended);
-        changed?;
-        Ok(Revoked { names: names?, sessions })
+        let left: HashSet<_> = out.into_iter().filter(|it| self.ending.contains_key(it)).collect();
+        if left.is_empty() {
+            return drop(reply.send(revoked));
+        }
+        self.revoking.push(Revoking { left, revoked, reply });
+    }
+
+    /// A session has ended: those are answered who waited for it alone.
+    pub(super) fn answer_revoked(&mut self, ended: &SessionId) {
+        let has_all = |it: &mut Revoking| {
+            it.left.remove(ended);
+            it.left.is_empty()
+        };
+        for Revoking { revoked, reply, .. } in self.revoking.extract_if(.., has_all) {
+            let _ = reply.send(revoked);
+        }
     }
 
     fn change_run(&mut self) -> Result<(), Failure> {

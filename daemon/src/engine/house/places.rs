@@ -7,7 +7,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock};
 
 use super::Word;
-use super::opened::{NotOpened, Reader, Ready};
+use super::opened::{Beginning, Means, NotOpened};
 use crate::engine::{EngineError, recover};
 use crate::targets::place::{self, PlaceFile};
 use crate::targets::rojo::{Heard, Watch};
@@ -33,11 +33,11 @@ pub(super) fn find(path: &Path) -> Result<PathBuf, NotOpened> {
 
 /// Reads a place or model file. What an earlier process left unfinished in it is settled first.
 pub(super) fn read(
-    reader: &Reader,
+    means: &Means,
     file: &Path,
     notes: &mut Vec<String>,
-) -> Result<Ready, NotOpened> {
-    let notices = reader.settle(|| recover(&reader.ledger, file))?;
+) -> Result<Beginning, NotOpened> {
+    let notices = means.settle(file, || recover(&means.ledger, file))?;
     notes.extend(notices.iter().map(|notice| format!("note: {notice}")));
     let (target, scene) = PlaceFile::open(file, None).map_err(EngineError::from)?;
     let words = Arc::new(OnceLock::<Sender<Word>>::new());
@@ -53,5 +53,5 @@ pub(super) fn read(
             "note: {why}. What others change in it is seen when you next ask or decide something."
         ));
     });
-    Ok(Ready { opened: (target.into(), scene), words, watch: watch.ok(), last: None })
+    Ok(Beginning { opened: (target.into(), scene), words, watch: watch.ok(), last: None })
 }

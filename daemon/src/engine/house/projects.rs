@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock};
 
-use super::opened::{NotOpened, Reader, Ready};
+use super::opened::{Beginning, Means, NotOpened};
 use super::{House, Word};
 use crate::engine::{EngineError, Target, joined, recover};
 use crate::targets::place::PlaceError;
@@ -22,12 +22,12 @@ pub(super) fn find(path: &Path) -> Result<PathBuf, NotOpened> {
 
 /// Reads a project. What an earlier process left unfinished in it is settled first.
 pub(super) fn read(
-    reader: &Reader,
+    means: &Means,
     file: &Path,
     notes: &mut Vec<String>,
-) -> Result<Ready, NotOpened> {
-    let ledger = &reader.ledger;
-    reader.settle(|| -> Result<(), EngineError> {
+) -> Result<Beginning, NotOpened> {
+    let ledger = &means.ledger;
+    means.settle(file, || {
         let begun = joined::put_begun_back(ledger, file)?;
         let notices = begun.into_iter().chain(recover(ledger, file)?);
         notes.extend(notices.map(|notice| format!("note: {notice}")));
@@ -36,7 +36,7 @@ pub(super) fn read(
     let (mut project, scene) = Project::open(file, false).map_err(EngineError::from)?;
     notes.extend(project.diagnostics().map(|fault| format!("warning: {fault}")));
     let words = Arc::new(OnceLock::<Sender<Word>>::new());
-    let (later, followers) = (Arc::clone(&words), Arc::clone(&reader.followers));
+    let (later, followers) = (Arc::clone(&words), Arc::clone(&means.followers));
     // A session that has not begun, or has ended, needs to hear nothing.
     let hear = move |heard: Heard| {
         if let Ok(mut followers) = followers.lock() {
@@ -52,7 +52,7 @@ pub(super) fn read(
     })?;
     project.followed_by(watch.follower());
     let opened = (Target::from(project), scene);
-    Ok(Ready { opened, words, watch: Some(watch), last: Some(served()) })
+    Ok(Beginning { opened, words, watch: Some(watch), last: Some(served()) })
 }
 
 /// Whether what is written to files reaches Studio.

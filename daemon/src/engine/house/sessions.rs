@@ -1,11 +1,12 @@
 //! The sessions of the house: how one begins, and how it ends.
 //!
 //! A session that ends may be in the middle of a long plan. Its name stays taken until its thread has let
-//! go of its workflows, and whoever wants it meanwhile waits for that, and nobody else does.
+//! go of its workflows, and whoever wants it meanwhile waits for that, as does who took its access away,
+//! and nobody else.
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::thread;
+use std::thread::{self, ThreadId};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use scene_schemas::api::{
@@ -13,9 +14,8 @@ use scene_schemas::api::{
 };
 use scene_schemas::entry::{Place, Seq, StudioPlace};
 
-use super::back::Back;
 use super::views::{check_protocol, session_of};
-use super::{AWAY, House, MEMORIES, STACK, Session, random};
+use super::{AWAY, Ending, House, MEMORIES, STACK, Session, random};
 use crate::core::scene::Scene;
 use crate::engine::Target;
 use crate::engine::live::{AtOnce, Live, Word};
@@ -36,28 +36,26 @@ impl House {
 
     /// Ends sessions.
     pub(super) fn close(&mut self, ended: Vec<(SessionId, Session)>) {
-        for (name, session) in ended {
+        for (name, Session { words, thread, .. }) in ended {
             self.board.leave(&name);
-            self.greeted.remove(&name);
-            self.ending.insert(name.clone(), Vec::new());
-            let Session { words, thread, .. } = session;
-            let _ = words.send(Word::End);
-            let ended = name.clone();
-            let waits = self.ways.beside(move || {
-                // One that panicked has let go as well.
-                let _ = thread.join();
-                Back::Ended(ended)
-            });
-            // Nobody waits for it where the system has no thread left for that.
-            if waits.is_err() {
-                self.has_ended(&name);
+            self.ending.insert(name.clone(), Ending { thread, waiting: Vec::new() });
+            // One that panicked hears nothing any more, and has let go as well.
+            if words.send(Word::End).is_err() {
+                self.has_ended(&name, thread);
             }
         }
     }
 
     /// A session has let go of its workflows: whoever waited for that has their turn.
-    pub(super) fn has_ended(&mut self, name: &SessionId) {
-        for ask in self.ending.remove(name).into_iter().flatten() {
+    pub(super) fn has_ended(&mut self, name: &SessionId, thread: ThreadId) {
+        // One that panicked may be followed by another of its name, which goes on.
+        if self.ending.get(name).is_none_or(|it| it.thread != thread) {
+            return;
+        }
+        let waiting = self.ending.remove(name).map(|it| it.waiting).unwrap_or_default();
+        self.greeted.remove(name);
+        self.answer_revoked(name);
+        for ask in waiting {
             self.answer(ask);
         }
     }
@@ -68,7 +66,7 @@ impl House {
             return None;
         }
         let started = self.ledger.record(workflow).ok().flatten()?;
-        self.ending.get_mut(&session_of(&started)?)
+        Some(&mut self.ending.get_mut(&session_of(&started)?)?.waiting)
     }
 
     /// Begins a session, once the one before it of that name has ended.
@@ -77,8 +75,8 @@ impl House {
             Ok(given) => given,
             Err(failure) => return drop(reply.send(Err(failure))),
         };
-        if let Some(waiting) = self.ending.get_mut(&hello.session) {
-            return waiting.push(Ask::Hello(hello, reply));
+        if let Some(before) = self.ending.get_mut(&hello.session) {
+            return before.waiting.push(Ask::Hello(hello, reply));
         }
         // Who has given up waiting says hello again.
         if !reply.is_closed() {
@@ -172,7 +170,6 @@ impl House {
             Arc::clone(&self.chosen),
             (Arc::clone(&self.who), words.clone()),
         );
-        let live = live.after(&self.opening.settling);
         let is_open = place.open().is_some();
         let live = if is_open { live.beside(self.projects.clone()) } else { live };
         if is_open && let Ok(mut followers) = self.followers.lock() {
@@ -181,8 +178,14 @@ impl House {
         let live = Arc::new(Mutex::new(live));
         seat.decided_by(Arc::new(AtOnce::new(&live, &words)));
         let session = thread::Builder::new().stack_size(STACK).name("session".to_owned());
-        let thread = session.spawn(move || Live::run(&live, &heard))?;
-        let session = Session { words: words.clone(), thread, place };
+        let ends = self.ways.ends(name.clone());
+        let thread = session.spawn(move || {
+            let _ends = ends;
+            // All that it has is dropped before.
+            let (live, heard) = (live, heard);
+            Live::run(&live, &heard);
+        })?;
+        let session = Session { words: words.clone(), thread: thread.thread().id(), place };
         self.sessions.insert(name, session);
         Ok(words)
     }

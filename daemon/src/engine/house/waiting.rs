@@ -4,7 +4,7 @@ use scene_schemas::api::{Failure, ProposalView, Proposals};
 use scene_schemas::entry::Seq;
 
 use super::House;
-use super::views::{broken, is_elsewhere, missing, proposal_view, session_here};
+use super::views::{broken, is_elsewhere, missing, proposal_view};
 use crate::core::workflow::{Pending, Status, Workflow};
 use crate::ledger::Ledger;
 use crate::server::Waiting;
@@ -21,9 +21,8 @@ impl House {
 
     /// The same, without what they change.
     pub(super) fn waiting(&mut self) -> Result<Vec<Waiting>, Failure> {
-        let of = |ledger: &Ledger, workflow: &Workflow, name, (seq, it): (Seq, &Pending)| {
-            let session = session_here(ledger, name, workflow);
-            Some(Waiting::of((name, seq), session, &it.proposal))
+        let of = |_: &Ledger, workflow: &Workflow, name, (seq, it): (Seq, &Pending)| {
+            Some(Waiting::of((name, seq), workflow.place.session(), &it.proposal))
         };
         let mut waiting = self.all_waiting(of)?;
         waiting.sort_unstable_by_key(|it| it.seq);

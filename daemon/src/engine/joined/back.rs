@@ -63,10 +63,7 @@ impl Engine {
         let Some(step) = self.step(ack)? else {
             return Ok(Ok(String::new()));
         };
-        let back = {
-            let _alone = rojo::alone();
-            recover::put_back(&self.ledger, &step)?
-        };
+        let back = recover::put_back(&self.ledger, &step)?;
         self.follow_own(ack)?;
         Ok(match back {
             Ok(()) => Ok(" Its files are what they were.".to_owned()),
@@ -178,22 +175,17 @@ pub(in crate::engine) fn put_begun_back(
         let Entry::Started { place: Place::Open(_), .. } = &started.entry else {
             continue;
         };
+        // A lease keeps its session from a workflow: what there is to do is looked for without one.
+        if written_in(ledger, started.seq, &name)?.is_empty() {
+            continue;
+        }
         let Some(_lease) = ledger.lease(started.seq)? else {
             continue;
         };
-        let state = settled::read(ledger, started.seq)?;
-        for (seq, pending) in state.workflow(started.seq).into_iter().flat_map(Workflow::proposals)
-        {
-            let Status::Applying(ack) = &pending.status else {
-                continue;
-            };
-            if ack.files.as_ref().and_then(|ack| ack.file.as_ref()) != Some(&name) {
+        for (seq, step) in written_in(ledger, started.seq, &name)? {
+            if step.progress() != Progress::Begun {
                 continue;
             }
-            let Some(step) = step_of(ledger, ack)?.filter(|it| it.progress() == Progress::Begun)
-            else {
-                continue;
-            };
             let said = match recover::put_back(ledger, &step)? {
                 Ok(()) => "its files are what they were before it".to_owned(),
                 Err(left) => format!("not all of its files could be put back: {left}"),
@@ -202,6 +194,25 @@ pub(in crate::engine) fn put_begun_back(
         }
     }
     Ok(notices)
+}
+
+/// The proposals of a workflow of which files of a project are being written, and the records of that.
+fn written_in(
+    ledger: &Ledger,
+    workflow: Seq,
+    project: &str,
+) -> Result<Vec<(Seq, Journal)>, EngineError> {
+    let state = settled::read(ledger, workflow)?;
+    let mut written = Vec::new();
+    for (seq, pending) in state.workflow(workflow).into_iter().flat_map(Workflow::proposals) {
+        let Status::Applying(ack) = &pending.status else {
+            continue;
+        };
+        if ack.files.as_ref().and_then(|ack| ack.file.as_deref()) == Some(project) {
+            written.extend(step_of(ledger, ack)?.map(|step| (seq, step)));
+        }
+    }
+    Ok(written)
 }
 
 /// The record of what a proposal did to files.

@@ -38,7 +38,8 @@ impl fmt::Debug for AtOnce {
 impl Decides for AtOnce {
     fn decide(&self, seq: Seq, decide: &Decide) -> Option<Result<Decided, Failure>> {
         let mut live = self.live.try_lock().ok()?;
-        if !live.is_short(seq, &decide.decision) {
+        // It may have been closed since it was found.
+        if live.seat.is_left() || !live.is_short(seq, &decide.decision) {
             return None;
         }
         let decided = live.decide(seq, decide);

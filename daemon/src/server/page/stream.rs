@@ -21,8 +21,10 @@ use super::item::{Change, changes};
 use super::served;
 use super::words::safe;
 
-/// How often it is said at most that places are others: one that is being edited grows all the time.
+/// How often it is said at most that places are others.
 const PAUSE: Duration = Duration::from_secs(2);
+/// The same where they have only grown: one in which somebody builds does so all the time.
+const GROWN: Duration = Duration::from_secs(10);
 
 /// What the page is told of an event.
 #[derive(Debug, Serialize)]
@@ -108,17 +110,17 @@ struct Beside {
     board: Arc<Board>,
     news: watch::Receiver<News>,
     told: News,
-    /// How long is waited until places are told of again, and since when.
-    pause: Duration,
+    /// How long is waited until places are told of again, and where they have only grown; and since when.
+    pauses: (Duration, Duration),
     since: Option<Instant>,
 }
 
 impl Beside {
     /// Tells what is otherwise from now on.
-    fn of(board: &Arc<Board>, pause: Duration) -> Self {
+    fn of(board: &Arc<Board>, pauses: (Duration, Duration)) -> Self {
         let news = board.news();
         let told = *news.borrow();
-        Self { board: Arc::clone(board), news, told, pause, since: None }
+        Self { board: Arc::clone(board), news, told, pauses, since: None }
     }
 
     /// What there is to tell, as soon as there is something; none where Vector closes.
@@ -129,27 +131,36 @@ impl Beside {
             if news.is_over {
                 return None;
             }
-            let paused = self.since.map(|since| self.pause.saturating_sub(since.elapsed()));
-            let paused = paused.filter(|left| !left.is_zero());
+            let left = self.pause(news).map(|pause| {
+                self.since.map_or(Duration::ZERO, |since| pause.saturating_sub(since.elapsed()))
+            });
             let mut text = String::new();
             if news.settings != self.told.settings {
                 self.told.settings = news.settings;
                 text += &event("settings");
             }
-            let is_other = news.places != self.told.places;
-            if is_other && paused.is_none() {
-                (self.told.places, self.since) = (news.places, Some(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                (self.told.places, self.told.sizes) = (news.places, news.sizes);
+                self.since = Some(Instant::now());
                 text += &event("places");
             }
             if !text.is_empty() {
                 return Some(text);
             }
-            let wakes = if is_other { paused } else { missed };
+            let wakes = left.into_iter().chain(missed).min();
             tokio::select! {
                 changed = self.news.changed() => changed.ok()?,
                 () = async { match wakes { Some(wakes) => sleep(wakes).await, None => pending().await } } => {}
             }
         }
+    }
+
+    /// How long is waited before places are told of that are others now; none where they are not.
+    fn pause(&self, news: News) -> Option<Duration> {
+        let (others, grown) = self.pauses;
+        let is_grown = news.sizes != self.told.sizes;
+        let is_other = news.places != self.told.places;
+        is_other.then_some(others).or(is_grown.then_some(grown))
     }
 }
 
@@ -160,7 +171,7 @@ fn event(what: &str) -> String {
 
 /// What has happened behind a cursor, and what happens.
 pub(in super::super) fn stream(board: Arc<Board>, cursor: Seq) -> Response<Body> {
-    let beside = stream::unfold(Beside::of(&board, PAUSE), |mut beside| async move {
+    let beside = stream::unfold(Beside::of(&board, (PAUSE, GROWN)), |mut beside| async move {
         let text = beside.next().await?;
         Some((Ok::<_, Infallible>(Bytes::from(text)), beside))
     });
@@ -178,7 +189,6 @@ mod tests {
     use scene_schemas::proposal::Class;
     use tokio::runtime::Runtime;
 
-    use super::super::super::board::Size;
     use super::super::super::guard::Secret;
     use super::*;
 
@@ -208,20 +218,22 @@ mod tests {
         let _in = runtime.enter();
         let window = SessionId("window".to_owned());
         board.settings_change();
-        let mut beside = Beside::of(&board, Duration::ZERO);
+        let mut beside = Beside::of(&board, (Duration::ZERO, Duration::ZERO));
         assert_eq!(beside.next().now_or_never(), None, "nothing is otherwise since");
         let mut tells = |what: &[&str]| {
             let wanted: String = what.iter().map(|it| event(it)).collect();
             assert_eq!(beside.next().now_or_never(), Some(Some(wanted)));
             assert_eq!(beside.next().now_or_never(), None, "it is said once");
         };
-        let seat = board.sit(&window, 1, Secret::of("token"));
+        board.sit(&window, 1, Secret::of("token"));
         tells(&["places"]);
         board.settings_change();
         board.settings_change();
         tells(&["settings"]);
-        assert!(seat.shows(Size { instances: 3, ..Size::default() }));
+        board.sizes_change();
+        tells(&["places"]);
         board.places_change();
+        board.sizes_change();
         board.settings_change();
         tells(&["settings", "places"]);
         board.leave(&window);
@@ -234,8 +246,8 @@ mod tests {
     fn places_that_change_all_the_time_are_told_of_now_and_then() {
         let (runtime, board) = (runtime(), board());
         let _in = runtime.enter();
-        let mut rarely = Beside::of(&board, SOON);
-        let mut often = Beside::of(&board, Duration::from_millis(20));
+        let mut rarely = Beside::of(&board, (SOON, SOON));
+        let mut often = Beside::of(&board, (Duration::from_millis(20), SOON));
         for beside in [&mut rarely, &mut often] {
             board.places_change();
             assert_eq!(beside.next().now_or_never(), Some(Some(event("places"))), "the first time");
@@ -254,6 +266,26 @@ mod tests {
         });
         assert!(told.ends_with(&event("places")), "{told}");
         assert_eq!(often.next().now_or_never(), None);
+    }
+
+    #[test]
+    fn places_that_only_grow_are_told_of_more_rarely() {
+        let (runtime, board) = (runtime(), board());
+        let _in = runtime.enter();
+        let mut beside = Beside::of(&board, (Duration::ZERO, SOON));
+        board.sizes_change();
+        assert_eq!(beside.next().now_or_never(), Some(Some(event("places"))), "the first time");
+        board.sizes_change();
+        assert_eq!(beside.next().now_or_never(), None);
+        board.places_change();
+        assert_eq!(beside.next().now_or_never(), Some(Some(event("places"))));
+        assert_eq!(beside.next().now_or_never(), None, "how large they are was told with it");
+        let mut soon = Beside::of(&board, (SOON, Duration::from_millis(20)));
+        for _ in 0..2 {
+            board.sizes_change();
+            let told = runtime.block_on(soon.next());
+            assert_eq!(told, Some(event("places")), "the last change is not lost");
+        }
     }
 
     #[test]
