@@ -11,11 +11,11 @@ use vector_tests::human::Human;
 use vector_tests::places::{self, Format};
 
 /// A daemon, its person, and a place beside the ledger.
-struct Bench {
+pub(super) struct Bench {
     home: Home,
     daemon: Option<Daemon>,
-    human: Human,
-    file: PathBuf,
+    pub(super) human: Human,
+    pub(super) file: PathBuf,
 }
 
 impl Bench {
@@ -29,7 +29,7 @@ impl Bench {
     }
 
     /// A place that is open.
-    fn open(format: Format) -> (Self, Json) {
+    pub(super) fn open(format: Format) -> (Self, Json) {
         let bench = Self::new(format);
         let opened = bench.human.open(&bench.file).ok();
         (bench, opened)
@@ -52,7 +52,7 @@ impl Bench {
         opened
     }
 
-    fn bytes(&self) -> Vec<u8> {
+    pub(super) fn bytes(&self) -> Vec<u8> {
         fs::read(&self.file).unwrap()
     }
 
@@ -67,7 +67,7 @@ impl Bench {
         fs::read(copy).unwrap()
     }
 
-    fn waiting(&self) -> usize {
+    pub(super) fn waiting(&self) -> usize {
         let waiting = self.human.call("GET", "/api/proposals", &Json::Null).ok();
         waiting["proposals"].as_array().unwrap().len()
     }

@@ -42,6 +42,7 @@ impl State {
         let after = summary.map_or(Seq(0), |(_, until, _)| until);
         let mut prompt =
             Prompt { earlier: summary.map(|(_, _, text)| text.to_owned()), ..Prompt::default() };
+        prompt.stance = last.stance;
         // The first task of which something is sent.
         let is_sent =
             |(seq, workflow): &(Seq, &Workflow)| *seq > after || !workflow.turns(after).is_empty();

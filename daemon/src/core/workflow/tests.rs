@@ -9,7 +9,7 @@ use scene_schemas::entry::{
 use scene_schemas::proposal::{Ack, Class, Mode, Preview, Proposal, Warning, WarningKind};
 use serde_json::{Value as Json, json};
 
-use super::{CALLS, Input, State, Status, Want, decide};
+use super::{CALLS, Input, State, Status, Want, before, decide};
 use crate::core::Refusal;
 use crate::core::prompt::{Call, Message, Outcome, Turn};
 use crate::core::tools::{Plan, Talk};
@@ -28,12 +28,20 @@ impl Run {
     }
 
     fn held_to(driver: &str, mode: Mode, goal: &str, guards: Option<Guards>) -> Self {
+        Self::within(Stance::Act, (driver, mode, goal), guards)
+    }
+
+    fn within(
+        stance: Stance,
+        (driver, mode, goal): (&str, Mode, &str),
+        guards: Option<Guards>,
+    ) -> Self {
         let mut run = Self { state: State::default(), records: Vec::new() };
         let hash = Fingerprint::of(b"place");
         let file = "place.rbxl".to_owned();
         let place = Place::File(FilePlace { file, out: None, hash, replaces: None });
         let (goal, driver) = (goal.to_owned(), driver.to_owned());
-        let (attached, stance, follows) = (Vec::new(), Stance::Act, None);
+        let (attached, follows) = (Vec::new(), None);
         run.input(Input::Start { place, goal, driver, mode, attached, stance, follows, guards })
             .unwrap();
         run
@@ -357,4 +365,32 @@ fn what_stood_on_another_workflows_proposal_is_planned_again() {
         Entry::Applying { proposals: vec![second], file: String::new(), before: None, acks };
     run.state.apply(&Record { seq: Seq(103), at: 0, workflow: Seq(100), entry });
     assert!(decide(&run.state, Seq(100), Input::Lost(first)).unwrap().is_empty());
+}
+
+#[test]
+fn nobody_goes_further_than_the_person_lets_a_request_go() {
+    let may = |stance, driver: &str, tool: &str, guards: Option<Guards>| {
+        let mut run = Run::within(stance, (driver, Mode::Dangerous, "a goal"), guards);
+        run.input(Input::Called(vec![Call::new(tool, json!({}))])).unwrap();
+        let Some(Want::Plan { call, .. }) = run.wants() else { panic!("no open call") };
+        before(&run.state, WORKFLOW, call).map_err(|refusal| refusal.0)
+    };
+    let guards = || Some(Guards { scope: 8, needs_script: true, turns: 50 });
+    for (driver, guards) in [("offline", None), (CALLS, None), ("maker/model", guards())] {
+        for tool in ["create_instance", "delete_instance", "write_script", "edit_memory"] {
+            let why = may(Stance::Plan, driver, tool, guards.clone()).unwrap_err();
+            assert!(why.contains("Make a plan with start_plan"), "{why}");
+            let why = may(Stance::Ask, driver, tool, guards.clone()).unwrap_err();
+            assert!(why.contains("Answer the question"), "{why}");
+        }
+        for tool in ["start_plan", "update_plan"] {
+            assert_eq!(may(Stance::Plan, driver, tool, guards.clone()), Ok(()));
+            let why = may(Stance::Ask, driver, tool, guards.clone()).unwrap_err();
+            assert!(why.contains("a plan is not asked for"), "{why}");
+        }
+        for stance in [Stance::Plan, Stance::Ask] {
+            assert_eq!(may(stance, driver, "list_children", guards.clone()), Ok(()));
+        }
+    }
+    assert_eq!(may(Stance::Act, "offline", "create_instance", None), Ok(()));
 }
