@@ -128,7 +128,24 @@ fn what_is_rejected_leaves_the_file_as_it_is() {
     let path = format!("/api/workflows/{workflow}");
     let workflow = bench.human.call("GET", &path, &Json::Null).ok();
     assert_eq!(workflow["session"], opened["session"]);
-    assert_eq!(workflow["state"], "finished");
+    assert_eq!(
+        (&workflow["state"], &workflow["outcome"]),
+        (&json!("finished"), &json!("not_approved"))
+    );
+}
+
+#[test]
+fn a_way_back_that_is_rejected_is_not_approved() {
+    let (mut bench, opened) = Bench::open(Format::Rbxlx);
+    bench.human.ask(&opened, FADE);
+    let card = bench.human.card();
+    bench.human.approve(card).ok();
+    bench.human.until("done");
+    let path = format!("/api/proposals/{card}/revert");
+    bench.human.call("POST", &path, &json!({})).ok();
+    let back = bench.human.card();
+    bench.human.decide(back, &json!({ "say": "reject" })).ok();
+    assert_eq!(bench.human.until("done")["outcome"], "not_approved");
 }
 
 #[test]

@@ -158,6 +158,24 @@ impl Workflow {
         turns
     }
 
+    /// Whether a person said no to something, and nothing stands for that.
+    pub fn was_rejected(&self) -> bool {
+        self.calls.values().any(|call| self.is_rejected(call))
+    }
+
+    /// Whether a person said no to what was called last.
+    pub(super) fn ends_rejected(&self) -> bool {
+        self.calls.last_key_value().is_some_and(|(_, call)| self.is_rejected(call))
+    }
+
+    fn is_rejected(&self, call: &Call) -> bool {
+        let CallStatus::Proposed(seq, _) = &call.status else {
+            return false;
+        };
+        let pending = self.proposals.get(seq);
+        pending.is_some_and(|it| matches!(it.status, Status::Rejected(_)))
+    }
+
     /// What is said of how it ended, where the conversation goes on.
     fn last_word(&self) -> Option<String> {
         let text = match self.finished? {

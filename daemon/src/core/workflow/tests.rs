@@ -236,6 +236,33 @@ fn a_revised_proposal_stands_for_the_old_one() {
 }
 
 #[test]
+fn what_a_no_has_ended_is_not_approved() {
+    let outcome = |end: &dyn Fn(&mut Run, Seq)| {
+        let mut run = Run::new("offline", Mode::Confirm);
+        let seq = run.propose(proposal("a"), &[]);
+        end(&mut run, seq);
+        let text = Some("I stopped.".to_owned());
+        run.input(Input::Replied(Message { text, declined: true, ..Message::default() })).unwrap();
+        run.state.workflow(WORKFLOW).unwrap().finished
+    };
+    let no = |run: &mut Run, seq| {
+        run.input(Input::Reject { proposal: seq, reason: None }).unwrap();
+    };
+    assert_eq!(outcome(&no), Some(Finish::NotApproved));
+    let part = |run: &mut Run, seq| {
+        run.input(Input::Revise { proposal: seq, by: Box::new(proposal("part of a")) }).unwrap();
+        assert!(!run.state.workflow(WORKFLOW).unwrap().was_rejected());
+        no(run, run.records.last().unwrap().seq);
+    };
+    assert_eq!(outcome(&part), Some(Finish::NotApproved));
+    let broken = |run: &mut Run, seq| {
+        run.approve(seq, Approver::Person, false).unwrap();
+        run.input(Input::Failed { proposals: vec![seq], reason: "full".to_owned() }).unwrap();
+    };
+    assert_eq!(outcome(&broken), Some(Finish::Failed));
+}
+
+#[test]
 fn a_run_that_ends_withdraws_what_waits_and_keeps_what_was_approved() {
     let mut run = Run::new(CALLS, Mode::Confirm);
     let first = run.propose(proposal("a"), &[]);
