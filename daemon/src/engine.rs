@@ -186,6 +186,8 @@ pub struct Engine {
     spent: spent::Spent,
     /// The last entry that was made here.
     last: Seq,
+    /// Whether a daemon has the place open.
+    served: bool,
     listener: Listener,
 }
 

@@ -50,6 +50,9 @@ pub enum Entry {
         /// What a model is held to; none where no model calls the tools.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         guards: Option<Guards>,
+        /// Whether it is a daemon's, and the next one goes on with it where this one ends before it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        served: bool,
     },
     /// Vector has chosen the scripts that a model is told of at the beginning.
     Context {

@@ -147,6 +147,7 @@ impl Live {
     ) -> Self {
         let mut engine = Engine::idle(&ledger, opened, listener(&board, &session));
         engine.read_memory();
+        engine.served = true;
         Self {
             engine,
             ledger,
@@ -230,12 +231,11 @@ impl Live {
             return;
         };
         for record in unfinished {
-            let Entry::Started { place, driver, .. } = &record.entry else {
+            let Entry::Started { place, driver, served, .. } = &record.entry else {
                 continue;
             };
-            // What is left in files was settled when they were opened, but for what agents wait for; the
-            // rest is somebody else's.
-            let is_ours = place.open().is_some() || driver.starts_with(AGENT);
+            // What a terminal has left in files was settled when they were opened.
+            let is_ours = place.open().is_some() || *served || driver.starts_with(AGENT);
             if !is_ours || place.session() != self.session {
                 continue;
             }

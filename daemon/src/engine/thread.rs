@@ -125,6 +125,7 @@ mod tests {
             stance: Stance::Act,
             follows: None,
             guards,
+            served: false,
         };
         let batch = Append { workflow: None, entries: vec![started], blobs: Vec::new() };
         let records = ledger.append(batch).unwrap();

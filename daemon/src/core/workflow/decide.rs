@@ -181,6 +181,7 @@ pub fn decide(state: &State, workflow: Seq, input: Input) -> Result<Vec<Entry>, 
             stance,
             follows,
             guards,
+            served: false,
         }]);
     }
     let name = workflow;

@@ -315,7 +315,17 @@ fn what_was_attached_is_kept_and_an_old_ledger_has_none() {
         let place = Place::File(FilePlace { file, out: None, hash, replaces: None });
         let (goal, driver, mode) = ("a goal".to_owned(), "offline".to_owned(), Mode::Confirm);
         let (stance, follows, guards) = (Stance::Act, None, None);
-        Entry::Started { place, goal, driver, mode, attached, stance, follows, guards }
+        Entry::Started {
+            place,
+            goal,
+            driver,
+            mode,
+            attached,
+            stance,
+            follows,
+            guards,
+            served: false,
+        }
     };
     let read = |entry: Entry| {
         let text = serde_json::to_string(&entry).unwrap();
@@ -346,7 +356,9 @@ fn beside(run: &mut Run, seq: Seq, after: &[Seq]) {
     let place = Place::File(FilePlace { file, out: None, hash, replaces: None });
     let (goal, driver, mode) = ("beside".to_owned(), CALLS.to_owned(), Mode::Confirm);
     let (attached, stance, follows, guards) = (Vec::new(), Stance::Act, None, None);
-    let started = Entry::Started { place, goal, driver, mode, attached, stance, follows, guards };
+    let served = false;
+    let started =
+        Entry::Started { place, goal, driver, mode, attached, stance, follows, guards, served };
     let (tool, args) = ("create_instance".to_owned(), json!({}));
     let mut proposal = proposal("beside");
     proposal.after = after.to_vec();
