@@ -186,6 +186,8 @@ pub struct Engine {
     spent: spent::Spent,
     /// The last entry that was made here.
     last: Seq,
+    /// Whether a daemon has the place open.
+    served: bool,
     listener: Listener,
 }
 
@@ -369,8 +371,12 @@ impl Engine {
         let input = if let (Some(Driver::Provider(_)), Some(prompt)) = (self.driver(), prompt) {
             Input::Replied(offline::reply(&prompt))
         } else {
-            let refused = self.workflow().is_some_and(|it| it.refusals().next().is_some());
-            Input::Finish { outcome: if refused { Finish::Failed } else { Finish::Done } }
+            let outcome = match self.workflow() {
+                Some(workflow) if workflow.refusals().next().is_some() => Finish::Failed,
+                Some(workflow) if workflow.was_rejected() => Finish::NotApproved,
+                _ => Finish::Done,
+            };
+            Input::Finish { outcome }
         };
         self.input(input).map(drop)
     }

@@ -10,6 +10,7 @@ use crate::api::{FailureKind, OpenPlace, SessionId, Setting};
 use crate::command::{Fingerprint, Target};
 pub use crate::context::{Context, ContextLeft, ContextScript};
 use crate::proposal::{Ack, Conflict, Mode, Proposal};
+pub use crate::stance::Stance;
 
 /// A position in the ledger, from 1. It names what stands there: workflow, call, proposal.
 #[derive(
@@ -50,6 +51,9 @@ pub enum Entry {
         /// What a model is held to; none where no model calls the tools.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         guards: Option<Guards>,
+        /// Whether it is a daemon's, and the next one goes on with it where this one ends before it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        served: bool,
     },
     /// Vector has chosen the scripts that a model is told of at the beginning.
     Context {
@@ -279,26 +283,6 @@ pub struct Record {
     /// What happened.
     #[serde(flatten)]
     pub entry: Entry,
-}
-
-/// How far a model may go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Stance {
-    /// It proposes changes.
-    #[default]
-    Act,
-    /// It reads, and makes a plan.
-    Plan,
-    /// It reads, and answers.
-    Ask,
-}
-
-impl Stance {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-    pub(crate) fn is_act(&self) -> bool {
-        *self == Self::Act
-    }
 }
 
 /// What a model is held to.

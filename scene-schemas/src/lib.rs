@@ -11,6 +11,7 @@ pub mod entry;
 pub mod luau;
 pub mod path;
 pub mod proposal;
+pub mod stance;
 pub mod text;
 pub mod value;
 

@@ -124,6 +124,7 @@ fn fill(home: &Path, entries: usize) {
         stance: Stance::Act,
         follows: None,
         guards: None,
+        served: false,
     };
     let said = |n: usize| Entry::Said {
         text: format!("This was said before, in entry {n}."),

@@ -117,6 +117,43 @@ fn what_was_accepted_is_committed_and_named() {
 }
 
 #[test]
+fn what_is_committed_on_another_branch_is_not_offered_again() {
+    let Some(bench) = Bench::new() else { return };
+    bench.edit("replace \"return 1\" with \"return 10\" in game.ServerStorage.One");
+    bench.deploy(&["--branch", "feature/doors"]);
+    let commit = bench.git(&["rev-parse", "--short", "feature/doors"]);
+    let again = bench.deploy(&[]);
+    let note = format!("src/One.luau is committed as {commit} on feature/doors already");
+    assert!(again.stderr.contains(&note), "{}", again.stderr);
+    assert!(again.stderr.contains("Nothing is to be committed"), "{}", again.stderr);
+    // What is new goes without it, until it is changed once more.
+    bench.edit("replace \"return 2\" with \"return 20\" in game.ServerStorage.Two");
+    let new = bench.deploy(&["--dry-run"]);
+    assert!(
+        new.stdout.contains("src/Two.luau") && !new.stdout.contains("src/One"),
+        "{}",
+        new.stdout
+    );
+    bench.edit("replace \"return 10\" with \"return 11\" in game.ServerStorage.One");
+    let both = bench.deploy(&["--dry-run"]);
+    assert!(both.stdout.contains("src/One.luau\n  src/Two.luau"), "{}", both.stdout);
+    // Who names a branch gets it all there.
+    let named = bench.deploy(&["--branch", "main"]);
+    assert!(named.stdout.contains("src/One.luau\n  src/Two.luau"), "{}", named.stdout);
+}
+
+#[test]
+fn a_branch_has_no_whole_name() {
+    let Some(bench) = Bench::new() else { return };
+    bench.edit("replace \"return 1\" with \"return 10\" in game.ServerStorage.One");
+    let why = bench.refused(&["--branch", "refs/heads/feature/x"]);
+    assert!(why.contains("say the branch alone, such as \"feature/x\""), "{why}");
+    let why = bench.refused(&["--branch", "refs/tags/x"]);
+    assert!(why.contains("such as \"feature/doors\""), "{why}");
+    assert_eq!(bench.git(&["for-each-ref", "--format=%(refname)"]), "refs/heads/main");
+}
+
+#[test]
 fn on_the_persons_own_branch_only_these_files_are_settled() {
     let Some(bench) = Bench::new() else { return };
     bench.edit("replace \"return 1\" with \"return 10\" in game.ServerStorage.One");

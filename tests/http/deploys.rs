@@ -100,6 +100,14 @@ fn what_was_accepted_is_shown_and_then_committed() {
     assert_eq!(bench.project.git(&["rev-parse", &branch]), done["commit"].as_str().unwrap());
     assert_eq!(bench.project.git(&["show", &format!("{branch}:src/One.luau")]), "return 11");
     assert_eq!(bench.project.git(&["show", &format!("{branch}:src/Two.luau")]), "return 2");
+    // The page names the branch that it has proposed.
+    bench.project.git(&["branch", "-m", &branch, "theirs"]);
+    let elsewhere = bench.planned("").ok();
+    assert_eq!((&elsewhere["files"], &elsewhere["branch"]), (&json!([]), &json!(branch)));
+    assert!(elsewhere["left"].to_string().contains(" on theirs already"), "{elsewhere}");
+    let named = bench.over(&bench.deploy(json!(branch)).ok());
+    assert_eq!((&named["commit"], &named["failure"]), (&Json::Null, &Json::Null));
+    bench.project.git(&["branch", "-m", "theirs", &branch]);
     // Once more there is nothing to commit, and that is no failure.
     assert_eq!(bench.planned("").ok()["files"], json!([]));
     let again = bench.over(&bench.deploy(Json::Null).ok());

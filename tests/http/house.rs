@@ -121,6 +121,7 @@ impl Bench {
             stance: Stance::Act,
             follows: None,
             guards: None,
+            served: false,
         };
         let batch = Append { workflow: None, entries: vec![started], blobs: Vec::new() };
         self.ledger.append(batch).unwrap()[0].seq

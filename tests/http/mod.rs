@@ -24,6 +24,7 @@ mod reverted;
 mod reviewed;
 mod routes;
 mod scripts;
+mod stances;
 mod together;
 
 use vector_tests::binary::{self, Home};

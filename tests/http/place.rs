@@ -11,11 +11,11 @@ use vector_tests::human::Human;
 use vector_tests::places::{self, Format};
 
 /// A daemon, its person, and a place beside the ledger.
-struct Bench {
+pub(super) struct Bench {
     home: Home,
     daemon: Option<Daemon>,
-    human: Human,
-    file: PathBuf,
+    pub(super) human: Human,
+    pub(super) file: PathBuf,
 }
 
 impl Bench {
@@ -29,7 +29,7 @@ impl Bench {
     }
 
     /// A place that is open.
-    fn open(format: Format) -> (Self, Json) {
+    pub(super) fn open(format: Format) -> (Self, Json) {
         let bench = Self::new(format);
         let opened = bench.human.open(&bench.file).ok();
         (bench, opened)
@@ -37,6 +37,11 @@ impl Bench {
 
     fn kill(&mut self) {
         self.daemon.take().unwrap().kill();
+    }
+
+    fn stop(&mut self) {
+        self.human.call("POST", "/api/stop", &json!({})).ok();
+        self.daemon.take().unwrap().ends();
     }
 
     /// Starts the daemon with the place.
@@ -52,7 +57,7 @@ impl Bench {
         opened
     }
 
-    fn bytes(&self) -> Vec<u8> {
+    pub(super) fn bytes(&self) -> Vec<u8> {
         fs::read(&self.file).unwrap()
     }
 
@@ -67,7 +72,7 @@ impl Bench {
         fs::read(copy).unwrap()
     }
 
-    fn waiting(&self) -> usize {
+    pub(super) fn waiting(&self) -> usize {
         let waiting = self.human.call("GET", "/api/proposals", &Json::Null).ok();
         waiting["proposals"].as_array().unwrap().len()
     }
@@ -128,7 +133,24 @@ fn what_is_rejected_leaves_the_file_as_it_is() {
     let path = format!("/api/workflows/{workflow}");
     let workflow = bench.human.call("GET", &path, &Json::Null).ok();
     assert_eq!(workflow["session"], opened["session"]);
-    assert_eq!(workflow["state"], "finished");
+    assert_eq!(
+        (&workflow["state"], &workflow["outcome"]),
+        (&json!("finished"), &json!("not_approved"))
+    );
+}
+
+#[test]
+fn a_way_back_that_is_rejected_is_not_approved() {
+    let (mut bench, opened) = Bench::open(Format::Rbxlx);
+    bench.human.ask(&opened, FADE);
+    let card = bench.human.card();
+    bench.human.approve(card).ok();
+    bench.human.until("done");
+    let path = format!("/api/proposals/{card}/revert");
+    bench.human.call("POST", &path, &json!({})).ok();
+    let back = bench.human.card();
+    bench.human.decide(back, &json!({ "say": "reject" })).ok();
+    assert_eq!(bench.human.until("done")["outcome"], "not_approved");
 }
 
 #[test]
@@ -264,18 +286,65 @@ fn a_file_that_is_gone_is_refused_and_goes_on_when_it_is_back() {
     assert!(bench.bytes() == expected);
 }
 
+/// The ways in which a daemon ends.
+const ENDS: [fn(&mut Bench); 2] = [Bench::kill, Bench::stop];
+
 #[test]
-fn a_killed_daemon_keeps_decisions_and_nothing_else() {
+fn what_waits_when_the_daemon_ends_waits_again_in_the_next() {
+    for end in ENDS {
+        let (mut bench, opened) = Bench::open(Format::Rbxl);
+        let before = bench.bytes();
+        let asked = [FADE, LAMP].map(|request| {
+            let task = bench.human.ask(&opened, request);
+            (task, bench.human.card())
+        });
+        let whole = bench.edited(&format!("{FADE}; {LAMP}"));
+        end(&mut bench);
+        assert!(bench.bytes() == before);
+        bench.start();
+        assert_eq!(bench.human.card(), asked[0].1, "what was before is told first");
+        let again = asked.map(|(task, card)| {
+            let again = bench.human.successor(card);
+            let (old, new) = (bench.human.shown(card), bench.human.shown(again));
+            assert_eq!((&old["status"], &new["status"]), (&json!("withdrawn"), &json!("waiting")));
+            assert_eq!((&new["workflow"], &old["workflow"]), (&json!(task), &json!(task)));
+            assert_eq!(new["proposal"]["title"], old["proposal"]["title"]);
+            again
+        });
+        assert_eq!(bench.waiting(), 2);
+        for card in again {
+            bench.human.approve(card).ok();
+            bench.human.until_status(card, "applied");
+        }
+        assert!(bench.bytes() == whole);
+    }
+}
+
+#[test]
+fn a_plan_goes_on_in_the_next_daemon() {
+    for end in ENDS {
+        let (mut bench, opened) = Bench::open(Format::Rbxlx);
+        let task = bench.human.ask(&opened, "delete #Baseplate; delete #Lamp");
+        let first = bench.human.card();
+        bench.human.approve(first).ok();
+        let second = bench.human.card();
+        end(&mut bench);
+        bench.start();
+        let again = bench.human.successor(second);
+        bench.human.approve(again).ok();
+        bench.human.until("done");
+        let path = format!("/api/workflows/{task}");
+        let task = bench.human.call("GET", &path, &Json::Null).ok();
+        assert_eq!((&task["state"], &task["outcome"]), (&json!("finished"), &json!("done")));
+        let text = String::from_utf8(bench.bytes()).unwrap();
+        assert!(!text.contains(">Baseplate<") && !text.contains(">Lamp<"));
+    }
+}
+
+#[test]
+fn a_killed_daemon_keeps_decisions() {
     let (mut bench, opened) = Bench::open(Format::Rbxl);
     let before = bench.bytes();
-    bench.human.ask(&opened, FADE);
-    let card = bench.human.card();
-    bench.kill();
-    assert!(bench.bytes() == before);
-    let opened = bench.start();
-    assert_eq!(bench.human.shown(card)["status"], "withdrawn", "nobody had decided");
-    assert_eq!(bench.waiting(), 0);
-    assert_eq!(bench.human.card(), card, "what was before is told first");
     let expected = bench.edited(FADE);
     bench.human.ask(&opened, FADE);
     let card = bench.human.card();

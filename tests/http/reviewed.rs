@@ -243,3 +243,22 @@ fn five_thousand_lines_are_little_and_come_soon() {
         assert!(part.contains("class=\"b t10\""), "lines stand in blocks");
     }
 }
+
+#[test]
+fn a_card_of_which_a_part_was_chosen_says_no_no() {
+    let mut desk = Desk::new("");
+    let lamp = json!({ "className": "PointLight", "props": { "Name": "Lamp" } });
+    let model = json!({
+        "parentPath": "game.Workspace", "className": "Model", "props": { "Name": "Post" },
+        "children": [lamp],
+    });
+    let whole = desk.propose("create_instance", model);
+    let parts = json!([{ "part": "command", "command": 0 }]);
+    let taken = desk.human.decide(whole, &json!({ "say": "take", "parts": parts })).ok();
+    let card = desk.part(&format!("card?of={whole}"));
+    assert!(card.contains(">changed<") && !card.contains("rejected"), "{card}");
+    let part = taken["proposal"].as_u64().unwrap();
+    desk.human.decide(part, &json!({ "say": "reject" })).ok();
+    let card = desk.part(&format!("card?of={part}"));
+    assert!(card.contains(">rejected<"), "{card}");
+}

@@ -124,6 +124,11 @@ impl Daemon {
         self.child.wait().expect("it ends");
     }
 
+    /// Waits until it has ended, which it was told to.
+    pub fn ends(mut self) {
+        self.child.wait().expect("it ends");
+    }
+
     /// Calls it with a body, and a token where one is given.
     pub fn call(&self, method: &str, path: &str, token: Option<&str>, body: &Json) -> Answer {
         call(self.port, (method, path), token, body)

@@ -107,6 +107,23 @@ impl Human {
         self.decide(proposal, &json!({ "say": "approve" }))
     }
 
+    /// Waits until another proposal stands for one, which is its number.
+    ///
+    /// # Panics
+    /// None does.
+    #[track_caller]
+    pub fn successor(&mut self, proposal: u64) -> u64 {
+        for _ in 0..60 {
+            if let Some(successor) = self.shown(proposal)["successor"].as_u64() {
+                return successor;
+            }
+            let path = format!("/api/stream?cursor={}&hold=1", self.cursor);
+            let page = self.call("GET", &path, &Json::Null).ok();
+            self.cursor = number(&page["cursor"]);
+        }
+        panic!("nothing stands for proposal {proposal}: {}", self.shown(proposal));
+    }
+
     /// Waits until a proposal is so.
     ///
     /// # Panics

@@ -27,6 +27,7 @@ pub fn conversation(home: &Path, entries: usize) -> u64 {
         stance: Stance::Act,
         follows: None,
         guards: None,
+        served: false,
     };
     let first = ledger.append(Append { workflow: None, entries: vec![started], blobs: Vec::new() });
     let first = first.expect("it is written")[0].seq;

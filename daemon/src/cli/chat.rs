@@ -175,7 +175,11 @@ impl Task<'_> {
             say(&format!("note: {notice}"));
         }
         let (target, scene) = at.open(terminal, None, false)?;
-        let follows = thread::last(ledger, &target.place(), asked::now())?;
+        let place = target.place();
+        let follows = match &driver {
+            Driver::Provider(Provider::Model(_)) => thread::last(ledger, &place, asked::now())?,
+            _ => thread::planned(ledger, &place, (&goal, stance))?,
+        };
         let attached = mentions::attached(&goal, &scene, at.folder())?;
         let asked = Asked { goal, attached, stance, follows };
         if let Driver::Provider(Provider::Model(models)) = &driver {

@@ -13,8 +13,8 @@ use std::borrow::Cow;
 
 pub use scene_schemas::entry::Replay;
 
-pub use self::presets::{BUILD, EXPLAIN, FIX, PRESETS, Preset};
-use scene_schemas::entry::{Attached, Context, Tokens};
+pub use self::presets::{BUILD, EXPLAIN, FIX, PRESETS, Preset, REST, builds};
+use scene_schemas::entry::{Attached, Context, Stance, Tokens};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -40,6 +40,8 @@ pub struct Prompt {
     pub rules: String,
     /// What the person asked for.
     pub goal: String,
+    /// How far it may go. A model reads that in the rules, and is offered no other tools.
+    pub stance: Stance,
     /// What they attached to it.
     pub attached: Vec<Attached>,
     /// The scripts that may matter for it.

@@ -126,17 +126,12 @@ fn equip(prompt: &mut Prompt, (stance, scope): (Stance, u32), memory: Option<&st
         );
         prompt.rules.push_str(&prompt::fenced(memory, "markdown"));
     }
-    let is_allowed = |tool: &&OwnTool| match stance {
-        Stance::Act => true,
-        Stance::Plan => !tool.changes(),
-        Stance::Ask => !tool.changes() && !tool.plans(),
-    };
     let tool = |tool: &OwnTool| Tool {
         name: tool.name.to_owned(),
         about: tool.about.to_owned(),
         schema: (tool.schema)().to_value(),
     };
-    prompt.tools = TOOLS.iter().filter(is_allowed).map(tool).collect();
+    prompt.tools = TOOLS.iter().filter(|tool| tool.is_within(stance)).map(tool).collect();
 }
 
 impl Engine {

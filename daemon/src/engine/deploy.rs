@@ -159,13 +159,17 @@ pub fn prepare(
     let written = written(ledger, wanted.project)?;
     let git = Git::of(wanted.project.parent().unwrap_or(Path::new(".")))?;
     tell(Told::Step(Step::Comparing));
-    let ours = apart(&written, &git.root, tell)?;
+    let mut ours = apart(&written, &git.root, tell)?;
     let newest = written.goals.keys().next_back().copied().unwrap_or(Seq(0));
-    let branch = wanted.branch.map_or_else(|| format!("vector/{newest}"), str::to_owned);
+    let own = format!("vector/{newest}");
+    let branch = wanted.branch.unwrap_or(&own).to_owned();
     let reference = git.reference(&branch)?;
     git.check_free(&branch, &reference)?;
     tell(Told::Step(Step::Staging));
     let (base, is_new) = git.base(&reference);
+    if branch == own {
+        leave_committed(&mut ours, &git, base.as_deref(), tell)?;
+    }
     let (staged, strange) = git.staged(base.as_deref(), &ours, ledger)?;
     if !strange.is_empty() {
         return Err(refused(format!(
@@ -305,6 +309,31 @@ fn apart<'a>(
         tell(Told::Left(&name, why));
     }
     Ok(ours)
+}
+
+/// Leaves out what is committed on a branch of the person's already.
+fn leave_committed(
+    ours: &mut Files<'_>,
+    git: &Git,
+    base: Option<&str>,
+    tell: &mut dyn FnMut(Told<'_>),
+) -> Result<(), DeployError> {
+    let (done, found) = (git.committed(base)?, git.on_branches()?);
+    ours.retain(|name, history| {
+        let left = history.by.iter().map(trailer).filter(|it| !done.contains(it));
+        let left: Option<Vec<_>> = left.map(|it| found.get(&it)).collect();
+        // Those of one file are committed one behind the other.
+        let Some((commit, branch)) = left.and_then(|it| it.last().copied()) else {
+            return true;
+        };
+        let why = format!(
+            "is committed as {commit} on {} already, and is left out unless you name another branch.",
+            shown(branch)
+        );
+        tell(Told::Left(name, &why));
+        false
+    });
+    Ok(())
 }
 
 /// The hash of a file; none where it is not there.

@@ -450,6 +450,7 @@ impl House {
             stance: Stance::Act,
             follows: None,
             guards: None,
+            served: false,
         };
         let finished = Entry::Finished { outcome: Finish::Done, summary: None };
         let entries = vec![started, finished];

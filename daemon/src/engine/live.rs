@@ -144,8 +144,10 @@ impl Live {
         chosen: Arc<Chosen>,
         (who, words): (Arc<dyn Who>, Sender<Word>),
     ) -> Self {
+        let mut engine = Engine::idle(&ledger, opened, listener(&board, &session));
+        engine.served = true;
         Self {
-            engine: Engine::idle(&ledger, opened, listener(&board, &session)),
+            engine,
             ledger,
             seat,
             board,
@@ -225,12 +227,11 @@ impl Live {
         };
         let before = self.jobs.len();
         for record in unfinished {
-            let Entry::Started { place, driver, .. } = &record.entry else {
+            let Entry::Started { place, driver, served, .. } = &record.entry else {
                 continue;
             };
-            // What is left in files was settled when they were opened, but for what agents wait for; the
-            // rest is somebody else's.
-            let is_ours = place.open().is_some() || driver.starts_with(AGENT);
+            // What a terminal has left in files was settled when they were opened.
+            let is_ours = place.open().is_some() || *served || driver.starts_with(AGENT);
             if !is_ours || place.session() != self.session || self.jobs.contains_key(&record.seq) {
                 continue;
             }

@@ -35,7 +35,8 @@ pub(super) fn concerned(ledger: &Ledger, file: &Path) -> Result<HashSet<String>,
 
 /// Settles the workflows that a stopped process left unfinished in a place file. A replacement of the
 /// file that had happened is noted; what was approved and not done is done, while the file is what it
-/// was; what nobody decided is withdrawn. Answers a sentence for each that mattered.
+/// was; what nobody decided is withdrawn, and planned again where the next daemon goes on with it.
+/// Answers a sentence for each that mattered.
 pub fn recover(ledger: &Arc<Ledger>, file: &Path) -> Result<Vec<String>, EngineError> {
     let mut notices = Vec::new();
     let Ok(file) = place::real(file) else {
@@ -75,6 +76,9 @@ fn settle(ledger: &Arc<Ledger>, lease: Lease) -> Result<Vec<String>, EngineError
     let Some(workflow) = state.workflow(seq) else {
         return Ok(Vec::new());
     };
+    if goes_on(workflow) && !workflow.proposals().any(|(_, it)| it.status.is_pending()) {
+        return Ok(Vec::new());
+    }
     let place = match &workflow.place {
         Place::File(place) => place,
         Place::Project(place) => return settle_project(ledger, lease, &records, workflow, place),
@@ -141,6 +145,11 @@ fn settle_project(
     notices.extend(engine.settle_approved(&base, None)?);
     engine.leave_off()?;
     Ok(notices)
+}
+
+/// Whether the next daemon goes on with a workflow.
+fn goes_on(workflow: &Workflow) -> bool {
+    workflow.finished.is_none() && (workflow.served || workflow.agent().is_some())
 }
 
 /// Whether files may have been written for a proposal.
@@ -262,11 +271,10 @@ fn to_replace(workflow: &Workflow, place: &FilePlace, base: &Fingerprint) -> Opt
 }
 
 impl Engine {
-    /// Ends what a stopped process left; an agent may come back to what it has called, and that is planned
-    /// again when the daemon has the place open.
+    /// Ends what a stopped process left. What a daemon has left is planned again when one has the place
+    /// open: its person is still to decide upon it, and an agent may come back to what it has called.
     fn leave_off(&mut self) -> Result<(), EngineError> {
-        let is_agents = self.workflow().is_some_and(|workflow| workflow.agent().is_some());
-        let left = if is_agents {
+        let left = if self.workflow().is_some_and(goes_on) {
             let reason = "Vector was started anew, and this is planned again.".to_owned();
             Input::Moved { reason, not_done: Vec::new() }
         } else {
@@ -431,6 +439,7 @@ mod tests {
             stance: Stance::Act,
             follows: None,
             guards: None,
+            served: false,
         };
         let batch = Append { workflow: None, entries: vec![started], blobs: Vec::new() };
         ledger.append(batch).unwrap();

@@ -144,6 +144,7 @@ mod tests {
             stance: Stance::Act,
             follows: None,
             guards: None,
+            served: false,
         };
         let batch = Append { workflow: None, entries: vec![started], blobs: Vec::new() };
         ledger.append(batch).unwrap()[0].seq

@@ -157,6 +157,7 @@ mod tests {
             stance: Stance::Act,
             follows: None,
             guards: None,
+            served: false,
         };
         let model = "maker/model".to_owned();
         let paid = Entry::Replied { model, tokens: None, cost: Some(dollars), replay: None };

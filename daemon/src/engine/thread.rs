@@ -3,9 +3,11 @@
 //! A conversation is the tasks of one place that follow each other; it is over when it was cleared,
 //! or when nobody has said anything in it for long.
 
-use scene_schemas::entry::{Entry, Place, Seq};
+use scene_schemas::entry::{Entry, Finish, Place, Record, Seq, Stance};
 
+use crate::core::prompt::builds;
 use crate::ledger::{Append, Ledger, LedgerError};
+use crate::providers::choose::OFFLINE;
 
 /// After how long a silence a conversation is over, in milliseconds.
 const EXPIRY: u64 = 30 * 24 * 60 * 60 * 1000;
@@ -33,6 +35,32 @@ pub fn last(ledger: &Ledger, place: &Place, now: u64) -> Result<Option<Seq>, Led
         return Ok((!is_over).then_some(started.workflow));
     }
     Ok(None)
+}
+
+/// The plan of the offline planner that a request to carry it out means: the last thing that it was
+/// asked for in a place. It has no conversations, and goes on with nothing else.
+///
+/// # Errors
+/// The ledger cannot be read.
+pub fn planned(
+    ledger: &Ledger,
+    place: &Place,
+    (request, stance): (&str, Stance),
+) -> Result<Option<Seq>, LedgerError> {
+    if stance != Stance::Act || !builds(request) {
+        return Ok(None);
+    }
+    let is_its = |it: &Record| match &it.entry {
+        Entry::Started { place: own, driver, .. } => driver == OFFLINE && is_same(own, place),
+        _ => false,
+    };
+    let Some(last) = ledger.started(LOOKED_AT)?.into_iter().find(is_its) else {
+        return Ok(None);
+    };
+    let is_plan = matches!(last.entry, Entry::Started { stance: Stance::Plan, .. });
+    let is_made = |it: &Record| matches!(it.entry, Entry::Finished { outcome: Finish::Done, .. });
+    let is_made = is_plan && ledger.workflow(last.workflow)?.iter().any(is_made);
+    Ok(is_made.then_some(last.workflow))
 }
 
 /// Ends the conversation of a place; false where there is none.
@@ -97,6 +125,7 @@ mod tests {
             stance: Stance::Act,
             follows: None,
             guards,
+            served: false,
         };
         let batch = Append { workflow: None, entries: vec![started], blobs: Vec::new() };
         let records = ledger.append(batch).unwrap();

@@ -55,6 +55,7 @@ impl Engine {
             system: None,
             spent: Spent::default(),
             last: Seq(0),
+            served: false,
             listener,
         }
     }
@@ -79,6 +80,7 @@ impl Engine {
             stance,
             follows,
             guards: asked::guards(&driver),
+            served: self.served,
         };
         let entries = std::iter::once(started).chain(context).collect();
         let batch = Append { workflow: None, entries, blobs: Vec::new() };

@@ -32,6 +32,7 @@ fn started() -> Entry {
         stance: Stance::Act,
         follows: None,
         guards: None,
+        served: false,
     }
 }
 

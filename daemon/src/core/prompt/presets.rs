@@ -45,6 +45,14 @@ pub const BUILD: Preset = Preset {
     needs_object: false,
 };
 
+/// What is left of a plan is to be carried out.
+pub const REST: &str = "Carry out the rest of the plan, step by step.";
+
+/// Whether a request says nothing but that the plan is to be carried out.
+pub fn builds(request: &str) -> bool {
+    [BUILD.text, REST].contains(&request.trim())
+}
+
 /// A plan is to be made.
 pub(super) const PLAN: Preset = Preset {
     name: "plan",

@@ -63,7 +63,7 @@ use std::sync::Arc;
 
 use scene_schemas::Fingerprint;
 use scene_schemas::api::Wanted;
-use scene_schemas::entry::{Phase, Seq};
+use scene_schemas::entry::{Phase, Seq, Stance};
 use scene_schemas::proposal::{Conflict, Meant, Proposal};
 use schemars::Schema;
 use serde_json::Value as Json;
@@ -147,6 +147,15 @@ impl Tool {
     /// Whether it speaks of a plan, which nobody makes who only answers.
     pub fn plans(&self) -> bool {
         matches!(self.name, "start_plan" | "update_plan")
+    }
+
+    /// Whether it may be called where the person lets a request go so far.
+    pub fn is_within(&self, stance: Stance) -> bool {
+        match stance {
+            Stance::Act => true,
+            Stance::Plan => !self.changes(),
+            Stance::Ask => !self.changes() && !self.plans(),
+        }
     }
 
     /// Whether an agent of its own can call it: it talks to its person itself, and reads the web itself.

@@ -36,6 +36,11 @@ fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
     if args.props.is_empty() {
         return refuse!("`props` names nothing.");
     }
+    // By its name as it is, also where that is what changes.
+    let only = match nodes.as_slice() {
+        [one] => Some(draft.scene().path(*one).to_string()),
+        _ => None,
+    };
     let mut changed = 0;
     for node in &nodes {
         let read = read_props(draft.scene(), Owner::Node(*node), &args.props);
@@ -46,10 +51,7 @@ fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
         changed += usize::from(draft.set(*node, props)?);
     }
     let names: Vec<_> = args.props.keys().map(String::as_str).collect();
-    let whom = match nodes.as_slice() {
-        [one] => draft.scene().path(*one).to_string(),
-        _ => count(changed, "instance", "instances"),
-    };
+    let whom = only.unwrap_or_else(|| count(changed, "instance", "instances"));
     draft.title(format!("Set {} of {whom}", names.join(", ")));
     Ok(json!({ "changed": changed, "unchanged": nodes.len() - changed }))
 }

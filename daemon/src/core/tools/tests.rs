@@ -369,3 +369,12 @@ fn in_a_file_nothing_is_selected() {
     at(&scene, "game.Workspace.Folder");
     assert_eq!(proposal.meant.unwrap().sentence(), "Path left out: game.Workspace");
 }
+
+#[test]
+fn what_gets_another_name_is_called_by_the_one_that_it_has() {
+    let args = json!({
+        "path": "game.Workspace.House", "props": { "Name": "Hut", "@Size": 2 },
+    });
+    let (_, proposal, _) = propose("set_properties", args);
+    assert_eq!(proposal.title, "Set @Size, Name of game.Workspace.House");
+}

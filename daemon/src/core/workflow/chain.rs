@@ -42,6 +42,7 @@ impl State {
         let after = summary.map_or(Seq(0), |(_, until, _)| until);
         let mut prompt =
             Prompt { earlier: summary.map(|(_, _, text)| text.to_owned()), ..Prompt::default() };
+        prompt.stance = last.stance;
         // The first task of which something is sent.
         let is_sent =
             |(seq, workflow): &(Seq, &Workflow)| *seq > after || !workflow.turns(after).is_empty();
@@ -155,6 +156,24 @@ impl Workflow {
             turns.push(Turn::Asked(word));
         }
         turns
+    }
+
+    /// Whether a person said no to something, and nothing stands for that.
+    pub fn was_rejected(&self) -> bool {
+        self.calls.values().any(|call| self.is_rejected(call))
+    }
+
+    /// Whether a person said no to what was called last.
+    pub(super) fn ends_rejected(&self) -> bool {
+        self.calls.last_key_value().is_some_and(|(_, call)| self.is_rejected(call))
+    }
+
+    fn is_rejected(&self, call: &Call) -> bool {
+        let CallStatus::Proposed(seq, _) = &call.status else {
+            return false;
+        };
+        let pending = self.proposals.get(seq);
+        pending.is_some_and(|it| matches!(it.status, Status::Rejected(_)))
     }
 
     /// What is said of how it ended, where the conversation goes on.

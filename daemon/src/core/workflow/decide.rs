@@ -181,6 +181,7 @@ pub fn decide(state: &State, workflow: Seq, input: Input) -> Result<Vec<Entry>, 
             stance,
             follows,
             guards,
+            served: false,
         }]);
     }
     let name = workflow;
@@ -335,7 +336,11 @@ fn replied(workflow: &Workflow, message: Message) -> Vec<Entry> {
         });
     }
     if ends {
-        let outcome = if message.declined { Finish::Failed } else { Finish::Done };
+        let outcome = match message.declined {
+            true if workflow.ends_rejected() => Finish::NotApproved,
+            true => Finish::Failed,
+            false => Finish::Done,
+        };
         entries.push(Entry::Finished { outcome, summary: None });
     }
     entries

@@ -1,7 +1,7 @@
 //! What a model is held to, so that it neither edits blindly nor runs in circles.
 //!
 //! The guards bind the loop of a provider. A person's own list of calls, and other agents, are
-//! bound by the tools alone. A guard refuses in words that say what to do instead; it never does
+//! bound by the tools alone; how far the person lets a request go binds everybody. A guard refuses in words that say what to do instead; it never does
 //! anything else.
 
 use std::collections::BTreeSet;
@@ -46,9 +46,13 @@ pub fn before(state: &State, workflow: Seq, call: Seq) -> Result<(), Refusal> {
     if let Some(flaw) = own.flaw(call) {
         return Err(Refusal(flaw.to_owned()));
     }
-    let (Some(_), Some((tool, args))) = (&own.guards, own.call(call)) else {
+    let Some((tool, args)) = own.call(call) else {
         return Ok(());
     };
+    within(own.stance, tool)?;
+    if own.guards.is_none() {
+        return Ok(());
+    }
     let before = || state.chain(workflow).calls().filter(move |step| step.seq < call);
     // What a person has said since may have changed what comes of it.
     let spoken = own.talk.spoken().unwrap_or(workflow);
@@ -61,15 +65,6 @@ pub fn before(state: &State, workflow: Seq, call: Seq) -> Result<(), Refusal> {
         );
     }
     let changes = tools::find(tool).is_ok_and(tools::Tool::changes);
-    if changes && own.stance != Stance::Act {
-        return refuse!(
-            "{tool}: Nothing is to be changed now. {}",
-            match own.stance {
-                Stance::Plan => "Make a plan with start_plan; the person says when it is built.",
-                _ => "Answer the question.",
-            }
-        );
-    }
     let was_told = || {
         let own_steps = before().filter(|step| std::ptr::eq(step.workflow, own));
         own_steps.filter_map(|step| step.refusal()).any(|reason| reason.contains(NO_PLAN))
@@ -98,6 +93,20 @@ pub fn before(state: &State, workflow: Seq, call: Seq) -> Result<(), Refusal> {
         Some(Refusal(reason)) => refuse!("{tool}: {reason}"),
         None => Ok(()),
     }
+}
+
+/// What goes further than the person lets it is refused, whoever calls, and whatever they were offered.
+fn within(stance: Stance, tool: &str) -> Result<(), Refusal> {
+    if tools::find(tool).is_ok_and(|known| !known.is_within(stance)) {
+        return refuse!(
+            "{tool}: Nothing is to be changed now. {}",
+            match stance {
+                Stance::Plan => "Make a plan with start_plan; the person says when it is built.",
+                _ => "Answer the question; a plan is not asked for either.",
+            }
+        );
+    }
+    Ok(())
 }
 
 /// Sites whose pages may be read without being named: what Roblox developers look things up in.

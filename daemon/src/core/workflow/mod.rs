@@ -61,6 +61,8 @@ pub struct Workflow {
     pub follows: Option<Seq>,
     /// What a model is held to; none where no model calls the tools.
     pub guards: Option<Guards>,
+    /// Whether it is a daemon's.
+    pub served: bool,
     /// The scripts that the model is told of at the beginning.
     pub context: Option<Context>,
     /// The plan's steps.
@@ -181,8 +183,17 @@ impl State {
 
     /// Reads an entry.
     pub fn apply(&mut self, record: &Record) {
-        if let Entry::Started { place, goal, driver, mode, attached, stance, follows, guards } =
-            &record.entry
+        if let Entry::Started {
+            place,
+            goal,
+            driver,
+            mode,
+            attached,
+            stance,
+            follows,
+            guards,
+            served,
+        } = &record.entry
         {
             // What was planned is carried out by the task behind it.
             let before = follows.and_then(|before| self.workflow(before));
@@ -197,6 +208,7 @@ impl State {
                 stance: *stance,
                 follows: *follows,
                 guards: guards.clone(),
+                served: *served,
                 context: None,
                 plan,
                 finished: None,

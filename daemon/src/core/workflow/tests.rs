@@ -9,7 +9,7 @@ use scene_schemas::entry::{
 use scene_schemas::proposal::{Ack, Class, Mode, Preview, Proposal, Warning, WarningKind};
 use serde_json::{Value as Json, json};
 
-use super::{CALLS, Input, State, Status, Want, decide};
+use super::{CALLS, Input, State, Status, Want, before, decide};
 use crate::core::Refusal;
 use crate::core::prompt::{Call, Message, Outcome, Turn};
 use crate::core::tools::{Plan, Talk};
@@ -28,12 +28,20 @@ impl Run {
     }
 
     fn held_to(driver: &str, mode: Mode, goal: &str, guards: Option<Guards>) -> Self {
+        Self::within(Stance::Act, (driver, mode, goal), guards)
+    }
+
+    fn within(
+        stance: Stance,
+        (driver, mode, goal): (&str, Mode, &str),
+        guards: Option<Guards>,
+    ) -> Self {
         let mut run = Self { state: State::default(), records: Vec::new() };
         let hash = Fingerprint::of(b"place");
         let file = "place.rbxl".to_owned();
         let place = Place::File(FilePlace { file, out: None, hash, replaces: None });
         let (goal, driver) = (goal.to_owned(), driver.to_owned());
-        let (attached, stance, follows) = (Vec::new(), Stance::Act, None);
+        let (attached, follows) = (Vec::new(), None);
         run.input(Input::Start { place, goal, driver, mode, attached, stance, follows, guards })
             .unwrap();
         run
@@ -228,6 +236,33 @@ fn a_revised_proposal_stands_for_the_old_one() {
 }
 
 #[test]
+fn what_a_no_has_ended_is_not_approved() {
+    let outcome = |end: &dyn Fn(&mut Run, Seq)| {
+        let mut run = Run::new("offline", Mode::Confirm);
+        let seq = run.propose(proposal("a"), &[]);
+        end(&mut run, seq);
+        let text = Some("I stopped.".to_owned());
+        run.input(Input::Replied(Message { text, declined: true, ..Message::default() })).unwrap();
+        run.state.workflow(WORKFLOW).unwrap().finished
+    };
+    let no = |run: &mut Run, seq| {
+        run.input(Input::Reject { proposal: seq, reason: None }).unwrap();
+    };
+    assert_eq!(outcome(&no), Some(Finish::NotApproved));
+    let part = |run: &mut Run, seq| {
+        run.input(Input::Revise { proposal: seq, by: Box::new(proposal("part of a")) }).unwrap();
+        assert!(!run.state.workflow(WORKFLOW).unwrap().was_rejected());
+        no(run, run.records.last().unwrap().seq);
+    };
+    assert_eq!(outcome(&part), Some(Finish::NotApproved));
+    let broken = |run: &mut Run, seq| {
+        run.approve(seq, Approver::Person, false).unwrap();
+        run.input(Input::Failed { proposals: vec![seq], reason: "full".to_owned() }).unwrap();
+    };
+    assert_eq!(outcome(&broken), Some(Finish::Failed));
+}
+
+#[test]
 fn a_run_that_ends_withdraws_what_waits_and_keeps_what_was_approved() {
     let mut run = Run::new(CALLS, Mode::Confirm);
     let first = run.propose(proposal("a"), &[]);
@@ -280,7 +315,17 @@ fn what_was_attached_is_kept_and_an_old_ledger_has_none() {
         let place = Place::File(FilePlace { file, out: None, hash, replaces: None });
         let (goal, driver, mode) = ("a goal".to_owned(), "offline".to_owned(), Mode::Confirm);
         let (stance, follows, guards) = (Stance::Act, None, None);
-        Entry::Started { place, goal, driver, mode, attached, stance, follows, guards }
+        Entry::Started {
+            place,
+            goal,
+            driver,
+            mode,
+            attached,
+            stance,
+            follows,
+            guards,
+            served: false,
+        }
     };
     let read = |entry: Entry| {
         let text = serde_json::to_string(&entry).unwrap();
@@ -311,7 +356,9 @@ fn beside(run: &mut Run, seq: Seq, after: &[Seq]) {
     let place = Place::File(FilePlace { file, out: None, hash, replaces: None });
     let (goal, driver, mode) = ("beside".to_owned(), CALLS.to_owned(), Mode::Confirm);
     let (attached, stance, follows, guards) = (Vec::new(), Stance::Act, None, None);
-    let started = Entry::Started { place, goal, driver, mode, attached, stance, follows, guards };
+    let served = false;
+    let started =
+        Entry::Started { place, goal, driver, mode, attached, stance, follows, guards, served };
     let (tool, args) = ("create_instance".to_owned(), json!({}));
     let mut proposal = proposal("beside");
     proposal.after = after.to_vec();
@@ -357,4 +404,32 @@ fn what_stood_on_another_workflows_proposal_is_planned_again() {
         Entry::Applying { proposals: vec![second], file: String::new(), before: None, acks };
     run.state.apply(&Record { seq: Seq(103), at: 0, workflow: Seq(100), entry });
     assert!(decide(&run.state, Seq(100), Input::Lost(first)).unwrap().is_empty());
+}
+
+#[test]
+fn nobody_goes_further_than_the_person_lets_a_request_go() {
+    let may = |stance, driver: &str, tool: &str, guards: Option<Guards>| {
+        let mut run = Run::within(stance, (driver, Mode::Dangerous, "a goal"), guards);
+        run.input(Input::Called(vec![Call::new(tool, json!({}))])).unwrap();
+        let Some(Want::Plan { call, .. }) = run.wants() else { panic!("no open call") };
+        before(&run.state, WORKFLOW, call).map_err(|refusal| refusal.0)
+    };
+    let guards = || Some(Guards { scope: 8, needs_script: true, turns: 50 });
+    for (driver, guards) in [("offline", None), (CALLS, None), ("maker/model", guards())] {
+        for tool in ["create_instance", "delete_instance", "write_script", "edit_memory"] {
+            let why = may(Stance::Plan, driver, tool, guards.clone()).unwrap_err();
+            assert!(why.contains("Make a plan with start_plan"), "{why}");
+            let why = may(Stance::Ask, driver, tool, guards.clone()).unwrap_err();
+            assert!(why.contains("Answer the question"), "{why}");
+        }
+        for tool in ["start_plan", "update_plan"] {
+            assert_eq!(may(Stance::Plan, driver, tool, guards.clone()), Ok(()));
+            let why = may(Stance::Ask, driver, tool, guards.clone()).unwrap_err();
+            assert!(why.contains("a plan is not asked for"), "{why}");
+        }
+        for stance in [Stance::Plan, Stance::Ask] {
+            assert_eq!(may(stance, driver, "list_children", guards.clone()), Ok(()));
+        }
+    }
+    assert_eq!(may(Stance::Act, "offline", "create_instance", None), Ok(()));
 }

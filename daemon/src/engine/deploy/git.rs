@@ -9,6 +9,9 @@ use std::process::{Command, Stdio};
 use super::{Because, DeployError, Files, History, TRAILER, refused};
 use crate::ledger::Ledger;
 
+/// How the whole name of a branch begins.
+const HEADS: &str = "refs/heads/";
+
 /// Names as Git reads them.
 fn names<'f>(files: impl Iterator<Item = &'f String>) -> Vec<u8> {
     files.flat_map(|name| name.bytes().chain([0])).collect()
@@ -80,7 +83,15 @@ impl Git {
 
     /// A branch, by its whole name.
     pub(super) fn reference(&self, branch: &str) -> Result<String, DeployError> {
-        let reference = format!("refs/heads/{branch}");
+        if branch.starts_with("refs/") {
+            let name = branch.strip_prefix(HEADS).filter(|name| !name.is_empty());
+            let name = name.unwrap_or("feature/doors");
+            return Err(refused(format!(
+                "{branch:?} is how Git itself names what a repository has, and a branch of that name \
+                 would be mistaken for it; say the branch alone, such as {name:?}"
+            )));
+        }
+        let reference = format!("{HEADS}{branch}");
         let checked = self.run(&["check-ref-format", "--branch", branch], b"");
         checked.because(format!("{branch:?} is no name for a branch"))?;
         Ok(reference)
@@ -206,6 +217,21 @@ impl Git {
         let format = format!("--format=%(trailers:key={TRAILER},valueonly)");
         let lines = self.run(&["log", &format, base], b"")?;
         Ok(lines.lines().map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned).collect())
+    }
+
+    /// The proposals that are committed on any branch: by which commit, and on which branch.
+    pub(super) fn on_branches(&self) -> Result<BTreeMap<String, (String, String)>, DeployError> {
+        let format = format!("--format=%x00%h %S%n%(trailers:key={TRAILER},valueonly)");
+        let log = self.run(&["log", "--branches", &format], b"")?;
+        let mut found = BTreeMap::new();
+        for (at, lines) in log.split('\0').filter_map(|it| it.split_once('\n')) {
+            let Some((commit, branch)) = at.split_once(' ') else { continue };
+            let branch = branch.strip_prefix(HEADS).unwrap_or(branch);
+            for proposal in lines.lines().map(str::trim).filter(|it| !it.is_empty()) {
+                found.insert(proposal.to_owned(), (commit.to_owned(), branch.to_owned()));
+            }
+        }
+        Ok(found)
     }
 
     pub(super) fn commit(&self, base: Option<&str>, message: &str) -> Result<String, DeployError> {

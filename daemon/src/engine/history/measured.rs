@@ -149,14 +149,23 @@ struct Counted {
     code: Option<FailureKind>,
     tool: Option<String>,
     call: Option<Seq>,
-    #[serde(default, deserialize_with = "position")]
-    proposal: Option<Seq>,
+    #[serde(default, deserialize_with = "proposed")]
+    proposal: Option<Proposed>,
     by: Option<Approver>,
 }
 
 #[derive(Debug, Deserialize)]
 struct Asked {
     model: String,
+}
+
+/// Which proposal an entry is about.
+#[derive(Debug, Clone, Copy)]
+enum Proposed {
+    /// One that stands elsewhere.
+    At(Seq),
+    /// The one that stands there, and which it was made from.
+    Here(Option<Seq>),
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -180,26 +189,40 @@ enum Kind {
     Other,
 }
 
-/// The position of a proposal; none where the proposal itself stands there.
-fn position<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Seq>, D::Error> {
-    struct Position;
-    impl<'de> Visitor<'de> for Position {
-        type Value = Option<Seq>;
+#[derive(Debug, Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum Field {
+    From,
+    #[serde(other)]
+    Other,
+}
+
+/// The position of a proposal, or the proposal itself, of which nothing else is read.
+fn proposed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Proposed>, D::Error> {
+    struct Either;
+    impl<'de> Visitor<'de> for Either {
+        type Value = Option<Proposed>;
 
         fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
             f.write_str("a proposal, or its position")
         }
 
         fn visit_u64<E>(self, seq: u64) -> Result<Self::Value, E> {
-            Ok(Some(Seq(seq)))
+            Ok(Some(Proposed::At(Seq(seq))))
         }
 
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-            Ok(None)
+            let mut from = None;
+            while let Some(field) = map.next_key()? {
+                match field {
+                    Field::From => from = map.next_value()?,
+                    Field::Other => drop(map.next_value::<IgnoredAny>()?),
+                }
+            }
+            Ok(Some(Proposed::Here(from)))
         }
     }
-    deserializer.deserialize_any(Position)
+    deserializer.deserialize_any(Either)
 }
 
 impl Work {
@@ -245,9 +268,19 @@ impl Work {
                     return;
                 };
                 let call = &mut self.calls[index];
-                call.proposed += 1;
                 call.planned.get_or_insert(at.saturating_sub(call.at));
-                self.by_proposal.insert(seq, (index, at));
+                let from = match body.proposal {
+                    Some(Proposed::Here(from)) => from.and_then(|from| self.by_proposal.get(&from)),
+                    _ => None,
+                };
+                // What a person chose of it stands for the whole, to which nobody has said no.
+                let whole = from.filter(|(whole, _)| *whole == index).map(|(_, at)| *at);
+                if whole.is_some() {
+                    call.rejected = call.rejected.saturating_sub(1);
+                } else {
+                    call.proposed += 1;
+                }
+                self.by_proposal.insert(seq, (index, whole.unwrap_or(at)));
             }
             _ => self.decided(&body, at),
         }
@@ -295,8 +328,10 @@ impl Work {
 
     /// Something became of a proposal.
     fn decided(&mut self, body: &Counted, at: u64) {
-        let known = body.proposal.and_then(|proposal| self.by_proposal.get(&proposal));
-        let Some((call, proposed)) = known.copied() else {
+        let Some(Proposed::At(proposal)) = body.proposal else {
+            return;
+        };
+        let Some((call, proposed)) = self.by_proposal.get(&proposal).copied() else {
             return;
         };
         let call = &mut self.calls[call];
@@ -494,6 +529,31 @@ mod tests {
         assert_eq!(moves.planning, Some(Times { count: 2, median: 30, p95: 40 }));
         let by_person = Some(Times { count: 1, median: 1_000, p95: 1_000 });
         assert_eq!(moves.deciding, by_person, "a mode does not think");
+    }
+
+    #[test]
+    fn a_part_that_was_chosen_is_no_rejection() {
+        let called = json!({ "entry": "called", "tool": "replace_text", "args": {} });
+        let proposed = |from: Json| {
+            let proposal = json!({ "title": "x", "commands": [{ "from": 9 }], "from": from });
+            json!({ "entry": "proposed", "call": 2, "proposal": proposal })
+        };
+        let rejected = |proposal: u64| json!({ "entry": "rejected", "proposal": proposal });
+        let chosen = [
+            (2, 0, called),
+            (3, 10, proposed(Json::Null)),
+            (4, 500, rejected(3)),
+            (5, 500, proposed(json!(3))),
+        ];
+        let mut all = chosen.to_vec();
+        all.push((6, 1_010, json!({ "entry": "approved", "proposal": 5, "by": "person" })));
+        let tools = begun(&all).tools(0);
+        assert_eq!((tools[0].proposed, tools[0].rejected), (1, 0));
+        let whole = Some(Times { count: 1, median: 1_000, p95: 1_000 });
+        assert_eq!(tools[0].deciding, whole, "since the whole was there");
+        let mut all = chosen.to_vec();
+        all.push((6, 600, rejected(5)));
+        assert_eq!(begun(&all).tools(0)[0].rejected, 1);
     }
 
     #[test]

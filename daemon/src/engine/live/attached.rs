@@ -60,7 +60,10 @@ impl Live {
             driver => driver,
         };
         let Driver::Provider(Provider::Model(models)) = &driver else {
-            let asked = Asked { goal: chat.text, attached, ..Asked::default() };
+            let (place, stance) = (self.engine.place(), chat.stance);
+            let follows = thread::planned(&self.ledger, &place, (&chat.text, stance))
+                .map_err(|error| wrong(&error.into()))?;
+            let asked = Asked { goal: chat.text, attached, stance, follows };
             return self.start(asked, driver, mode, |_| {});
         };
         let models = models.clone();

@@ -16,6 +16,7 @@ mod words;
 use std::fmt::Write as _;
 
 use scene_schemas::InstancePath;
+use scene_schemas::entry::Stance;
 use serde_json::{Value as Json, json};
 
 use crate::core::prompt::{Call, Message, Outcome, Prompt, Turn, UNMERGED};
@@ -25,7 +26,8 @@ use plans::{Plan, Step};
 /// The next message: one call, or a text without calls, which ends the conversation.
 pub fn reply(prompt: &Prompt) -> Message {
     match language::read(&prompt.goal) {
-        Ok(requests) => Progress::of(plans::plan(&requests), &prompt.turns).next(),
+        Ok(requests) if prompt.stance == Stance::Ask => answer(would(&plans::plan(&requests))),
+        Ok(requests) => Progress::of(plans::plan(&requests), prompt).next(),
         Err(refusal) => say(refused(&refusal)),
     }
 }
@@ -92,20 +94,25 @@ struct Progress<'a> {
     called: Vec<(&'a str, &'a Json, &'a Outcome)>,
     /// How many calls stand before the first step.
     lead: usize,
+    /// Whether nothing but the plan is asked for.
+    only_plans: bool,
 }
 
 impl<'a> Progress<'a> {
-    fn of(plan: Plan, turns: &'a [Turn]) -> Self {
-        let called = turns
+    fn of(plan: Plan, prompt: &'a Prompt) -> Self {
+        let called: Vec<(&str, &Json, &Outcome)> = prompt
+            .turns
             .iter()
             .filter_map(|turn| match turn {
                 Turn::Said(_) | Turn::Asked(_) => None,
                 Turn::Called { tool, args, outcome, .. } => Some((tool.as_str(), args, outcome)),
             })
             .collect();
-        // One step needs no plan.
-        let lead = usize::from(plan.steps.len() > 1);
-        Self { plan, called, lead }
+        let only_plans = prompt.stance == Stance::Plan;
+        let was_planned = called.first().is_some_and(|(tool, ..)| *tool == PLAN);
+        // One step needs no plan where none is asked for.
+        let lead = usize::from(plan.steps.len() > 1 || only_plans || was_planned);
+        Self { plan, called, lead, only_plans }
     }
 
     fn next(&self) -> Message {
@@ -123,7 +130,10 @@ impl<'a> Progress<'a> {
         }
         let at = self.called.len();
         if at < self.lead {
-            return call(Some(self.opening()), "start_plan", self.titles());
+            return call(Some(self.opening()), PLAN, self.titles());
+        }
+        if self.only_plans {
+            return answer(PLANNED.to_owned());
         }
         if let Some(step) = self.plan.steps.get(at - self.lead) {
             let opening = (at == 0).then(|| self.opening());
@@ -139,17 +149,14 @@ impl<'a> Progress<'a> {
     fn tool(&self, at: usize) -> Option<&'static str> {
         let steps = self.plan.steps.len();
         match at.checked_sub(self.lead) {
-            None => Some("start_plan"),
+            None => Some(PLAN),
             Some(step) if step < steps => Some(self.plan.steps[step].tool),
             Some(step) => (step == steps).then_some("complete"),
         }
     }
 
     fn opening(&self) -> String {
-        let steps = match self.plan.steps.len() {
-            1 => "one step".to_owned(),
-            n => format!("{n} steps, one at a time"),
-        };
+        let steps = steps(&self.plan);
         format!("I am the offline planner, not a model. I read this as {steps}.")
     }
 
@@ -220,8 +227,50 @@ impl<'a> Progress<'a> {
     }
 }
 
+/// The tool with which a plan is made.
+const PLAN: &str = "start_plan";
+
+/// What is said where nothing but the plan is asked for.
+const PLANNED: &str = "This is the plan, and nothing was changed. Build (/build) carries it out.";
+
+/// How many steps lie before me, in words.
+fn steps(plan: &Plan) -> String {
+    match plan.steps.len() {
+        1 => "one step".to_owned(),
+        n => format!("{n} steps, one at a time"),
+    }
+}
+
+/// What is said where only an answer is asked for: what I would do.
+fn would(plan: &Plan) -> String {
+    let mut text = format!(
+        "I am the offline planner, not a model, and answer no questions. I read this as {}:\n",
+        steps(plan)
+    );
+    for step in plan.steps.iter().take(TOLD) {
+        let _ = writeln!(text, "- {}", clip(&step.title, 100));
+    }
+    if let Some(more) = plan.steps.len().checked_sub(TOLD).filter(|more| *more > 0) {
+        let _ = writeln!(text, "- and {more} more");
+    }
+    text.push_str(
+        "Nothing was changed, as only an answer was asked for. Ask again with Act (without /ask) to \
+         have it done.",
+    );
+    text
+}
+
+/// How many steps are told in an answer.
+const TOLD: usize = 20;
+
+/// Words with which I could not do what was asked for.
 fn say(text: String) -> Message {
-    Message { text: Some(text), declined: true, ..Message::default() }
+    Message { declined: true, ..answer(text) }
+}
+
+/// Words with which all is done that was asked for.
+fn answer(text: String) -> Message {
+    Message { text: Some(text), ..Message::default() }
 }
 
 fn call(text: Option<String>, tool: &str, args: Json) -> Message {

@@ -267,6 +267,50 @@ fn a_refusal_ends_the_work_without_completing_it() {
 }
 
 #[test]
+fn where_only_an_answer_is_asked_for_it_says_what_it_would_do() {
+    for (goal, says) in [
+        ("delete .A", "as one step:\n- Delete .A\nNothing was changed"),
+        ("grid 50x50", "- and 31 more\nNothing was changed"),
+    ] {
+        let message = reply(&Prompt { stance: Stance::Ask, ..prompt(goal, &[]) });
+        assert!(message.calls.is_empty() && !message.declined);
+        let text = message.text.unwrap();
+        assert!(text.contains(says), "{text}");
+    }
+    let message = reply(&Prompt { stance: Stance::Ask, ..prompt("dance", &[]) });
+    assert!(message.declined && message.text.unwrap().contains("I do not understand"));
+}
+
+#[test]
+fn a_plan_is_made_and_built_when_that_is_asked_for() {
+    for (goal, steps) in [("delete .A", 1), ("delete .A; delete .B", 2)] {
+        let planning = Prompt { stance: Stance::Plan, ..prompt(goal, &[]) };
+        let message = reply(&planning);
+        let plan = message.calls.into_iter().next().unwrap();
+        assert_eq!(
+            (plan.tool.as_str(), plan.args["steps"].as_array().unwrap().len()),
+            (PLAN, steps)
+        );
+        let turns = vec![Turn::Called {
+            id: None,
+            tool: plan.tool,
+            args: plan.args,
+            outcome: Outcome::Done(json!({ "steps": steps })),
+            replay: None,
+        }];
+        let message = reply(&Prompt { turns: turns.clone(), ..planning });
+        assert!(message.calls.is_empty() && !message.declined);
+        assert_eq!(message.text.as_deref(), Some(PLANNED));
+        // The task behind it goes on where this one has ended.
+        let said = [Turn::Said(PLANNED.to_owned()), Turn::Asked("Carry it out.".to_owned())];
+        let turns = [turns, said.to_vec()].concat();
+        let message = reply(&prompt(goal, &turns));
+        assert_eq!(message.calls[0].tool, "delete_instance");
+        assert_eq!(message.calls[0].args, json!({ "selector": ".A" }));
+    }
+}
+
+#[test]
 fn calls_that_it_did_not_make_stop_it() {
     let turns = [Turn::Called {
         id: None,

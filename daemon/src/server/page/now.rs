@@ -10,12 +10,10 @@ use super::item::waits;
 use super::log::Log;
 use super::words;
 use super::words::safe;
+use crate::core::prompt::REST;
 
 /// How many tasks of a session are listed.
 const TASKS: usize = 12;
-
-/// What is asked for where a plan is to be carried out.
-const REST: &str = "Carry out the rest of the plan, step by step.";
 
 /// How the sessions of Rojo projects are called.
 const PROJECT: &str = "project-";

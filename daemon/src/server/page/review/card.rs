@@ -19,7 +19,9 @@ const LINES: usize = 30;
 /// What a card has in it.
 pub(super) fn card(view: &ProposalView) -> Markup {
     let proposal = &view.proposal;
-    let status = words::status(view.status);
+    // Where a part was chosen, nobody has said no.
+    let is_changed = view.status == ProposalStatus::Rejected && view.successor.is_some();
+    let status = if is_changed { "changed" } else { words::status(view.status) };
     html! {
         header {
             a.title href=(way(view.seq)) { (shown(&proposal.title)) }
