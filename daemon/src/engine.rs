@@ -412,7 +412,7 @@ impl Engine {
         let revised = {
             let mut drafted = Draft::new(&mut self.scene, &self.blobs);
             let done = draft(&mut drafted);
-            // A call that was edited names itself; a part keeps the name of the whole.
+            // What a person made of it names itself, where it can.
             drafted.title(title);
             match done {
                 Ok(()) if drafted.is_empty() => refuse!("Nothing of proposal {old} is left."),

@@ -174,6 +174,9 @@ fn what_is_seen_is_what_can_be_chosen_and_decided() {
     let decided = desk.human.decide(proposal, &json!({ "say": "take", "parts": parts })).ok();
     let chosen = decided["proposal"].as_u64().unwrap();
     assert_ne!(chosen, proposal);
+    let title = shown["proposal"]["title"].as_str().unwrap();
+    let titled = desk.human.shown(chosen)["proposal"]["title"].clone();
+    assert_eq!(titled, format!("1 of 2 parts of: {title}"));
     let part = desk.part(&format!("proposal?of={chosen}"));
     assert!(part.contains(&format!("made from <a href=\"#/proposals/{proposal}\">")), "{part}");
     assert!(!part.contains("checkbox"), "one piece is all there is: {part}");
