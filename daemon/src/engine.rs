@@ -5,6 +5,7 @@
 //! one is due.
 
 pub mod access;
+mod again;
 pub mod asked;
 pub mod check;
 mod chosen;
@@ -186,6 +187,8 @@ pub struct Engine {
     spent: spent::Spent,
     /// The last entry that was made here.
     last: Seq,
+    /// The last entry before the place was read as it is known now: what is older may have other ids.
+    read_after: Seq,
     listener: Listener,
 }
 

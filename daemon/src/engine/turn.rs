@@ -55,6 +55,7 @@ impl Engine {
             system: None,
             spent: Spent::default(),
             last: Seq(0),
+            read_after: Seq(0),
             listener,
         }
     }
@@ -92,6 +93,7 @@ impl Engine {
     pub(super) fn resume(&mut self, lease: Lease, records: &[Record], driver: Driver) {
         self.take_up(lease, driver);
         for record in records {
+            self.ids_are_new(record.seq);
             self.state.apply(record);
         }
     }

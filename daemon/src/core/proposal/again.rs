@@ -4,10 +4,8 @@
 //! Both are told by what is done, and to what. Where a place is read anew, an id may be somebody else's,
 //! and there is nothing to tell by but the path.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::ops::Bound;
+use std::collections::{HashMap, HashSet};
 
-use scene_schemas::path::Segment;
 use scene_schemas::proposal::{DiffLine, Proposal};
 use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target};
 use serde_json::{Value as Json, json};
@@ -110,25 +108,23 @@ fn known(json: &Json, by: By) -> Json {
     }
 }
 
-/// The pieces of what a call is planned as now that do all that was chosen of what it was before. Where
-/// ids are what they were, they tell first what is meant.
+/// The pieces of what a call is planned as now that do all that a person had chosen of the whole that it
+/// was before. Where ids are what they were, they tell first what is meant.
 ///
 /// # Errors
-/// Some of that is not there.
+/// Some of that is not there, or cannot be told from others.
 pub fn chosen_again(
-    before: &Proposal,
+    whole: &Proposal,
+    chosen: &Proposal,
     now: &Proposal,
     has_ids: bool,
 ) -> Result<Vec<Unit>, Refusal> {
-    let (wanted, pieces) = (units(before), units(now));
+    let wanted = units(chosen);
     let mut lost = Vec::new();
     for by in [By::Id, By::Path].into_iter().filter(|by| has_ids || *by == By::Path) {
-        let there: HashMap<String, Unit> =
-            marked(now, &pieces, by).into_iter().zip(pieces.iter().copied()).collect();
-        let found: Vec<Option<Unit>> =
-            marked(before, &wanted, by).iter().map(|mark| there.get(mark).copied()).collect();
+        let found = found([whole, chosen, now], by);
         let missing = wanted.iter().zip(&found).filter(|(_, found)| found.is_none());
-        lost = missing.map(|(unit, _)| about(before, *unit)).collect();
+        lost = missing.map(|(unit, _)| about(chosen, *unit)).collect();
         if lost.is_empty() {
             return Ok(found.into_iter().flatten().collect());
         }
@@ -139,6 +135,75 @@ pub fn chosen_again(
          would be by now, so that it is not proposed again: {}. Ask for what they had made of it.",
         listed(&lost)
     )
+}
+
+/// How hunks are told from each other that change the same lines in one script: a text that says something
+/// often is changed often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Closely {
+    /// Not at all.
+    No,
+    /// By where they stand in a text that is what it was.
+    ByLine,
+    /// By what stands around them.
+    ByContext,
+}
+
+/// What does the same now as each piece that was chosen. Hunks that are alike are told closely enough where
+/// all of them were chosen, and as many are there now.
+fn found([whole, chosen, now]: [&Proposal; 3], by: By) -> Vec<Option<Unit>> {
+    let mut found = vec![None; units(chosen).len()];
+    for closely in [Closely::No, Closely::ByLine, Closely::ByContext] {
+        let [whole, chosen, now] = [whole, chosen, now].map(|it| alike(it, by, closely));
+        for (told, places) in chosen {
+            let same = now.get(&told).map_or(&[][..], Vec::as_slice);
+            let were = whole.get(&told).map_or(0, Vec::len);
+            let is_exact = closely == Closely::ByLine || were == places.len();
+            for ((at, unit), (_, other)) in places.iter().zip(same) {
+                // Of commands that are alike one is as good as the other.
+                let is_any = matches!(unit, Unit::Command(_));
+                let is_told = is_any || is_exact && places.len() == same.len();
+                found[*at] = found[*at].or(Some(*other).filter(|_| is_told));
+            }
+        }
+        if found.iter().all(Option::is_some) {
+            break;
+        }
+    }
+    let mut taken = HashSet::new();
+    found.into_iter().map(|unit| unit.filter(|unit| taken.insert(*unit))).collect()
+}
+
+/// The pieces of a proposal by what they do, each with its place among all.
+fn alike(proposal: &Proposal, by: By, closely: Closely) -> HashMap<String, Vec<(usize, Unit)>> {
+    let mut alike: HashMap<String, Vec<(usize, Unit)>> = HashMap::new();
+    for (at, unit) in units(proposal).into_iter().enumerate() {
+        let told = json!([does(proposal, unit, by), closer(proposal, unit, closely)]);
+        alike.entry(told.to_string()).or_default().push((at, unit));
+    }
+    alike
+}
+
+fn closer(proposal: &Proposal, unit: Unit, closely: Closely) -> Json {
+    let Unit::Hunk { script, hunk } = unit else {
+        return Json::Null;
+    };
+    let script = proposal.preview.scripts.get(script);
+    let hunk = script.and_then(|script| script.hunks.get(hunk));
+    match closely {
+        Closely::No => Json::Null,
+        Closely::ByLine => {
+            let path = script.map(|script| &script.path);
+            let text = proposal.commands.iter().find_map(|command| match command {
+                Command::EditScript { target, expect, .. } if Some(&target.path) == path => {
+                    Some(expect)
+                }
+                _ => None,
+            });
+            json!([text, hunk.map(|hunk| hunk.old_start)])
+        }
+        Closely::ByContext => json!(hunk.map(|hunk| &hunk.lines)),
+    }
 }
 
 /// The path of what a piece is about.
@@ -174,47 +239,43 @@ pub fn elsewhere(scene: &Scene, proposal: &Proposal) -> Vec<Elsewhere> {
         let moved = there.filter_map(move |was| {
             let node = scene.by_id(&was.id).filter(|node| scene.is_live(*node))?;
             let now = scene.path(node);
-            (steps(&now.segments) != steps(&was.path.segments)).then_some(Elsewhere {
-                command,
-                was,
-                now,
-            })
+            (steps(&now) != steps(&was.path)).then_some(Elsewhere { command, was, now })
         });
         moved.collect::<Vec<_>>()
     };
     proposal.commands.iter().enumerate().flat_map(of).collect()
 }
 
-/// Holds what a call is planned as now against what it was before.
+/// Holds what a call is planned as now against what it was before. A selector may find others now; a path
+/// that leads to another instance may not.
 ///
 /// # Errors
-/// It does to another instance what was to be done to one that is still there, for that one's path is the
-/// other's by now.
+/// By its path another instance is meant than the one that was, which is still there and left alone.
 pub fn astray(elsewhere: &[Elsewhere], before: &Proposal, now: &Proposal) -> Result<(), Refusal> {
     if elsewhere.is_empty() {
         return Ok(());
     }
-    let done: HashSet<String> = now.commands.iter().map(done).collect();
-    let named = now.commands.iter().flat_map(targets);
-    let named: BTreeMap<Vec<(String, u32)>, InstanceId> =
-        named.map(|target| (steps(&target.path.segments), target.id)).collect();
-    let is_taken = |it: &Elsewhere, path: &[Segment]| {
-        let path = steps(path);
-        let below = (Bound::Included(path.as_slice()), Bound::Unbounded);
-        let below = named.range::<[(String, u32)], _>(below);
-        below.take_while(|(other, _)| other.starts_with(&path)).any(|(_, id)| *id != it.was.id)
-    };
-    let mut others = Vec::new();
-    for it in elsewhere {
-        let is_done =
-            before.commands.get(it.command).is_some_and(|it| done.contains(&self::done(it)));
-        let [was, now] = parting(&it.was.path, &it.now);
-        if !is_done && is_taken(it, &was.segments) {
-            others.push(format!("what was {was} when it was planned is {now} now"));
+    let [was_done, is_done] =
+        [before, now].map(|it| it.commands.iter().map(done).collect::<HashSet<_>>());
+    let mut named: HashMap<Vec<(String, u32)>, Vec<(InstanceId, bool)>> = HashMap::new();
+    for command in &now.commands {
+        let is_new = !was_done.contains(&done(command));
+        for Target { id, path } in targets(command) {
+            named.entry(steps(&path)).or_default().push((id, is_new));
         }
     }
+    let (mut is_lost, mut is_found, mut others) = (false, false, Vec::new());
+    for Elsewhere { command, was, now } in elsewhere {
+        is_lost |= before.commands.get(*command).is_some_and(|it| !is_done.contains(&done(it)));
+        let there = named.get(&steps(&was.path)).map_or(&[][..], Vec::as_slice);
+        if there.is_empty() || there.iter().any(|(id, _)| *id == was.id) {
+            continue;
+        }
+        is_found |= there.iter().any(|(_, is_new)| *is_new);
+        others.push(format!("what was {} when it was planned is {now} now", was.path));
+    }
     others.dedup();
-    if others.is_empty() {
+    if !is_lost || !is_found {
         return Ok(());
     }
     refuse!(
@@ -241,21 +302,8 @@ fn targets(command: &Command) -> Vec<Target> {
 }
 
 /// Names with numbers. The first of several may be the only one by now, which has no number.
-fn steps(path: &[Segment]) -> Vec<(String, u32)> {
-    path.iter().map(|step| (step.name.clone(), step.index.unwrap_or(1))).collect()
-}
-
-/// Two paths up to where they part: what stands below that is below an instance that has another path.
-fn parting(was: &InstancePath, now: &InstancePath) -> [InstancePath; 2] {
-    let (before, after) = (steps(&was.segments), steps(&now.segments));
-    let common = before.iter().zip(&after).take_while(|(one, other)| one == other).count();
-    let up_to = |path: &InstancePath| {
-        let is_above = before.len() == after.len();
-        let all = path.segments.len();
-        let end = if is_above { all.min(common + 1) } else { all };
-        InstancePath { segments: path.segments[..end].to_vec() }
-    };
-    [up_to(was), up_to(now)]
+fn steps(path: &InstancePath) -> Vec<(String, u32)> {
+    path.segments.iter().map(|step| (step.name.clone(), step.index.unwrap_or(1))).collect()
 }
 
 #[cfg(test)]
