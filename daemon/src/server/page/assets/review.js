@@ -197,24 +197,19 @@ const taken = () => parts().filter((name) => !leftOut().has(name));
 /** What a part is about, whatever it does to that. */
 const about = (mark) => mark.split(".")[0];
 
-/** Leaves out of what was planned again what the person had left out before, or had not chosen. */
+/** Leaves out of what was planned again what the person had left out before. */
 function carry() {
-  const { of, replaces, marks, status, unchosen = "" } = article().dataset;
-  const now = words(marks);
-  if (left.has(of) || status !== "waiting" || now.length === 0) return;
-  const names = parts();
+  const { of, replaces, marks } = article().dataset;
   const before = words(replaces).find((it) => left.has(it));
-  if (before === undefined) {
-    const out = new Map(words(unchosen).map((name) => [name, now[names.indexOf(name)]]));
-    if (out.size > 0) left.set(of, { out, all: now });
-    return;
-  }
+  const now = words(marks);
+  if (before === undefined || article().dataset.status !== "waiting" || now.length === 0) return;
   const { out: lost, all } = left.get(before);
   const out = new Set(lost.values());
   const kept = new Set(now.filter((mark) => out.delete(mark)));
   // What does something else now to what was left out has not been chosen by anybody.
   const [subjects, known] = [new Set([...out].map(about)), new Set(all)];
   const isOut = (mark) => kept.has(mark) || (subjects.has(about(mark)) && !known.has(mark));
+  const names = parts();
   left.delete(before);
   left.set(of, { out: new Map(now.map((mark, at) => [names[at], mark]).filter(([, mark]) => isOut(mark))), all: now });
   if (out.size > 0) {
