@@ -38,12 +38,21 @@ fn reject(desk: &Desk, proposal: u64) {
     desk.human.decide(proposal, &json!({ "say": "reject" })).ok();
 }
 
-/// Takes these commands of a proposal; what stands for it.
-fn take(desk: &Desk, proposal: u64, commands: &[u32]) -> u64 {
-    let parts: Vec<Json> =
-        commands.iter().map(|at| json!({ "part": "command", "command": at })).collect();
+/// Takes these parts of a proposal; what stands for it.
+fn take_parts(desk: &Desk, proposal: u64, parts: impl Iterator<Item = Json>) -> u64 {
+    let parts: Vec<Json> = parts.collect();
     let taken = desk.human.decide(proposal, &json!({ "say": "take", "parts": parts })).ok();
     taken["proposal"].as_u64().unwrap()
+}
+
+fn take(desk: &Desk, proposal: u64, commands: &[u32]) -> u64 {
+    let part = |at| json!({ "part": "command", "command": at });
+    take_parts(desk, proposal, commands.iter().map(part))
+}
+
+fn take_hunks(desk: &Desk, proposal: u64, hunks: &[u32]) -> u64 {
+    let part = |at| json!({ "part": "hunk", "script": 0, "hunk": at });
+    take_parts(desk, proposal, hunks.iter().map(part))
 }
 
 /// What stands for a proposal that was planned again, once it does.
@@ -235,9 +244,9 @@ fn second_of_three(desk: &mut Desk) -> u64 {
     let main = "game.Workspace.Main";
     let edit = json!({ "path": main, "search": "print(1)", "replace": "print(2)", "all": true });
     let whole = desk.propose("replace_text", edit);
-    let parts = json!([{ "part": "hunk", "script": 0, "hunk": 1 }]);
-    let taken = desk.human.decide(whole, &json!({ "say": "take", "parts": parts })).ok();
-    taken["proposal"].as_u64().unwrap()
+    // One choice after the other: the last two, and of those the first.
+    let last = take_hunks(desk, whole, &[1, 2]);
+    take_hunks(desk, last, &[0])
 }
 
 /// What becomes of a script where something before that was rejected: what is chosen again, applied.

@@ -1,5 +1,7 @@
 //! Which proposal of a call was made from which, what stands for one by now, and why nothing does.
 
+use std::iter;
+
 use scene_schemas::entry::Seq;
 
 use super::{CallStatus, Status, Workflow};
@@ -16,12 +18,15 @@ impl Workflow {
         self.proposals.iter().rev().find(|(_, it)| it.call == call).map(|(seq, _)| *seq)
     }
 
-    /// The proposal of the same call that a person has made one from, by a choice or an edit. What takes
-    /// something back is made from another call's.
+    /// The proposal of the same call that a person has made one from, by choices or edits, one after the
+    /// other. What takes something back is made from another call's.
     pub fn chosen_from(&self, proposal: Seq) -> Option<Seq> {
-        let pending = self.proposals.get(&proposal)?;
-        let whole = pending.proposal.from?;
-        self.proposals.get(&whole).filter(|it| it.call == pending.call).map(|_| whole)
+        let before = |it: &Seq| {
+            let pending = self.proposals.get(it)?;
+            let whole = pending.proposal.from.filter(|whole| whole < it)?;
+            self.proposals.get(&whole).filter(|it| it.call == pending.call).map(|_| whole)
+        };
+        iter::successors(before(&proposal), before).last()
     }
 
     /// Why a proposal stands as it does, where that was said; and why it is not there again, where its
