@@ -257,7 +257,7 @@ pub fn astray(elsewhere: &[Elsewhere], before: &Proposal, now: &Proposal) -> Res
     }
     let [was_done, is_done] =
         [before, now].map(|it| it.commands.iter().map(done).collect::<HashSet<_>>());
-    let mut named: HashMap<Vec<(String, u32)>, Vec<(InstanceId, bool)>> = HashMap::new();
+    let mut named: HashMap<Steps, Vec<(InstanceId, bool)>> = HashMap::new();
     for command in &now.commands {
         let is_new = !was_done.contains(&done(command));
         for Target { id, path } in targets(command) {
@@ -302,7 +302,9 @@ fn targets(command: &Command) -> Vec<Target> {
 }
 
 /// Names with numbers. The first of several may be the only one by now, which has no number.
-fn steps(path: &InstancePath) -> Vec<(String, u32)> {
+type Steps = Vec<(String, u32)>;
+
+fn steps(path: &InstancePath) -> Steps {
     path.segments.iter().map(|step| (step.name.clone(), step.index.unwrap_or(1))).collect()
 }
 
