@@ -5,6 +5,7 @@
 //! one is due.
 
 pub mod access;
+mod again;
 pub mod asked;
 pub mod check;
 mod chosen;
@@ -188,6 +189,8 @@ pub struct Engine {
     last: Seq,
     /// Whether a daemon has the place open.
     served: bool,
+    /// The last entry before the place was read as it is known now: what is older may have other ids.
+    read_after: Seq,
     listener: Listener,
 }
 
@@ -418,7 +421,7 @@ impl Engine {
         let revised = {
             let mut drafted = Draft::new(&mut self.scene, &self.blobs);
             let done = draft(&mut drafted);
-            // A call that was edited names itself; a part keeps the name of the whole.
+            // What a person made of it names itself, where it can.
             drafted.title(title);
             match done {
                 Ok(()) if drafted.is_empty() => refuse!("Nothing of proposal {old} is left."),

@@ -2,6 +2,7 @@
 //! plugin that says what a test says.
 
 mod access;
+mod again;
 mod closed;
 mod deploys;
 mod flow;

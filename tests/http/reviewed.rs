@@ -2,6 +2,7 @@
 //! much, and with what a decision needs.
 
 use std::fs;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use html5gum::{Token, Tokenizer};
@@ -21,25 +22,26 @@ const HIDDEN: &str = "\u{202e}\u{2066}\u{200b}\u{feff}\u{e0041}";
 const VOID: [&str; 5] = ["input", "img", "br", "meta", "link"];
 
 /// A daemon with a place that has one script, an agent that calls, and the person.
-struct Desk {
+pub(super) struct Desk {
     home: Home,
     daemon: Daemon,
-    human: Human,
+    pub(super) human: Human,
     calls: u32,
 }
 
 impl Desk {
     fn new(script: &str) -> Self {
-        let home = Home::new();
         let source = script.to_owned();
         let main = InstanceBuilder::new("Script").with_name("Main").with_property("Source", source);
-        let game = InstanceBuilder::new("DataModel").with_child(
-            InstanceBuilder::new("Workspace")
-                .with_child(main)
-                .with_child(InstanceBuilder::new("Part").with_name("Wall")),
-        );
+        let wall = InstanceBuilder::new("Part").with_name("Wall");
+        Self::with(InstanceBuilder::new("Workspace").with_child(main).with_child(wall))
+    }
+
+    /// The same with what stands in the place.
+    pub(super) fn with(workspace: InstanceBuilder) -> Self {
+        let home = Home::new();
         let file = home.path().join("place.rbxl");
-        fs::write(&file, places::encode(&WeakDom::new(game), Format::Rbxl)).unwrap();
+        fs::write(&file, place(workspace)).unwrap();
         let ledger = home.path().join("vector");
         let daemon = Daemon::of_place(binary::vector(), &ledger, &file);
         let human = Human::of(&daemon, &ledger);
@@ -47,16 +49,31 @@ impl Desk {
     }
 
     /// An agent's call that becomes a proposal.
-    fn propose(&mut self, tool: &str, args: Json) -> u64 {
+    pub(super) fn propose(&mut self, tool: &str, args: Json) -> u64 {
+        let view = self.call(tool, args);
+        let proposal = &view["became"]["proposal"];
+        proposal.as_u64().unwrap_or_else(|| panic!("no proposal: {view}"))
+    }
+
+    /// An agent's call, and what became of it.
+    fn call(&mut self, tool: &str, args: Json) -> Json {
         self.calls += 1;
         let call = json!({
             "connection": "agent", "client": "agent", "id": self.calls.to_string(), "tool": tool,
             "args": args, "hold": 60,
         });
         let token = Daemon::agent_token(&self.home.path().join("vector"));
-        let view = self.daemon.call("POST", "/api/agents/calls", Some(&token), &call).ok();
-        let proposal = &view["became"]["proposal"];
-        proposal.as_u64().unwrap_or_else(|| panic!("no proposal: {view}"))
+        self.daemon.call("POST", "/api/agents/calls", Some(&token), &call).ok()
+    }
+
+    /// Somebody else makes another place of the file.
+    pub(super) fn becomes(&self, workspace: InstanceBuilder) {
+        fs::write(self.file(), place(workspace)).unwrap();
+    }
+
+    /// The file of the place.
+    pub(super) fn file(&self) -> PathBuf {
+        self.home.path().join("place.rbxl")
     }
 
     fn write(&mut self, source: &str) -> u64 {
@@ -85,6 +102,12 @@ impl Desk {
             .chain([self.part("proposals")])
             .collect()
     }
+}
+
+/// A place with this in it.
+fn place(workspace: InstanceBuilder) -> Vec<u8> {
+    let game = InstanceBuilder::new("DataModel").with_child(workspace);
+    places::encode(&WeakDom::new(game), Format::Rbxl)
 }
 
 /// Each element ends where it should, and nothing is read as something else than it was written as.
@@ -174,6 +197,9 @@ fn what_is_seen_is_what_can_be_chosen_and_decided() {
     let decided = desk.human.decide(proposal, &json!({ "say": "take", "parts": parts })).ok();
     let chosen = decided["proposal"].as_u64().unwrap();
     assert_ne!(chosen, proposal);
+    let title = shown["proposal"]["title"].as_str().unwrap();
+    let titled = desk.human.shown(chosen)["proposal"]["title"].clone();
+    assert_eq!(titled, format!("1 of 2 parts of: {title}"));
     let part = desk.part(&format!("proposal?of={chosen}"));
     assert!(part.contains(&format!("made from <a href=\"#/proposals/{proposal}\">")), "{part}");
     assert!(!part.contains("checkbox"), "one piece is all there is: {part}");

@@ -82,7 +82,7 @@ fn what_was_left_out_stays_left_out_where_it_is_what_has_changed() {
 }
 
 #[test]
-fn what_was_chosen_is_what_is_ticked() {
+fn what_was_chosen_is_what_waits_again() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();
     let [first, script] = one_behind_the_other(&mut bench);
@@ -93,12 +93,14 @@ fn what_was_chosen_is_what_is_ticked() {
     browser.run(&format!("location.hash = '#/proposals/{chosen}'"), &[]);
     browser.until("document.querySelector('#one .proposal[data-seen]')");
     bench.human.decide(first, &json!({ "say": "reject" })).ok();
-    until_another(&browser, chosen);
-    let why =
-        format!("It is proposal {chosen}, planned again on what is there now; only what you had");
+    let current = until_another(&browser, chosen);
+    let why = format!("It is proposal {chosen}, planned again on what is there now");
     browser.until_shown("#one .remarks", &why);
-    browser.until_shown("#accept", "Propose only 1 of 2");
-    assert_eq!(browser.is(TICKED), json!(["h0.1"]));
-    browser.reload();
-    browser.until_shown("#accept", "Propose only 1 of 2");
+    browser.until_shown("#one .remarks", &format!("It was made from proposal {script}"));
+    browser.until_shown("#accept", "Accept");
+    browser.until_shown("#proposal-title", "1 of 2 parts of: ");
+    assert_eq!(browser.is(TICKED), json!([]), "one piece is all there is");
+    browser.click("#accept");
+    bench.human.until_status(current, "applied");
+    assert!(bench.text().contains(FIRST[0]) && bench.text().contains(LAST[1]));
 }

@@ -130,15 +130,33 @@ impl Human {
     /// It is not.
     #[track_caller]
     pub fn until_status(&mut self, proposal: u64, status: &str) {
+        self.until_shown(proposal, |shown| (shown["status"] == status).then_some(()));
+    }
+
+    /// Waits until something is found in a proposal as it is shown.
+    ///
+    /// # Panics
+    /// It is not.
+    #[track_caller]
+    pub fn until_shown<T>(&mut self, proposal: u64, find: impl Fn(&Json) -> Option<T>) -> T {
+        self.until_found(&format!("/api/proposals/{proposal}"), find)
+    }
+
+    /// Waits until something is found in what a route answers.
+    ///
+    /// # Panics
+    /// It is not.
+    #[track_caller]
+    pub fn until_found<T>(&mut self, route: &str, find: impl Fn(&Json) -> Option<T>) -> T {
         for _ in 0..60 {
-            if self.shown(proposal)["status"] == status {
-                return;
+            if let Some(found) = find(&self.call("GET", route, &Json::Null).ok()) {
+                return found;
             }
             let path = format!("/api/stream?cursor={}&hold=1", self.cursor);
             let page = self.call("GET", &path, &Json::Null).ok();
             self.cursor = number(&page["cursor"]);
         }
-        panic!("proposal {proposal} is {}, not {status}", self.shown(proposal));
+        panic!("{route}: {}", self.call("GET", route, &Json::Null).body);
     }
 }
 

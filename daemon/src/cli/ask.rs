@@ -3,7 +3,7 @@
 //! It only turns answers into inputs; what they mean is decided by the workflow. A proposal that
 //! came of a choice is approved as the card that was shown for it, never as the one before.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use scene_schemas::Command;
 use scene_schemas::entry::{Approver, Seq};
@@ -14,7 +14,7 @@ use super::style::{Paint, Style, safe};
 use super::terminal::{Terminal, say};
 use super::{card, editor, hunks};
 use crate::core::policy::needs_second_confirmation;
-use crate::core::proposal::{PartText, Unit, draft_again, units};
+use crate::core::proposal::{Unit, draft_part, units};
 use crate::core::workflow::Input;
 use crate::engine::{Engine, EngineError};
 
@@ -162,9 +162,8 @@ fn split(
         say("Nothing was chosen, so the answer is no.");
         return reject(engine, seq, terminal);
     }
-    let texts = texts(&pieces, &taken);
-    let keep = |at: usize| taken.contains(&position(&pieces, Unit::Command(at)));
-    let revised = engine.revise(seq, |draft| draft_again(draft, proposal, keep, &texts));
+    let taken: Vec<Unit> = taken.iter().filter_map(|at| pieces.get(*at).copied()).collect();
+    let revised = engine.revise(seq, |draft| draft_part(draft, proposal, &taken));
     let Some(new) = refused(revised)? else {
         return Ok(false);
     };
@@ -177,26 +176,6 @@ fn split(
     // no to that the new proposal is asked about as any other.
     approve(engine, new, &chosen, Approver::Person, terminal)?;
     Ok(true)
-}
-
-/// Where a piece stands; behind all of them where it is none.
-fn position(pieces: &[Unit], piece: Unit) -> usize {
-    pieces.iter().position(|it| *it == piece).unwrap_or(pieces.len())
-}
-
-/// The scripts of which not every hunk was taken.
-fn texts(pieces: &[Unit], taken: &BTreeSet<usize>) -> BTreeMap<usize, PartText> {
-    let mut hunks: BTreeMap<usize, Vec<bool>> = BTreeMap::new();
-    for (at, piece) in pieces.iter().enumerate() {
-        if let Unit::Hunk { script, .. } = piece {
-            hunks.entry(*script).or_default().push(taken.contains(&at));
-        }
-    }
-    hunks
-        .into_iter()
-        .filter(|(_, keep)| keep.contains(&false))
-        .map(|(script, keep)| (script, PartText::Hunks(keep)))
-        .collect()
 }
 
 /// Asks about each piece. None where the person goes back.

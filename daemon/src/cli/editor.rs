@@ -23,6 +23,9 @@ use crate::core::refusal::{Refusal, refuse};
 use crate::core::tools;
 use crate::engine::{Engine, REVERT};
 
+/// Ends the title of a text that was edited.
+const BY_HAND: &str = ", changed by hand";
+
 /// Lets the person edit a proposal; true where a new one stands for it.
 pub(super) fn edit(
     engine: &mut Engine,
@@ -51,6 +54,8 @@ pub(super) fn edit(
         }
         let revised = engine.revise(seq, |draft| match suffix {
             ".luau" => {
+                let title = proposal.title.trim_end_matches(BY_HAND);
+                draft.title(format!("{title}{BY_HAND}"));
                 let texts = [(0, PartText::Whole(edited.clone()))].into();
                 draft_again(draft, proposal, |_| true, &texts)
             }

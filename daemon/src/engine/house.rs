@@ -278,6 +278,7 @@ impl House {
             Ask::Proposals(reply) => drop(reply.send(self.proposals())),
             Ask::Waiting(reply) => drop(reply.send(self.waiting())),
             Ask::Proposal(seq, reply) => drop(reply.send(self.proposal(seq))),
+            Ask::Replaced(seq, reply) => drop(reply.send(self.replaced(seq))),
             Ask::Picture(of, asked, reply) => self.picture(of, asked, reply),
             Ask::Workflows(reply) => drop(reply.send(self.workflows())),
             Ask::Workflow(seq, reply) => drop(reply.send(self.workflow(seq))),

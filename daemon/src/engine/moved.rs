@@ -72,6 +72,7 @@ impl Engine {
         let taken = self.taken(&self.all_proposals());
         code::hand_over(&self.scene, &scene);
         self.scene = scene;
+        self.ids_are_new(self.last);
         self.retry_waiting();
         self.withdraw_changed(&taken)
     }
@@ -100,6 +101,7 @@ impl Engine {
         self.trial.clear();
         code::hand_over(&self.scene, &scene);
         (self.target, self.scene) = (target, scene);
+        self.ids_are_new(self.last);
         self.retry_waiting();
         if !self.is_what_it_was(proposals, &taken) {
             let reason = "The file was changed by somebody else, and this is planned again on it.";

@@ -39,6 +39,7 @@ impl Engine {
         self.retry_waiting();
         self.forget_questions();
         self.tasks.values_mut().for_each(|task| task.is_other_epoch = true);
+        self.ids_are_new(self.last);
         self.scene = Scene::open_place();
         self.joined.began_anew();
         self.read_memory();

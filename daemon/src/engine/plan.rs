@@ -61,6 +61,7 @@ impl Engine {
         }
         let base = self.base();
         self.begin_questions(call);
+        let earlier = self.earlier(call);
         let mark = self.scene.mark();
         let is_own = matches!(self.driver(), Some(Driver::Calls));
         self.scene.begin(call);
@@ -73,6 +74,12 @@ impl Engine {
         } else {
             let seen = self.seen.get(&call);
             tools::plan(call, tool, args, &mut self.scene, &base, &self.blobs, seen)
+        };
+        let result = match &earlier {
+            Some(earlier) => {
+                result.and_then(|plan| self.as_earlier(earlier, (call, &base, mark), plan))
+            }
+            None => result,
         };
         let result = self.held_by_files(call, result)?;
         if self.asks_studio(call, &result) {

@@ -56,6 +56,7 @@ impl Engine {
             spent: Spent::default(),
             last: Seq(0),
             served: false,
+            read_after: Seq(0),
             listener,
         }
     }
@@ -94,6 +95,7 @@ impl Engine {
     pub(super) fn resume(&mut self, lease: Lease, records: &[Record], driver: Driver) {
         self.take_up(lease, driver);
         for record in records {
+            self.ids_are_new(record.seq);
             self.state.apply(record);
         }
     }

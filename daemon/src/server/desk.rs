@@ -104,6 +104,8 @@ pub enum Ask {
     Waiting(Reply<Vec<Waiting>>),
     /// To see a proposal.
     Proposal(Seq, Reply<ProposalView>),
+    /// To know what a proposal was before it was planned again, the last of that first.
+    Replaced(Seq, Reply<Vec<Seq>>),
     /// To see a picture, as a PNG.
     Picture(PictureOf, PictureAsked, Reply<Vec<u8>>),
     /// To see the workflows.

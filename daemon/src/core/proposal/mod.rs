@@ -4,6 +4,7 @@
 //! once, and what a later command addresses is there. Who decides, and who performs it for good, is
 //! not known here.
 
+mod again;
 mod conflict;
 mod insert;
 mod inverse;
@@ -31,9 +32,12 @@ use crate::core::edit::{self, Merged};
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::{Node, Scene, count};
 
+pub use self::again::{Elsewhere, astray, chosen_again, elsewhere, marks};
 use self::conflict::conflict;
 pub use self::inverse::{Back, Inverse, inverse, witness};
-pub use self::part::{Text as PartText, Unit, draft_again, draft_by_path, marks, relocated, units};
+pub use self::part::{
+    Text as PartText, Unit, draft_again, draft_by_path, draft_part, relocated, units,
+};
 pub use self::parted::{Holder, Parted, parted};
 pub use self::perform::{Blobs, Done, attempt, perform, text_of};
 pub use self::rows::{by_instance, note, values};

@@ -1,14 +1,13 @@
 //! A part of a proposal, a changed form of it, or the same in another epoch: the commands again, with
 //! their instances called anew.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use scene_schemas::command::Props;
-use scene_schemas::proposal::{DiffLine, Proposal};
+use scene_schemas::proposal::{Proposal, WarningKind};
 use scene_schemas::text::TextEdit;
 use scene_schemas::value::Content;
-use scene_schemas::{Command, Fingerprint, InstanceId, Target, Value};
-use serde_json::{Value as Json, json};
+use scene_schemas::{Command, InstanceId, Target, Value};
 
 use super::{CONTEXT, Draft};
 use crate::core::edit;
@@ -16,7 +15,7 @@ use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::Scene;
 
 /// A piece of a proposal that a person can take or leave.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// A command that is no edit of a script's text.
     Command(usize),
@@ -48,66 +47,6 @@ pub fn units(proposal: &Proposal) -> Vec<Unit> {
     commands.chain(hunks).collect()
 }
 
-/// What each of these pieces is about and what it does, as two short hashes, wherever in its text or
-/// proposal it stands: when a proposal is planned again, a piece of it is found again by that. Of
-/// several that do the same, each has its own.
-pub fn marks(proposal: &Proposal, pieces: &[Unit]) -> Vec<String> {
-    let mut seen: HashMap<String, usize> = HashMap::new();
-    let mark = |unit: &Unit| {
-        let [about, done] = does(proposal, *unit);
-        let hash = |json: Json| Fingerprint::of(json.to_string().as_bytes()).short().to_owned();
-        let mark = format!("{}.{}", hash(about), hash(done));
-        let before = seen.entry(mark.clone()).or_default();
-        *before += 1;
-        format!("{mark}.{before}")
-    };
-    pieces.iter().map(mark).collect()
-}
-
-/// What a piece is about, and what it does to that.
-fn does(proposal: &Proposal, unit: Unit) -> [Json; 2] {
-    match unit {
-        Unit::Command(at) => {
-            let command = proposal.commands.get(at);
-            let path = command.map(|command| command.target().path.to_string());
-            [json!(path), lasting(json!(command))]
-        }
-        Unit::Hunk { script, hunk } => {
-            let script = proposal.preview.scripts.get(script);
-            let lines = script.and_then(|script| script.hunks.get(hunk)).map(|hunk| {
-                let is_change = |line: &&DiffLine| !matches!(line, DiffLine::Context(_));
-                hunk.lines.iter().filter(is_change).collect::<Vec<_>>()
-            });
-            [json!(script.map(|script| script.path.to_string())), json!(lines)]
-        }
-    }
-}
-
-/// What of a command stays as it is when the same is planned again: not the ids of instances, nor what
-/// is found there.
-fn lasting(mut command: Json) -> Json {
-    if let Json::Object(members) = &mut command {
-        for passing in ["id", "expect", "count"] {
-            members.remove(passing);
-        }
-        members.values_mut().for_each(without_ids);
-    }
-    command
-}
-
-fn without_ids(json: &mut Json) {
-    match json {
-        Json::Object(members) => {
-            if members.contains_key("path") {
-                members.remove("id");
-            }
-            members.values_mut().for_each(without_ids);
-        }
-        Json::Array(all) => all.iter_mut().for_each(without_ids),
-        _ => {}
-    }
-}
-
 /// What is done with the edits of a script when a proposal is drafted again.
 #[derive(Debug)]
 pub enum Text {
@@ -115,6 +54,51 @@ pub enum Text {
     Hunks(Vec<bool>),
     /// This is the whole text now.
     Whole(String),
+}
+
+/// Stands in the title of a part, behind how many pieces it has of how many.
+const PARTS_OF: &str = " parts of: ";
+
+/// Drafts these pieces of a proposal.
+///
+/// # Errors
+/// One of them stands on one that is not taken.
+pub fn draft_part(
+    draft: &mut Draft<'_>,
+    proposal: &Proposal,
+    taken: &[Unit],
+) -> Result<(), Refusal> {
+    let pieces = units(proposal);
+    draft.title(titled(proposal, taken.len(), pieces.len()));
+    // An edit that was made to fit is confirmed a second time in part as well.
+    for warning in proposal.warnings.iter().filter(|it| it.kind == WarningKind::Fuzzy) {
+        draft.warn(warning.kind, &warning.text);
+    }
+    let taken: HashSet<Unit> = taken.iter().copied().collect();
+    let mut hunks: BTreeMap<usize, Vec<bool>> = BTreeMap::new();
+    for piece in &pieces {
+        if let Unit::Hunk { script, .. } = piece {
+            hunks.entry(*script).or_default().push(taken.contains(piece));
+        }
+    }
+    hunks.retain(|_, keep| keep.contains(&false));
+    let texts = hunks.into_iter().map(|(script, keep)| (script, Text::Hunks(keep))).collect();
+    draft_again(draft, proposal, |at| taken.contains(&Unit::Command(at)), &texts)
+}
+
+/// What a part is called. A part of a part is one of the whole.
+fn titled(proposal: &Proposal, taken: usize, pieces: usize) -> String {
+    let title = &proposal.title;
+    if taken == pieces {
+        return title.clone();
+    }
+    let part = title.split_once(PARTS_OF).filter(|_| proposal.from.is_some());
+    let whole = part.and_then(|(counts, title)| {
+        let (_, pieces) = counts.rsplit_once(" of ")?;
+        Some((pieces.parse().ok()?, title))
+    });
+    let (pieces, title) = whole.unwrap_or((pieces, title));
+    format!("{taken} of {pieces}{PARTS_OF}{title}")
 }
 
 /// Drafts a proposal again: the commands that are kept, and of each script what is said here (all
@@ -344,74 +328,42 @@ fn in_props(
 
 #[cfg(test)]
 mod tests {
-    use scene_schemas::proposal::{Class, Hunk, Preview, ScriptDiff};
+    use scene_schemas::Fingerprint;
+    use scene_schemas::entry::Seq;
+    use scene_schemas::proposal::{Class, Preview};
 
     use super::*;
 
-    /// Hunks of one script, each a line above and a line that is new.
-    fn proposal(hunks: &[[&str; 2]]) -> Proposal {
-        let hunk = |(at, [above, new]): (usize, &[&str; 2])| Hunk {
-            old_start: at as u32,
-            new_start: at as u32,
-            lines: vec![DiffLine::Context((*above).to_owned()), DiffLine::Added((*new).to_owned())],
-        };
-        let script = ScriptDiff {
-            command: 0,
-            path: "game.Workspace.Script".parse().unwrap(),
-            added: 1,
-            removed: 0,
-            hunks: hunks.iter().enumerate().map(hunk).collect(),
-        };
+    fn proposal(title: &str, from: Option<Seq>) -> Proposal {
         Proposal {
-            title: String::new(),
+            title: title.to_owned(),
             class: Class::Additive,
             commands: Vec::new(),
             base: Fingerprint(String::new()),
             patch_id: Fingerprint(String::new()),
-            preview: Preview { scripts: vec![script], ..Preview::default() },
+            preview: Preview::default(),
             warnings: Vec::new(),
             after: Vec::new(),
             meant: None,
             files: None,
-            from: None,
+            from,
             replaces: None,
         }
     }
 
-    #[test]
-    fn a_piece_is_known_by_what_it_does() {
-        let of = |hunks: &[[&str; 2]]| {
-            let pieces: Vec<Unit> =
-                (0..hunks.len()).map(|hunk| Unit::Hunk { script: 0, hunk }).collect();
-            marks(&proposal(hunks), &pieces)
-        };
-        let before = of(&[["local a", "print(1)"], ["local b", "print(2)"]]);
-        let now = of(&[["local c", "print(2)"], ["local d", "print(2)"], ["local a", "print(3)"]]);
-        assert_eq!(now[0], before[1], "wherever it stands");
-        assert_ne!(now[1], now[0], "each of two that are alike is one");
-        assert!(!before.contains(&now[2]), "{now:?}");
-        let about = |mark: &str| mark.split('.').next().map(str::to_owned);
-        assert_eq!(about(&now[2]), about(&before[0]), "the same script");
+    #[track_caller]
+    fn check(title: &str, from: Option<Seq>, taken: usize, pieces: usize, expected: &str) {
+        assert_eq!(titled(&proposal(title, from), taken, pieces), expected);
     }
 
     #[test]
-    fn a_command_is_known_whatever_was_found_there() {
-        let mark = |path: &str, id: &str, expect: &str, size: u32| {
-            let set = serde_json::from_value(json!({
-                "op": "set", "target": { "id": id, "path": path }, "expect": expect,
-                "props": {
-                    "Size": size,
-                    "Adornee": { "__t": "Ref", "target": { "id": id, "path": path } },
-                },
-            }));
-            let commands = vec![set.unwrap()];
-            marks(&Proposal { commands, ..proposal(&[]) }, &[Unit::Command(0)]).remove(0)
-        };
-        let before = mark("game.A", "ref:1", "aa", 1);
-        assert_eq!(mark("game.A", "ref:7", "bb", 1), before);
-        assert_ne!(mark("game.B", "ref:1", "aa", 1), before);
-        let other = mark("game.A", "ref:1", "aa", 2);
-        assert_ne!(other, before, "it does something else");
-        assert_eq!(other.split('.').next(), before.split('.').next(), "to the same");
+    fn a_part_says_how_much_of_the_whole_it_is() {
+        let part = "2 of 3 parts of: Set Color";
+        check("Set Color", None, 2, 3, part);
+        check("Set Color", None, 3, 3, "Set Color");
+        check(part, Some(Seq(1)), 1, 2, "1 of 3 parts of: Set Color");
+        check(part, Some(Seq(1)), 2, 2, part);
+        check(part, None, 1, 2, "1 of 2 parts of: 2 of 3 parts of: Set Color");
+        check("Two parts of: it", Some(Seq(1)), 1, 2, "1 of 2 parts of: Two parts of: it");
     }
 }

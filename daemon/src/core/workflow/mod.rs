@@ -11,6 +11,7 @@ mod decide;
 mod events;
 mod guards;
 mod now;
+mod stands;
 mod summary;
 mod talk;
 #[cfg(test)]
@@ -318,31 +319,6 @@ impl Workflow {
     /// Why a call cannot run, whatever it means.
     pub fn flaw(&self, call: Seq) -> Option<&str> {
         self.calls.get(&call)?.flaw.as_deref()
-    }
-
-    /// Whether a person's choice or edit stands for a rejected proposal.
-    pub fn was_revised(&self, proposal: Seq) -> bool {
-        self.proposals.values().any(|it| it.proposal.from == Some(proposal))
-    }
-
-    /// The newest proposal that a call became.
-    fn proposed_for(&self, call: Seq) -> Option<Seq> {
-        self.proposals.iter().rev().find(|(_, it)| it.call == call).map(|(seq, _)| *seq)
-    }
-
-    /// The proposal that stands for another now: a part of it, a changed form, or the same planned again.
-    pub fn successor(&self, proposal: Seq) -> Option<Seq> {
-        let call = self.proposals.get(&proposal)?.call;
-        self.proposed_for(call).filter(|newest| *newest != proposal)
-    }
-
-    /// Whether a withdrawn proposal's call was planned again.
-    pub fn was_replanned(&self, proposal: Seq) -> bool {
-        let Some(pending) = self.proposals.get(&proposal) else {
-            return false;
-        };
-        let status = self.calls.get(&pending.call).map(|call| &call.status);
-        !matches!(status, Some(CallStatus::Proposed(now, _)) if *now == proposal)
     }
 
     /// How many calls there are.

@@ -135,7 +135,7 @@ pub(super) fn proposal_view(
         workflow: name,
         session: session_here(ledger, name, workflow),
         status: pending.status.shown(),
-        reason: pending.status.reason().map(str::to_owned),
+        reason: workflow.reason(seq),
         successor: workflow.successor(seq),
         needs_twice: policy::needs_second_confirmation(&pending.proposal),
         has_geometry: picture::has_geometry(&pending.proposal.preview),

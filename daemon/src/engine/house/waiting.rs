@@ -1,5 +1,7 @@
 //! The proposals that wait for a person: whole, or as much of them as a list shows.
 
+use std::iter::successors;
+
 use scene_schemas::api::{Failure, ProposalView, Proposals};
 use scene_schemas::entry::Seq;
 
@@ -8,6 +10,9 @@ use super::views::{broken, is_elsewhere, missing, proposal_view};
 use crate::core::workflow::{Pending, Status, Workflow};
 use crate::ledger::Ledger;
 use crate::server::Waiting;
+
+/// How far it is looked back for what a proposal was before it was planned again.
+const REPLACED: usize = 16;
 
 impl House {
     pub(super) fn proposals(&mut self) -> Result<Proposals, Failure> {
@@ -51,11 +56,29 @@ impl House {
     }
 
     pub(super) fn proposal(&mut self, seq: Seq) -> Result<ProposalView, Failure> {
+        let view =
+            |ledger: &Ledger, workflow: &Workflow, name| proposal_view(ledger, workflow, name, seq);
+        self.in_workflow_of(seq, view)?.ok_or_else(|| missing(seq))
+    }
+
+    /// What a proposal was before it was planned again, the last of that first.
+    pub(super) fn replaced(&mut self, seq: Seq) -> Result<Vec<Seq>, Failure> {
+        self.in_workflow_of(seq, |_, workflow, _| {
+            let before = |seq: &Seq| workflow.proposal(*seq)?.proposal.replaces;
+            successors(before(&seq), before).take(REPLACED).collect()
+        })
+    }
+
+    /// Reads something out of the workflow of a proposal.
+    fn in_workflow_of<T>(
+        &mut self,
+        seq: Seq,
+        look: impl FnOnce(&Ledger, &Workflow, Seq) -> T,
+    ) -> Result<T, Failure> {
         let record = self.ledger.record(seq).map_err(|error| broken(&error))?;
         let workflow = record.ok_or_else(|| missing(seq))?.workflow;
         let read = self.readings.of(&self.ledger, workflow);
         let found = read.map_err(|error| broken(&error))?.workflow(workflow);
-        let found = found.and_then(|it| proposal_view(&self.ledger, it, workflow, seq));
-        found.ok_or_else(|| missing(seq))
+        Ok(look(&self.ledger, found.ok_or_else(|| missing(seq))?, workflow))
     }
 }

@@ -1,15 +1,16 @@
 //! What a person decides upon proposals, and does to workflows.
 
-use std::collections::BTreeMap;
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
 use scene_schemas::api::{Decide, Decided, Decision, Failure, FailureKind, Part, ProposalStatus};
 use scene_schemas::entry::{Approver, Finish, Seq};
+use scene_schemas::proposal::Proposal;
 
 use super::{Live, Word, wrong};
-use crate::core::proposal::{PartText, Unit, draft_again, units};
+use crate::core::proposal::{Unit, draft_part, units};
 use crate::core::workflow::{Input, Status, Workflow};
 use crate::engine::Engine;
 use crate::server::{Decides, Verb, failed};
@@ -87,9 +88,8 @@ impl Live {
             Decision::Take { parts } => {
                 self.engine.is_at_hand().map_err(|refusal| wrong(&refusal.into()))?;
                 let proposal = pending.proposal.clone();
-                let keep = |at: usize| parts.contains(&Part::Command { command: at as u32 });
-                let texts = taken(&units(&proposal), parts);
-                self.engine.revise(seq, |draft| draft_again(draft, &proposal, keep, &texts))
+                let taken = taken(&proposal, parts);
+                self.engine.revise(seq, |draft| draft_part(draft, &proposal, &taken))
             }
         };
         let stands = stands.map_err(|error| wrong(&error))?;
@@ -170,14 +170,15 @@ fn reject_all(engine: &mut Engine) {
     }
 }
 
-/// The hunks that are taken, of the scripts of which some are not.
-fn taken(units: &[Unit], parts: &[Part]) -> BTreeMap<usize, PartText> {
-    let mut hunks: BTreeMap<usize, Vec<bool>> = BTreeMap::new();
-    for unit in units {
-        if let Unit::Hunk { script, hunk } = unit {
-            let part = Part::Hunk { script: *script as u32, hunk: *hunk as u32 };
-            hunks.entry(*script).or_default().push(parts.contains(&part));
-        }
+/// The pieces of a proposal that are taken.
+fn taken(proposal: &Proposal, parts: &[Part]) -> Vec<Unit> {
+    let named: HashSet<Unit> = parts.iter().map(unit).collect();
+    units(proposal).into_iter().filter(|piece| named.contains(piece)).collect()
+}
+
+fn unit(part: &Part) -> Unit {
+    match *part {
+        Part::Command { command } => Unit::Command(command as usize),
+        Part::Hunk { script, hunk } => Unit::Hunk { script: script as usize, hunk: hunk as usize },
     }
-    hunks.into_iter().map(|(script, keep)| (script, PartText::Hunks(keep))).collect()
 }

@@ -22,6 +22,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("usage.js", JS, include_str!("assets/usage.js")),
     ("cards.js", JS, include_str!("assets/cards.js")),
     ("decide.js", JS, include_str!("assets/decide.js")),
+    ("left.js", JS, include_str!("assets/left.js")),
     ("review.js", JS, include_str!("assets/review.js")),
     ("pictures.js", JS, include_str!("assets/pictures.js")),
     ("icon.svg", "image/svg+xml", include_str!("assets/icon.svg")),

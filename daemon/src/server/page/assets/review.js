@@ -2,12 +2,10 @@
 
 import { call, part } from "./daemon.js";
 import { approve, decide, reject } from "./decide.js";
+import { carry, forget, leave, leftOut, words } from "./left.js";
 import { act, elements, failed, fill, question, soon, swap, toast } from "./ui.js";
 
 const LAYOUT = "vector-layout";
-const LEFT = "vector-left";
-/** Of how many proposals it is kept what was left out. */
-const KEPT = 20;
 const SLOW = 250;
 /** For how long the next step of what was asked for is waited for, and how often it is looked for. */
 const STEP = 1500;
@@ -36,24 +34,6 @@ let isDeciding = false;
 let layout = localStorage.getItem(LAYOUT) === "split" ? "split" : "unified";
 /** Where there is no room for two sides. */
 const narrow = matchMedia("(max-width: 760px)");
-/** By proposal, the parts that the person leaves out: by name, the mark of each; and the marks of all its parts. */
-const left = new Map(JSON.parse(sessionStorage.getItem(LEFT) ?? "[]").map(([of, { out, all }]) => [of, { out: new Map(out), all }]));
-
-function leave(of, out, all) {
-  left.set(of, { out, all });
-  keep();
-}
-
-function forget(of) {
-  if (left.delete(of)) keep();
-}
-
-/** Keeps what was left out for a page that is loaded anew. */
-function keep() {
-  const last = [...left].slice(-KEPT).map(([of, { out, all }]) => [of, { out: [...out], all }]);
-  sessionStorage.setItem(LEFT, JSON.stringify(last));
-}
-
 /** What was accepted here and is not done yet, with its title. */
 const awaited = new Map();
 
@@ -214,45 +194,16 @@ function trouble(error) {
 }
 
 const boxes = () => [...one().querySelectorAll("input[data-part]")];
-const leftOut = () => left.get(article()?.dataset.of)?.out ?? new Map();
-const words = (text) => text.split(" ").filter(Boolean);
 const parts = () => words(article().dataset.parts);
-const taken = () => parts().filter((name) => !leftOut().has(name));
-/** What a part is about, whatever it does to that. */
-const about = (mark) => mark.split(".")[0];
-
-/** Leaves out of what was planned again what the person had left out before, or had not chosen. */
-function carry() {
-  const { of, replaces, marks, status, unchosen = "" } = article().dataset;
-  const now = words(marks);
-  if (left.has(of) || status !== "waiting" || now.length === 0) return;
-  const names = parts();
-  const before = words(replaces).find((it) => left.has(it));
-  if (before === undefined) {
-    const out = new Map(words(unchosen).map((name) => [name, now[names.indexOf(name)]]));
-    if (out.size > 0) leave(of, out, now);
-    return;
-  }
-  const { out: lost, all } = left.get(before);
-  const out = new Set(lost.values());
-  const kept = new Set(now.filter((mark) => out.delete(mark)));
-  // What does something else now to what was left out has not been chosen by anybody.
-  const [subjects, known] = [new Set([...out].map(about)), new Set(all)];
-  const isOut = (mark) => kept.has(mark) || (subjects.has(about(mark)) && !known.has(mark));
-  left.delete(before);
-  leave(of, new Map(now.map((mark, at) => [names[at], mark]).filter(([, mark]) => isOut(mark))), now);
-  if (out.size > 0) {
-    toast("Not all that you had left out is found in what was planned again.", "plain", "Look at what is ticked.");
-  }
-}
+const taken = () => parts().filter((name) => !leftOut(article().dataset.of).has(name));
 
 /** Ticks what is taken, and says on the button what would be done. */
 function tick() {
-  const { of, marks } = article()?.dataset ?? {};
-  // A daemon with another ledger has others by these numbers.
-  if (marks && left.has(of) && left.get(of).all.join(" ") !== marks) forget(of);
-  if (article()) carry();
-  for (const box of boxes()) box.checked = !leftOut().has(box.dataset.part);
+  const shown = article();
+  if (shown && !carry(shown.dataset)) {
+    toast("Not all that you had left out is found in what was planned again.", "plain", "Look at what is ticked.");
+  }
+  for (const box of boxes()) box.checked = !leftOut(shown.dataset.of).has(box.dataset.part);
   const label = one().querySelector("#accept");
   if (!label) return;
   const [some, all] = [taken().length, parts().length];
@@ -262,10 +213,7 @@ function tick() {
 addEventListener("change", ({ target }) => {
   const name = target.dataset?.part;
   if (!root?.contains(target) || name === undefined) return;
-  const [out, all] = [leftOut(), words(article().dataset.marks)];
-  if (target.checked) out.delete(name);
-  else out.set(name, all[parts().indexOf(name)]);
-  leave(article().dataset.of, out, all);
+  leave(article().dataset, name, target.checked);
   tick();
 });
 

@@ -35,9 +35,6 @@ use super::super::desk::{Ask, Desk};
 use super::{Behind, of, words};
 use crate::core::proposal::Unit;
 
-/// How far it is looked back for what a proposal was before it was planned again.
-const REPLACED: usize = 16;
-
 /// The proposals that wait.
 pub(super) async fn proposals(desk: &Desk) -> Result<Markup, Failure> {
     let waiting = desk.ask(Ask::Waiting).await?;
@@ -61,12 +58,7 @@ pub(super) async fn proposal(desk: &Desk, behind: &impl Behind) -> Result<Markup
     let view = desk.ask(|reply| Ask::Proposal(of, reply)).await?;
     let task = desk.ask(|reply| Ask::Workflow(view.workflow, reply)).await?;
     let sessions = desk.ask(Ask::Sessions).await?;
-    let mut replaced = Vec::new();
-    while let Some(before) = replaced.last().unwrap_or(&view).proposal.replaces
-        && replaced.len() < REPLACED
-    {
-        replaced.push(desk.ask(|reply| Ask::Proposal(before, reply)).await?);
-    }
+    let replaced = desk.ask(|reply| Ask::Replaced(of, reply)).await?;
     Ok(whole::whole((&view, &replaced), &task, &sessions, layout))
 }
 

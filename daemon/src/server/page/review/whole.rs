@@ -19,7 +19,7 @@ pub(super) const ELSEWHERE: &str = "Its place is not open here. Open it, and dec
 
 /// A proposal of a task, and those that it was before it was planned again, newest first.
 pub(super) fn whole(
-    (view, replaced): (&ProposalView, &[ProposalView]),
+    (view, replaced): (&ProposalView, &[Seq]),
     task: &WorkflowView,
     sessions: &Sessions,
     layout: Layout,
@@ -27,14 +27,11 @@ pub(super) fn whole(
     let proposal = &view.proposal;
     let is_open = view.status == ProposalStatus::Waiting && view.session.is_some();
     let pieces = if is_open { units(proposal) } else { Vec::new() };
-    let replaces: Vec<String> = replaced.iter().map(|it| it.seq.to_string()).collect();
+    let replaces: Vec<String> = replaced.iter().map(ToString::to_string).collect();
     let parts: Vec<String> = pieces.iter().map(|unit| named(*unit)).collect();
-    let marked = marks(proposal, &pieces);
-    let chosen = chosen(proposal, replaced);
-    let unchosen = chosen.map(|chosen| unchosen(chosen, &parts, &marked));
     html! {
         article.proposal data-key={ "p-" (view.seq) } data-of=(view.seq) data-task=(view.workflow) data-status=(words::status(view.status))
-            data-class=(words::class(proposal.class)) data-parts=(parts.join(" ")) data-marks=(marked.join(" ")) data-unchosen=[unchosen]
+            data-class=(words::class(proposal.class)) data-parts=(parts.join(" ")) data-marks=(marks(proposal, &pieces).join(" "))
             data-replaces=(replaces.join(" ")) aria-labelledby="proposal-title" {
             header.about {
                 p.dim {
@@ -44,7 +41,7 @@ pub(super) fn whole(
                 h1 #proposal-title { (shown(&proposal.title)) }
                 p { span.class { (words::class(proposal.class)) } " " (because(proposal)) }
                 (stands(view))
-                (remarks(proposal, replaced, chosen.is_some()))
+                (remarks(proposal, replaced))
             }
             (warnings(proposal))
             (pictures(view))
@@ -87,22 +84,8 @@ pub(super) fn link(of: Seq) -> Markup {
     html! { a href=(way(of)) { "proposal " (of) } }
 }
 
-/// What a person had chosen before it was planned again, whole. What takes another back is made from that
-/// each time, and nobody has chosen it.
-fn chosen<'a>(proposal: &Proposal, replaced: &'a [ProposalView]) -> Option<&'a Proposal> {
-    let mut replaced = replaced.iter().map(|it| &it.proposal);
-    replaced.find(|it| it.from.is_some()).filter(|_| proposal.from.is_none())
-}
-
-/// The parts that are not in what had been chosen.
-fn unchosen(chosen: &Proposal, parts: &[String], marked: &[String]) -> String {
-    let chosen = marks(chosen, &units(chosen));
-    let others = parts.iter().zip(marked).filter(|(_, mark)| !chosen.contains(mark));
-    others.map(|(part, _)| part.as_str()).collect::<Vec<_>>().join(" ")
-}
-
 /// What else there is to know before one decides.
-fn remarks(proposal: &Proposal, replaced: &[ProposalView], was_chosen: bool) -> Markup {
+fn remarks(proposal: &Proposal, replaced: &[Seq]) -> Markup {
     html! {
         ul.remarks {
             @if let Some(meant) = &proposal.meant { li { (shown(&meant.sentence())) } }
@@ -115,10 +98,7 @@ fn remarks(proposal: &Proposal, replaced: &[ProposalView], was_chosen: bool) -> 
                 }
             }
             @if let Some(before) = replaced.first() {
-                li {
-                    "It is " (link(before.seq)) ", planned again on what is there now"
-                    @if was_chosen { "; only what you had chosen of that is ticked" }
-                }
+                li { "It is " (link(*before)) ", planned again on what is there now" }
             }
             @if let Some(from) = proposal.from { li { "It was made from " (link(from)) } }
         }

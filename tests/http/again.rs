@@ -1,0 +1,288 @@
+//! What is planned again: it is about the instances that were meant, and what a person had chosen of it is
+//! all that waits; or nothing waits, and it is said why.
+
+use std::fs;
+
+use rbx_dom_weak::types::Variant;
+use rbx_dom_weak::{Instance, InstanceBuilder, ustr};
+use serde_json::{Value as Json, json};
+use vector_tests::places;
+
+use super::reviewed::Desk;
+
+/// A place with parts, among them several of one name.
+fn desk(names: &[&str]) -> Desk {
+    Desk::with(workspace(names, 0.0))
+}
+
+fn workspace(names: &[&str], transparency: f32) -> InstanceBuilder {
+    let part = |name: &&str| {
+        let part = InstanceBuilder::new("Part").with_name(*name);
+        part.with_property("Transparency", transparency)
+    };
+    InstanceBuilder::new("Workspace").with_children(names.iter().map(part))
+}
+
+fn rename(desk: &mut Desk, path: &str, name: &str) -> u64 {
+    let path = format!("game.Workspace.{path}");
+    desk.propose("rename_instance", json!({ "path": path, "newName": name }))
+}
+
+/// What lets parts fade that a selector fits.
+fn fade(desk: &mut Desk, selector: &str) -> u64 {
+    let args = json!({ "selector": selector, "props": { "Transparency": 0.5 } });
+    desk.propose("set_properties", args)
+}
+
+fn reject(desk: &Desk, proposal: u64) {
+    desk.human.decide(proposal, &json!({ "say": "reject" })).ok();
+}
+
+/// Takes these parts of a proposal; what stands for it.
+fn take_parts(desk: &Desk, proposal: u64, parts: impl Iterator<Item = Json>) -> u64 {
+    let parts: Vec<Json> = parts.collect();
+    let taken = desk.human.decide(proposal, &json!({ "say": "take", "parts": parts })).ok();
+    taken["proposal"].as_u64().unwrap()
+}
+
+fn take(desk: &Desk, proposal: u64, commands: &[u32]) -> u64 {
+    let part = |at| json!({ "part": "command", "command": at });
+    take_parts(desk, proposal, commands.iter().map(part))
+}
+
+fn take_hunks(desk: &Desk, proposal: u64, hunks: &[u32]) -> u64 {
+    let part = |at| json!({ "part": "hunk", "script": 0, "hunk": at });
+    take_parts(desk, proposal, hunks.iter().map(part))
+}
+
+/// What stands for a proposal that was planned again, once it does.
+#[track_caller]
+fn again(desk: &mut Desk, proposal: u64) -> Json {
+    let now = desk.human.until_shown(proposal, |shown| shown["successor"].as_u64());
+    desk.human.shown(now)
+}
+
+/// Why nothing stands for a proposal that was to be planned again.
+#[track_caller]
+fn refused(desk: &mut Desk, proposal: u64) -> String {
+    // What was not proposed again is said behind why it was withdrawn.
+    desk.human.until_shown(proposal, |shown| {
+        shown["reason"].as_str().filter(|it| it.contains("not proposed again")).map(|_| ())
+    });
+    let shown = desk.human.shown(proposal);
+    assert_eq!((&shown["status"], &shown["successor"]), (&json!("withdrawn"), &Json::Null));
+    let waiting = desk.human.call("GET", "/api/proposals", &Json::Null).ok();
+    assert_eq!(waiting["proposals"], json!([]), "nothing waits");
+    shown["reason"].as_str().unwrap().to_owned()
+}
+
+/// The ids and paths that a proposal is about.
+fn targets(shown: &Json) -> Vec<(&str, &str)> {
+    let commands = shown["proposal"]["commands"].as_array().unwrap().iter();
+    let targets = commands.map(|it| [&it["target"]["id"], &it["target"]["path"]]);
+    targets.map(|[id, path]| (id.as_str().unwrap(), path.as_str().unwrap())).collect()
+}
+
+/// How far the parts of the file have faded, in order.
+fn transparencies(desk: &Desk) -> Vec<f32> {
+    let dom = places::decode(&fs::read(desk.file()).unwrap());
+    let parts = dom.descendants().filter(|it| it.class == "Part");
+    let of = |part: &Instance| match part.properties.get(&ustr("Transparency")) {
+        Some(Variant::Float32(value)) => *value,
+        other => panic!("{other:?}"),
+    };
+    parts.map(of).collect()
+}
+
+#[test]
+fn another_instance_that_has_the_path_by_now_is_not_meant() {
+    let mut desk = desk(&["Wall", "Wall", "Wall"]);
+    let first = rename(&mut desk, "Wall[1]", "Gate");
+    let second = rename(&mut desk, "Wall[1]", "Tower");
+    let before = desk.human.shown(second);
+    reject(&desk, first);
+    let expected = format!(
+        "It stood on proposal {first}, and is planned again without it. By its paths this would be \
+         about another instance now, so that it is not proposed again: what was game.Workspace.Wall[1] \
+         when it was planned is game.Workspace.Wall[2] now. Ask for it with the path that is right now."
+    );
+    assert_eq!(refused(&mut desk, second), expected);
+    let asked = rename(&mut desk, "Wall[2]", "Tower");
+    assert_eq!(targets(&desk.human.shown(asked))[0].0, targets(&before)[0].0);
+}
+
+#[test]
+fn the_only_one_that_was_left_is_not_taken_for_the_first_of_several() {
+    let mut desk = desk(&["Wall", "Wall"]);
+    let first = rename(&mut desk, "Wall[1]", "Gate");
+    let second = rename(&mut desk, "Wall[1]", "Tower");
+    assert_eq!(targets(&desk.human.shown(second))[0].1, "game.Workspace.Wall");
+    reject(&desk, first);
+    let why = refused(&mut desk, second);
+    assert!(why.contains("what was game.Workspace.Wall when it was planned is"), "{why}");
+}
+
+#[test]
+fn several_paths_that_mean_others_are_not_planned_again_for_those_that_are_the_same() {
+    let mut desk = desk(&["Wall", "Wall", "Wall"]);
+    let first = rename(&mut desk, "Wall[1]", "Gate");
+    let paths = ["game.Workspace.Wall[1]", "game.Workspace.Wall[2]"];
+    let args = json!({ "paths": paths, "props": { "Transparency": 0.5 } });
+    let second = desk.propose("set_properties", args);
+    reject(&desk, first);
+    let why = refused(&mut desk, second);
+    assert!(
+        why.contains("[1] when it was planned is game.Workspace.Wall[2] now, what was"),
+        "{why}"
+    );
+}
+
+#[test]
+fn what_a_selector_finds_may_be_more_by_now() {
+    let mut desk = desk(&["Wall", "Wall", "Wall"]);
+    let first = rename(&mut desk, "Wall[1]", "Gate");
+    let second = fade(&mut desk, "#Wall");
+    let before = desk.human.shown(second);
+    reject(&desk, first);
+    let now = again(&mut desk, second);
+    let ids = |shown: &Json| -> Vec<String> {
+        targets(shown).iter().map(|(id, _)| (*id).to_owned()).collect()
+    };
+    assert_eq!(ids(&now)[1..], ids(&before)[..]);
+    assert_eq!(now["proposal"]["replaces"], second);
+}
+
+#[test]
+fn what_was_chosen_is_chosen_again_whatever_its_path_is_by_now() {
+    let mut desk = desk(&["Wall", "Wall", "Wall"]);
+    let first = rename(&mut desk, "Wall[1]", "Gate");
+    let whole = fade(&mut desk, "#Wall");
+    let chosen = take(&desk, whole, &[1]);
+    let before = desk.human.shown(chosen);
+    reject(&desk, first);
+    let now = again(&mut desk, chosen);
+    assert_eq!(targets(&before)[0].1, "game.Workspace.Wall[2]");
+    assert_eq!(targets(&now), [(targets(&before)[0].0, "game.Workspace.Wall[3]")]);
+    assert_eq!(now["proposal"]["title"], "1 of 3 parts of: Set Transparency of 3 instances");
+    let said = |name: &str| now["proposal"][name].clone();
+    assert_eq!([said("from"), said("replaces")], [whole, chosen].map(|it| json!(it)));
+    assert_eq!(desk.human.shown(whole)["successor"], now["seq"]);
+    let seq = now["seq"].as_u64().unwrap();
+    desk.human.approve(seq).ok();
+    desk.human.until_status(seq, "applied");
+    assert_eq!(transparencies(&desk), [0.0, 0.0, 0.5]);
+}
+
+#[test]
+fn what_was_chosen_is_chosen_again_on_a_file_that_somebody_has_changed() {
+    let mut desk = desk(&["Wall", "Floor", "Roof"]);
+    let whole = fade(&mut desk, "Part");
+    let chosen = take(&desk, whole, &[0, 2]);
+    desk.becomes(workspace(&["Door", "Wall", "Roof", "Floor"], 0.25));
+    let now = again(&mut desk, chosen);
+    let paths: Vec<&str> = targets(&now).iter().map(|(_, path)| *path).collect();
+    assert_eq!(paths, ["game.Workspace.Wall", "game.Workspace.Roof"]);
+}
+
+#[test]
+fn what_was_chosen_and_is_not_found_does_not_come_back_whole() {
+    let mut desk = desk(&["Wall", "Floor", "Roof"]);
+    let whole = fade(&mut desk, "Part");
+    let chosen = take(&desk, whole, &[0, 2]);
+    desk.becomes(workspace(&["Wall", "Floor", "Top"], 0.25));
+    let why = refused(&mut desk, chosen);
+    assert!(why.contains("A person had chosen a part of this"), "{why}");
+    assert!(why.contains("not proposed again: game.Workspace.Roof. Ask"), "{why}");
+}
+
+#[test]
+fn ids_of_another_reading_tell_nothing() {
+    let mut desk = desk(&["Wall", "Floor"]);
+    let before = rename(&mut desk, "Wall", "Tower");
+    // What had the id of the wall is a door by now.
+    desk.becomes(workspace(&["Door", "Wall", "Floor"], 0.0));
+    let now = again(&mut desk, before);
+    assert_eq!(targets(&now)[0].1, "game.Workspace.Wall");
+}
+
+#[test]
+fn what_takes_something_back_is_no_choice() {
+    let mut desk = desk(&["Wall", "Wall", "Roof"]);
+    let applied = fade(&mut desk, "#Wall");
+    desk.human.approve(applied).ok();
+    desk.human.until_status(applied, "applied");
+    let first = rename(&mut desk, "Roof", "Top");
+    let reverted =
+        desk.human.call("POST", &format!("/api/proposals/{applied}/revert"), &json!({})).ok();
+    let workflow = format!("/api/workflows/{}", reverted["workflow"]);
+    let back = desk.human.until_found(&workflow, |it| it["proposals"][0].as_u64());
+    let half = take(&desk, back, &[1]);
+    reject(&desk, first);
+    let now = again(&mut desk, half);
+    let title =
+        format!("1 of 2 parts of: Revert proposal {applied}: Set Transparency of 2 instances");
+    assert_eq!(now["proposal"]["title"], title);
+}
+
+/// Lines that say the same every ten lines, between others.
+fn lines(said: &[&str]) -> String {
+    let block = |(at, said): (usize, &&str)| {
+        let around = |from: usize| (from..from + 5).map(move |n| format!("-- {at}.{n}\n"));
+        around(0).chain([format!("{said}\n")]).chain(around(5)).collect::<String>()
+    };
+    said.iter().enumerate().map(block).collect()
+}
+
+fn scripted(text: &str) -> InstanceBuilder {
+    let script = InstanceBuilder::new("Script").with_name("Main");
+    let script = script.with_property("Source", text.to_owned());
+    InstanceBuilder::new("Workspace").with_child(script)
+}
+
+/// The second of three hunks that are alike, as it was chosen.
+fn second_of_three(desk: &mut Desk) -> u64 {
+    let main = "game.Workspace.Main";
+    let edit = json!({ "path": main, "search": "print(1)", "replace": "print(2)", "all": true });
+    let whole = desk.propose("replace_text", edit);
+    // One choice after the other: the last two, and of those the first.
+    let last = take_hunks(desk, whole, &[1, 2]);
+    take_hunks(desk, last, &[0])
+}
+
+/// What becomes of a script where something before that was rejected: what is chosen again, applied.
+#[track_caller]
+fn after_another(before: &str, tool: &str, args: Json) -> String {
+    let mut desk = Desk::with(scripted(before));
+    let first = desk.propose(tool, args);
+    let chosen = second_of_three(&mut desk);
+    reject(&desk, first);
+    let now = again(&mut desk, chosen)["seq"].as_u64().unwrap();
+    desk.human.approve(now).ok();
+    desk.human.until_status(now, "applied");
+    let dom = places::decode(&fs::read(desk.file()).unwrap());
+    let script = dom.descendants().find(|it| it.class == "Script").unwrap();
+    match &script.properties[&ustr("Source")] {
+        Variant::String(text) => text.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn of_hunks_that_are_alike_the_one_that_was_chosen_is_chosen_again() {
+    let [before, after] =
+        [["print(1)"; 3], ["print(1)", "print(2)", "print(1)"]].map(|it| lines(&it));
+    let part = json!({ "className": "Part", "parentPath": "game.Workspace" });
+    assert_eq!(after_another(&before, "create_instance", part), after, "by its line");
+    let above =
+        json!({ "path": "game.Workspace.Main", "search": "-- 0.0", "replace": "-- new\n-- 0.0" });
+    assert_eq!(after_another(&before, "replace_text", above), after, "by what is around it");
+}
+
+#[test]
+fn another_hunk_that_is_alike_is_not_what_was_chosen() {
+    let mut desk = Desk::with(scripted(&lines(&["print(1)"; 3])));
+    let chosen = second_of_three(&mut desk);
+    desk.becomes(scripted(&lines(&["print(1)", "print(3)", "print(3)"])));
+    let why = refused(&mut desk, chosen);
+    assert!(why.contains("not proposed again: game.Workspace.Main. Ask"), "{why}");
+}
