@@ -69,13 +69,18 @@ async function rail() {
 
 let composed = "";
 
+/** Bytes that are asked for at once; the daemon takes a little more, with what is around them. */
+const LONGEST = 800_000;
 const DRAFT = "vector-draft";
 /** What is being typed, also for a page that is loaded anew. */
 const drafted = () => JSON.parse(sessionStorage.getItem(DRAFT) ?? "{}");
 
 addEventListener("input", ({ target }) => {
   const fields = target.closest?.("form.composer")?.elements;
-  if (fields) sessionStorage.setItem(DRAFT, JSON.stringify({ text: fields.text.value, stance: fields.stance.value }));
+  if (!fields) return;
+  const draft = { text: fields.text.value, stance: fields.stance.value };
+  // There is not room for more than can be asked for.
+  if (draft.text.length <= LONGEST) sessionStorage.setItem(DRAFT, JSON.stringify(draft));
 });
 
 async function composer() {
@@ -232,9 +237,6 @@ function called(details, { state, html }) {
   details.dataset.state = state;
   if (html) details.querySelector(".result").replaceChildren(elements(html));
 }
-
-/** Bytes that are asked for at once; the daemon takes a little more, with what is around them. */
-const LONGEST = 800_000;
 
 async function ask(text, more = {}) {
   const form = root.querySelector("#composer form");
