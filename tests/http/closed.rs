@@ -13,12 +13,18 @@ fn state(bench: &Bench, workflow: Seq) -> WorkflowState {
     bench.ask(|reply| Ask::Workflow(workflow, reply)).unwrap().state
 }
 
-#[test]
-fn a_session_that_is_gone_for_long_is_closed_and_goes_on_when_it_comes_back() {
-    let bench = Bench::new();
+/// A window with something to do: its credential, its epoch, and what it does.
+fn at_work(bench: &Bench) -> (String, u64, Seq) {
     let credential = bench.pair();
     let epoch = bench.wait(bench.hello(&credential)).unwrap().epoch;
     let workflow = bench.wait(bench.chat(epoch)).unwrap().workflow;
+    (credential, epoch, workflow)
+}
+
+#[test]
+fn a_session_that_is_gone_for_long_is_closed_and_goes_on_when_it_comes_back() {
+    let bench = Bench::new();
+    let (credential, epoch, workflow) = at_work(&bench);
     assert_eq!((bench.sessions(), state(&bench, workflow)), (1, WorkflowState::Working));
     let seat = Arc::downgrade(&bench.board.seat(&window()).unwrap());
     bench.desk.tell(Ask::Tidy);
@@ -34,9 +40,7 @@ fn a_session_that_is_gone_for_long_is_closed_and_goes_on_when_it_comes_back() {
 #[test]
 fn a_session_that_ends_in_the_middle_of_something_keeps_only_those_waiting_who_want_its_name() {
     let bench = Bench::new();
-    let credential = bench.pair();
-    let epoch = bench.wait(bench.hello(&credential)).unwrap().epoch;
-    let workflow = bench.wait(bench.chat(epoch)).unwrap().workflow;
+    let (credential, epoch, workflow) = at_work(&bench);
     let seat = Arc::downgrade(&bench.board.seat(&window()).unwrap());
     let held = bench.hold();
     // It cannot begin this one, and hears of its end behind it.
@@ -63,9 +67,7 @@ fn a_session_that_ends_in_the_middle_of_something_keeps_only_those_waiting_who_w
 #[test]
 fn who_has_given_up_waiting_begins_nothing() {
     let bench = Bench::new();
-    let credential = bench.pair();
-    let epoch = bench.wait(bench.hello(&credential)).unwrap().epoch;
-    let workflow = bench.wait(bench.chat(epoch)).unwrap().workflow;
+    let (credential, epoch, workflow) = at_work(&bench);
     let held = bench.hold();
     let second = bench.chat(epoch);
     bench.desk.tell(Ask::Tidy);
@@ -84,9 +86,7 @@ fn revoke(bench: &Bench) -> Answer<Revoked> {
 #[test]
 fn who_takes_access_away_is_answered_when_nothing_is_done_by_it_any_more() {
     let bench = Bench::new();
-    let credential = bench.pair();
-    let epoch = bench.wait(bench.hello(&credential)).unwrap().epoch;
-    let workflow = bench.wait(bench.chat(epoch)).unwrap().workflow;
+    let (credential, epoch, workflow) = at_work(&bench);
     let held = bench.hold();
     // It is in the middle of this one.
     let second = bench.chat(epoch);

@@ -29,13 +29,9 @@ enum By {
 /// proposal it stands: when a proposal is planned again, a piece of it is found again by that. Of
 /// several that do the same, each has its own.
 pub fn marks(proposal: &Proposal, pieces: &[Unit]) -> Vec<String> {
-    marked(proposal, pieces, By::Path)
-}
-
-fn marked(proposal: &Proposal, pieces: &[Unit], by: By) -> Vec<String> {
     let mut seen: HashMap<String, usize> = HashMap::new();
     let mark = |unit: &Unit| {
-        let [about, done] = does(proposal, *unit, by);
+        let [about, done] = does(proposal, *unit, By::Path);
         let hash = |json: Json| Fingerprint::of(json.to_string().as_bytes()).short().to_owned();
         let mark = format!("{}.{}", hash(about), hash(done));
         let before = seen.entry(mark.clone()).or_default();
