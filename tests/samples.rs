@@ -1,7 +1,8 @@
-//! The sample place that a new user edits first: it reads, and its scripts are as good as ours.
+//! The samples that a new user edits first: they read, check, and their scripts are as good as ours.
 
 use vector_daemon::core::luau;
 use vector_daemon::core::scene::{Format, Scene};
+use vector_tests::binary::Home;
 use vector_tests::{places, repository};
 
 const OBBY: &str = "samples/obby.rbxlx";
@@ -31,7 +32,7 @@ fn the_sample_is_a_small_game() {
             continue;
         };
         assert_eq!(luau::check(&source), [], "{}", scene.path(node));
-        assert_eq!(luau::security(&source), [""; 0], "{}", scene.path(node));
+        assert_eq!(luau::scan_script(&source), [], "{}", scene.path(node));
     }
 }
 
@@ -44,5 +45,20 @@ fn the_sample_survives_the_rbx_crates() {
     for (a, b) in before.descendants().zip(again.descendants()) {
         assert_eq!((&a.name, a.class), (&b.name, b.class));
         assert_eq!(a.properties.len(), b.properties.len(), "{}", a.name);
+    }
+}
+
+#[test]
+fn the_sample_project_reads_checks_and_passes_its_specs() {
+    let home = Home::new();
+    let project = repository::root().join("samples/project").display().to_string();
+    let checked = home.run(&["check", &project, "--no-types"], "");
+    assert_eq!(checked.code, 0, "{}", checked.stdout);
+    let tested = home.run(&["test", &project], "");
+    assert_eq!(tested.code, 0, "{}", tested.stdout);
+    assert!(tested.stderr.contains("3 passed, 0 failed"), "{}", tested.stderr);
+    for name in repository::files("samples/project/src", "luau") {
+        let source = repository::read(&name);
+        assert_eq!(luau::scan_script(&source), [], "{name}");
     }
 }

@@ -6,10 +6,12 @@
 
 pub mod access;
 mod again;
+mod apply;
 pub mod asked;
 pub mod check;
 mod chosen;
 pub mod deploy;
+pub mod forget;
 mod held;
 pub mod history;
 pub mod house;
@@ -17,13 +19,17 @@ mod joined;
 mod kept;
 mod live;
 pub mod look;
+pub mod mentions;
 mod moved;
 mod open;
+mod pending;
 pub mod pictured;
 mod plan;
+mod read_queue;
 pub mod reading;
 mod recover;
 mod remembered;
+mod restore;
 mod revert;
 mod settled;
 pub mod spec;
@@ -38,7 +44,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use scene_schemas::entry::{Approver, Attached, Entry, Finish, Record, Seq, Stance};
-use scene_schemas::proposal::{Mode, Proposal};
+use scene_schemas::proposal::Mode;
 use scene_schemas::{Command, Fingerprint};
 
 use crate::core::Refusal;
@@ -52,11 +58,11 @@ use crate::ledger::{Append, Ledger, LedgerError};
 use crate::providers::{Provider, offline};
 use crate::targets::place::{PlaceError, PlaceFile};
 
-pub use self::recover::recover;
+pub use self::apply::name_proposals;
+pub use self::recover::{Recovered, recover, recover_runs};
 pub use self::revert::applied;
 pub use self::target::Target;
 
-use self::revert::back;
 use self::turn::Task;
 
 /// The call by which a person takes a proposal back; no model can make it.
@@ -65,8 +71,9 @@ pub const REVERT: &str = "revert";
 /// The call by which a person goes back to a checkpoint; no model can make it.
 pub const RESTORE: &str = "restore_checkpoint";
 
-/// How often a run goes on after somebody else changed the file.
-const MAX_MOVES: usize = 3;
+/// How often in a row a run plans again because somebody else changed the file first. Of several that write
+/// at once one succeeds each time, so that this is how many may.
+const MAX_MOVES: usize = 50;
 
 /// What stops the engine.
 #[derive(Debug, thiserror::Error)]
@@ -80,6 +87,20 @@ pub enum EngineError {
     /// An input does not fit.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// The place was written, and the ledger could not record it.
+    #[error(
+        "{place} was written and holds {}, but the ledger could not record it. {source} Do not repeat \
+         the request: what is in the file is recorded before anything else is done with it.",
+        apply::name_proposals(proposals)
+    )]
+    NotRecorded {
+        /// The file, or the project.
+        place: String,
+        /// The proposals that are in it.
+        proposals: Vec<Seq>,
+        /// Why the ledger could not record it.
+        source: Box<LedgerError>,
+    },
 }
 
 /// What the engine waits for.
@@ -192,6 +213,8 @@ pub struct Engine {
     /// The last entry before the place was read as it is known now: what is older may have other ids.
     read_after: Seq,
     listener: Listener,
+    /// The proposals that are in the place and that the ledger could not record as applied.
+    unrecorded: Vec<(Seq, Vec<Seq>)>,
 }
 
 impl Engine {
@@ -417,6 +440,7 @@ impl Engine {
         let dropped: Vec<Seq> = self.trial.split_off(at).into_iter().map(|(seq, _)| seq).collect();
         self.scene.rollback(mark);
         let base = self.base();
+        let files = self.files_before("");
         self.scene.begin(call);
         let revised = {
             let mut drafted = Draft::new(&mut self.scene, &self.blobs);
@@ -432,7 +456,8 @@ impl Engine {
         let outcome = revised
             .and_then(|revised| self.all_known().map(|()| revised))
             .and_then(|revised| self.part_files(call, revised))
-            .and_then(|revised| self.all_held().map(|()| revised))
+            .and_then(|revised| self.with_files(revised, &files))
+            .and_then(|revised| self.warned_of_generated(revised))
             .map_err(EngineError::from)
             .and_then(|by| self.input(Input::Revise { proposal: old, by: Box::new(by) }));
         match outcome {
@@ -446,62 +471,6 @@ impl Engine {
                 Err(error)
             }
         }
-    }
-
-    /// Hands approved proposals to the target.
-    fn apply(&mut self, proposals: &[Seq]) -> Result<(), EngineError> {
-        self.drop_trial();
-        self.load_blobs(proposals)?;
-        let Some(workflow) = self.state.workflow(self.workflow) else {
-            return Ok(());
-        };
-        let approved: Vec<(Seq, Seq, &Proposal)> = proposals
-            .iter()
-            .filter_map(|seq| workflow.proposal(*seq).map(|it| (*seq, it.call, &it.proposal)))
-            .collect();
-        let back = back(&self.ledger, &self.target, &approved, &mut self.blobs)?;
-        let _alone = self.target.alone();
-        let start = self.scene.mark();
-        let prepared = match self.target.prepare(&mut self.scene, &approved, &self.blobs, &back) {
-            Ok(prepared) => prepared,
-            Err(PlaceError::Changed { .. }) if self.moves < MAX_MOVES => {
-                return self.moved(proposals);
-            }
-            Err(error) => return self.failed(proposals.to_vec(), error),
-        };
-        for (seq, reason) in prepared.refused {
-            self.input(Input::Failed { proposals: vec![seq], reason })?;
-        }
-        let Some(mut ready) = prepared.ready else {
-            return Ok(());
-        };
-        let (acks, blobs) = ready.told();
-        let (seqs, acks): (Vec<Seq>, Vec<_>) = acks.into_iter().unzip();
-        let (file, before) =
-            (self.target.output(), acks.first().and_then(|ack| ack.before.clone()));
-        let applying = Input::Applying { proposals: seqs.clone(), file, before, acks };
-        if let Err(error) = self.input_with(applying, blobs) {
-            self.scene.rollback(start);
-            return Err(error);
-        }
-        if let Err(error) = self.target.commit(ready, &mut self.scene) {
-            self.scene.rollback(start);
-            return match error {
-                PlaceError::Changed { .. } if self.moves < MAX_MOVES => self.moved(&seqs),
-                error => self.failed(seqs, error),
-            };
-        }
-        self.moves = 0;
-        self.input(Input::Applied(seqs)).map(drop)
-    }
-
-    fn failed(&mut self, proposals: Vec<Seq>, error: PlaceError) -> Result<(), EngineError> {
-        self.moves = 0;
-        // What is neither done nor undone is put back, and done again, before anything else.
-        if !matches!(error, PlaceError::Torn { .. }) {
-            self.input(Input::Failed { proposals, reason: error.to_string() })?;
-        }
-        Err(error.into())
     }
 
     /// Fetches the removed subtrees that these proposals bring back.

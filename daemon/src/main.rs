@@ -3,6 +3,7 @@
 
 use std::process::ExitCode;
 
+use vector_daemon::core::luau::is_caught;
 use vector_daemon::core::scene::READERS;
 
 #[global_allocator]
@@ -16,7 +17,7 @@ fn main() -> ExitCode {
     std::panic::set_hook(Box::new(move |panic| {
         // The codec turns a panic of a file reader into an error, which is said once.
         let file = panic.location().map_or("", |location| location.file());
-        if !READERS.iter().any(|reader| file.contains(reader)) {
+        if !is_caught() && !READERS.iter().any(|reader| file.contains(reader)) {
             print(panic);
         }
     }));

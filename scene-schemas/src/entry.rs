@@ -105,6 +105,15 @@ pub enum Entry {
     Resumed {},
     /// The conversation ends with this task: what is asked next begins a new one.
     Cleared {},
+    /// The client that calls the tools has ended, or its connection broke. It calls nothing more in this
+    /// workflow; a person still decides upon what it proposed.
+    Disconnected {
+        /// What the client calls itself.
+        client: String,
+    },
+    /// A person had the texts of this workflow erased: what was asked, said, called, proposed and changed.
+    /// When, by whom and with which outcome it was decided stays, and so do hashes and costs.
+    Erased {},
     /// Vector told the model something that no call is answered with.
     Told {
         /// What.

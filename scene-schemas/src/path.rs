@@ -30,12 +30,25 @@ pub struct Segment {
 
 /// What is wrong with a path's text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not a path: {problem} at character {at}; write for example {EXAMPLE}")]
+#[error("{}", self.sentence())]
 pub struct PathError {
     text: String,
     problem: &'static str,
     at: usize,
 }
+
+impl PathError {
+    fn sentence(&self) -> String {
+        let Self { text, problem, at } = self;
+        if *problem == NO_ROOT {
+            return format!("{text:?} is not a path: {NO_ROOT}, as in game.Workspace");
+        }
+        format!("{text:?} is not a path: {problem} at character {at}; write for example {EXAMPLE}")
+    }
+}
+
+/// What is said of the most frequent mistake.
+const NO_ROOT: &str = "paths begin with `game`";
 
 const EXAMPLE: &str = r#"game.Workspace["My.Part"].Wall[2]"#;
 const ROOT: &str = "game";
@@ -103,7 +116,7 @@ impl FromStr for InstancePath {
             at: text[..text.len() - rest.len()].chars().count() + 1,
         };
         let Some(mut rest) = text.strip_prefix(ROOT) else {
-            return Err(fail("it does not begin with `game`", text));
+            return Err(fail(NO_ROOT, text));
         };
         let mut segments = Vec::new();
         while !rest.is_empty() {
@@ -212,7 +225,7 @@ mod tests {
 
     #[test]
     fn what_is_no_path_is_refused_with_the_place() {
-        refuse("Workspace", "begin with `game` at character 1");
+        refuse("Workspace", "paths begin with `game`, as in game.Workspace");
         refuse("game.", "plain word");
         refuse("game..A", "plain word");
         refuse("game.A b", "`.` or `[` must follow at character 7");

@@ -59,6 +59,8 @@ pub enum WarningKind {
     Lint,
     /// Some of the named scripts have no match.
     NoMatch,
+    /// A value that Roblox does not take as it is.
+    Range,
     /// References from elsewhere are lost.
     References,
     /// An asset brings scripts.
@@ -69,12 +71,16 @@ pub enum WarningKind {
     Fuzzy,
     /// Code that reaches outside the place or hides what it does; it needs a second confirmation.
     Security,
+    /// Files that stay on the disk although their instances go.
+    FilesStay,
+    /// A file that another tool writes and will overwrite; it needs a second confirmation.
+    Generated,
 }
 
 impl WarningKind {
     /// Whether no mode lets it through and a yes must be said twice.
     pub fn needs_second_confirmation(self) -> bool {
-        matches!(self, Self::Fuzzy | Self::Security)
+        matches!(self, Self::Fuzzy | Self::Security | Self::Generated)
     }
 }
 
@@ -105,6 +111,9 @@ pub struct Proposal {
     /// What of it goes to the files of a Rojo project, and not to Studio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<InFiles>,
+    /// Of a Rojo project: the files that change, from its folder and with `/`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub writes: Vec<String>,
     /// The proposal that this one was made from by a person's choice or edit, or that it reverts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Seq>,
@@ -137,15 +146,27 @@ impl InFiles {
         if self.files.is_empty() {
             return format!("In files of Rojo, of {}", self.project);
         }
-        let mut names = self.files.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-        if self.files.len() > NAMED {
-            names.push_str(&format!(" and {} more", self.files.len() - NAMED));
-        }
-        format!("In files of Rojo: {names}")
+        format!("In files of Rojo: {}", name_files(&self.files))
     }
 }
 
+/// The names of some files, the first of many.
+pub fn name_files(files: &[String]) -> String {
+    let mut names = files.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    if files.len() > NAMED {
+        names.push_str(&format!(" and {} more", files.len() - NAMED));
+    }
+    names
+}
+
 impl Proposal {
+    /// What a card says of the files that change.
+    pub fn files_sentence(&self) -> Option<String> {
+        let written = || format!("Files: {}", name_files(&self.writes));
+        let in_files = self.files.as_ref().map(InFiles::sentence);
+        in_files.or_else(|| (!self.writes.is_empty()).then(written))
+    }
+
     /// Whether Studio does nothing of a command, for files hold it.
     pub fn is_in_files(&self, command: usize) -> bool {
         let Some(files) = &self.files else {

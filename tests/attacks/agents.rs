@@ -1,5 +1,9 @@
 //! Agents of their own: what their token opens, what their tools take, and what they may say of whom.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
 use scene_schemas::api::{MAX_BODY, Token};
 use scene_schemas::entry::Entry;
 use serde_json::{Value as Json, json};
@@ -45,6 +49,49 @@ fn waiting(ground: &Ground) -> (u64, u64) {
 fn status(ground: &Ground, proposal: u64) -> Json {
     let shown = ground.person("GET", &format!("/api/proposals/{proposal}"), &Json::Null);
     shown.ok()["status"].clone()
+}
+
+/// Has many specs run at once that take memory and time, and looks at both meanwhile.
+fn run_hungry_specs(ground: &Ground) {
+    let spec = "return function() it('takes', function() local all = {} for at = 1, 200 do \
+                all[at] = buffer.create(1048576) buffer.fill(all[at], 0, 1) end \
+                while true do end end) end\n";
+    std::fs::write(ground.path("game/src/Hungry.spec.luau"), spec).unwrap();
+    let ask = |at: usize| {
+        let body =
+            call(&json!({ "id": at.to_string(), "session": ground.project, "tool": "run_tests",
+            "args": { "timeout": 1 }, "hold": 15 }))
+            .to_string();
+        let head = format!(
+            "POST /api/agents/calls HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\n\
+             Connection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            ground.port(),
+            ground.agent,
+            body.len()
+        );
+        let mut stream = ground.connect();
+        stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+        stream
+    };
+    let asked: Vec<TcpStream> = (0..12).map(ask).collect();
+    for _ in 0..10 {
+        let began = Instant::now();
+        ground.person("GET", "/api/settings", &Json::Null).ok();
+        assert!(began.elapsed().as_secs() < 5, "others wait: {:?}", began.elapsed());
+    }
+    for mut stream in asked {
+        let mut answer = String::new();
+        stream.set_read_timeout(Some(Duration::from_mins(2))).unwrap();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+    // What the process had at most; nobody else than Linux tells so simply.
+    let status = std::fs::read_to_string(format!("/proc/{}/status", ground.daemon().process()));
+    let most = status.ok().and_then(|status| {
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.to_owned();
+        line.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    assert!(most.is_none_or(|kb| kb < 1_500_000), "{most:?} KB");
 }
 
 /// What a terminal is told of the record holds nothing that moves it.
@@ -239,6 +286,48 @@ attacks! { served: true;
                     assert!((400..500).contains(&reply.status), "{method} {session:?}: {reply:?}");
                 }
             }
+            vec![Seen::Instead]
+        };
+    another_client_s_session_of_the_protocol: Agent, "uses, listens to and ends a session of /mcp that another client's token began, whose id it knows"
+        => Instead("404 each time, and its owner goes on with it"),
+        |ground| {
+            let made = |name: &str| {
+                let made = ground.person("POST", "/api/access/token", &json!({ "name": name })).ok();
+                made["token"].as_str().unwrap().to_owned()
+            };
+            let (own, other) = (made("own"), made("other"));
+            let host = format!("127.0.0.1:{}", ground.port());
+            let send = |method: &str, token: &str, session: Option<&str>, body: &str| {
+                let bearer = format!("Bearer {token}");
+                let mut headers = vec![("Host", host.as_str()), ("Authorization", &bearer), ("Connection", "close"),
+                    ("Accept", "application/json, text/event-stream"), ("Content-Type", "application/json")];
+                headers.extend(session.map(|session| ("Mcp-Session-Id", session)));
+                let Seen::Reply(reply) = ground.send(method, "/mcp", &headers, body) else { unreachable!() };
+                reply
+            };
+            let initialize = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+                "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "x", "version": "1" } } });
+            let begun = send("POST", &own, None, &initialize.to_string());
+            let session = begun.head.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap();
+            let told = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string();
+            let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" }).to_string();
+            for token in [&other, &ground.agent, &ground.person] {
+                for (method, body) in [("POST", told.as_str()), ("POST", &list), ("GET", ""), ("DELETE", "")] {
+                    let reply = send(method, token, Some(session), body);
+                    assert_eq!(reply.status, 404, "{method}: {reply:?}");
+                }
+            }
+            assert_eq!(send("POST", &own, Some(session), &told).status, 202);
+            assert_eq!(send("POST", &own, Some(session), &list).status, 200);
+            assert_eq!(send("DELETE", &own, Some(session), "").status / 100, 2);
+            ground.note();
+            vec![Seen::Instead]
+        };
+    many_specs_at_once: Agent, "has specs run in 12 calls at once, each of which takes all the memory and time that it may"
+        => Instead("a few run at once, the others wait, and everybody else is answered meanwhile"),
+        |ground| {
+            run_hungry_specs(ground);
+            ground.note();
             vec![Seen::Instead]
         };
 }

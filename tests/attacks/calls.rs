@@ -37,9 +37,40 @@ fn scripts_called(ground: &Ground, names: &[&str]) -> Vec<Seen> {
     names.iter().map(made).collect()
 }
 
+/// Puts scripts into the place that do nothing: they are switched off, or nobody requires them.
+fn lay_dormant(ground: &mut Ground) {
+    let source = "require(7712345678)\n";
+    let place = ground.path("place.rbxl").display().to_string();
+    let ops: String = ["Script", "ModuleScript"]
+        .iter()
+        .map(|class| {
+            let mut props = json!({ "Name": format!("Off{class}"), "Source": source });
+            if *class == "Script" {
+                props["Disabled"] = json!(true);
+            }
+            let args =
+                json!({ "className": class, "parentPath": "game.Workspace", "props": props });
+            line("create_instance", &args)
+        })
+        .collect();
+    ground.run(&["edit", &place, "--ops", "-", "--yes", "--force"], &ops);
+    ground.note();
+}
+
 const MAIN: &str = "game.ServerScriptService.Game.Main";
 
 attacks! { served: false;
+    a_script_that_makes_a_formatter_fail: Model, "formats a script that makes StyLua panic"
+        => Exit(1, "StyLua"),
+        |ground| {
+            let source = format!("local x = 0x{}\n", "f".repeat(40));
+            let write = in_place(ground, "create_instance", &json!({ "className": "ModuleScript",
+                "parentPath": "game.ServerScriptService", "props": { "Name": "Odd", "Source": source } }));
+            let Seen::Run(run) = &write else { unreachable!() };
+            assert_eq!(run.code, 0, "{}", run.stderr);
+            ground.note();
+            vec![in_place(ground, "format", &json!({ "path": "game.ServerScriptService.Odd" }))]
+        };
     a_script_called_by_a_path: Model, "makes scripts of a project whose names are ways out of it"
         => Exit(1, "No file can be called"),
         |ground| scripts_called(ground, &["../../etc/passwd", "..\\..\\evil", "/etc/passwd", "C:\\evil", "a/b", "..",
@@ -92,6 +123,26 @@ attacks! { served: false;
                 let args = json!({ "path": "game.Workspace.Baseplate", "props": { name: "x" } });
                 in_place(ground, "set_properties", &args)
             }).into();
+    a_dormant_backdoor: Model, "copies, moves, renames and switches on scripts that lie in the place and do nothing"
+        => Exit(3, "needs a second confirmation"),
+        |ground| {
+            lay_dormant(ground);
+            let (script, module) = ("game.Workspace.OffScript", "game.Workspace.OffModuleScript");
+            let tower = "game.Workspace.Tower";
+            vec![
+                in_place(ground, "clone_instance", &json!({ "path": script, "name": "On" })),
+                in_place(ground, "clone_instance", &json!({ "path": module, "name": "On" })),
+                in_place(ground, "set_properties", &json!({ "path": script, "props": { "Disabled": false } })),
+                in_place(ground, "set_properties", &json!({ "path": script, "props": { "Enabled": true } })),
+                in_place(ground, "set_properties", &json!({ "path": script, "props": { "RunContext": "Server" } })),
+                in_place(ground, "move_instance", &json!({ "path": script, "parentPath": tower })),
+                in_place(ground, "move_instance", &json!({ "path": module, "parentPath": tower })),
+                in_place(ground, "rename_instance", &json!({ "path": module, "newName": "Config" })),
+            ]
+        };
+    a_text_from_outside: Model, "makes a script take its text from an asset" => Exit(3, "needs a second confirmation"),
+        |ground| vec![in_place(ground, "create_instance", &json!({ "className": "Script",
+            "parentPath": "game.Workspace", "props": { "LinkedSource": "rbxassetid://7712345678" } }))];
     the_place_itself: Model, "deletes, moves and renames what the place is made of" => Exit(1, "game"),
         |ground| vec![
             in_place(ground, "delete_instance", &json!({ "path": "game" })),
@@ -175,7 +226,7 @@ attacks! { served: false;
             vec![ground.run(&["edit", &place, "--ops", "-"], &line("delete_instance", &args))]
         };
     a_backdoor_with_a_yes_to_everything: Model, "writes a backdoor where the person said yes to everything before"
-        => Exit(3, "(asks twice)"),
+        => Exit(3, "confirmation)"),
         |ground| {
             let args = json!({ "path": "game.ServerScriptService.Main[1]", "source": "loadstring(x)()\n" });
             vec![in_place(ground, "write_script", &args)]

@@ -72,6 +72,29 @@ fn token_is_private(ground: &mut Ground) -> Vec<Seen> {
 }
 
 attacks! { served: false;
+    a_ledger_that_was_forgotten: Process, "searches the ledger's files for words that the person had forgotten"
+        => Instead("none of them is in any file, and the decisions are"),
+        |ground| {
+            let place = ground.path("place.rbxlx").display().to_string();
+            let call = "{\"tool\":\"create_instance\",\"args\":{\"className\":\"ModuleScript\",\"parentPath\":\
+                \"game.ServerScriptService\",\"props\":{\"Name\":\"Ocelot\",\"Source\":\"return 'Quincunx'\"}}}";
+            let edit = ground.home.run(&["edit", &place, "--ops", "-", "--yes"], call);
+            assert_eq!(edit.code, 0, "{}", edit.stderr);
+            let has = |ground: &Ground, word: &str| {
+                let files = fs::read_dir(ground.ledger()).unwrap().flatten().map(|it| it.path());
+                files.filter(|it| it.is_file()).any(|it| {
+                    let bytes = fs::read(it).unwrap();
+                    bytes.windows(word.len()).any(|it| it == word.as_bytes())
+                })
+            };
+            assert!(has(ground, "Ocelot") && has(ground, "Quincunx"));
+            let forget = ground.home.run(&["forget", "--place", &place, "--yes"], "");
+            assert_eq!(forget.code, 0, "{}", forget.stderr);
+            assert!(!has(ground, "Ocelot") && !has(ground, "Quincunx"));
+            assert!(ground.records().iter().any(|it| matches!(it.entry, scene_schemas::entry::Entry::Approved { .. })));
+            ground.note();
+            vec![Seen::Instead]
+        };
     a_file_that_unpacks_to_gigabytes: Content, "a chunk of 20 bytes that says it unpacks to 4 GB"
         => Exit(1, "cannot be opened"),
         |ground| [bomb(&[0; 20]), bomb(b"\x28\xb5\x2f\xfd\x04\x00\x01\x00\x00\x99\xe9\xd8\x51"),
@@ -183,7 +206,7 @@ attacks! { served: false;
             ground.note();
             vec![Seen::Instead]
         };
-    two_daemons_on_one_ledger: Process, "a second daemon on the ledger of the first" => Exit(1, "served already"),
+    two_daemons_on_one_ledger: Process, "a second daemon on the ledger of the first" => Exit(1, "serves this ledger already"),
         |ground| {
             ground.serve();
             ground.note();

@@ -226,6 +226,18 @@ attacks! { served: true;
             .map(|lines| put_with(ground, &format!("{lines}Content-Length: {}\r\n", DANGER.len()), DANGER)).into();
     a_head_without_end: Process, "sends a head of 100 KB" => Line,
         |ground| vec![put_with(ground, &format!("X: {}\r\n", "a".repeat(100_000)), "")];
+    a_head_of_40_kb: Process, "sends a head of 40 KB, where 32 KB are the limit" => Http(413, "too_large"),
+        |ground| vec![put_with(ground, &format!("X: {}\r\n", "a".repeat(40_000)), "")];
+    a_body_that_drips: Process, "sends a body byte by byte, and never ends (the end: `server::line::tests::a_body_that_does_not_come_ends_its_connection`)"
+        => Instead("the others are answered meanwhile, and after a minute its connection ends"),
+        |ground| {
+            let mut slow = ground.connect();
+            let head = format!("POST /api/chat HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\n\
+                Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n ", ground.port(), ground.person);
+            slow.write_all(head.as_bytes()).unwrap();
+            ground.person("GET", "/api/settings", &serde_json::Value::Null).ok();
+            vec![Seen::Instead]
+        };
     many_slow_heads: Process,
         "keeps 100 connections open with half a head each (their end: `server::line::tests::a_head_that_does_not_come_ends_its_connection_alone`)"
         => Instead("the others are answered meanwhile"),

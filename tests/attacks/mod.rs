@@ -10,6 +10,7 @@ mod ground;
 mod guard;
 mod pairing;
 mod said;
+mod scripts;
 mod talk;
 
 use std::fmt;

@@ -47,6 +47,24 @@ attacks! { served: true;
             assert!(statuses[10..].iter().all(|it| *it == 429), "{statuses:?}");
             vec![Seen::Instead]
         };
+    locking_the_person_out: Process, "tries wrong codes again and again, while the person pairs"
+        => Instead("the code that `vector pair` shows then has twelve digits, and pairs at once"),
+        |ground| {
+            let code = |ground: &Ground| {
+                let shown = ground.person("POST", "/api/pairing", &json!({})).ok();
+                shown["code"].as_str().unwrap().to_owned()
+            };
+            for _ in 0..3 {
+                (0..20).for_each(|at| drop(pair(ground, &json!(format!("{at:06}")))));
+                code(ground);
+            }
+            let shown = code(ground);
+            (0..20).for_each(|at| drop(pair(ground, &json!(format!("{at:012}")))));
+            let Seen::Reply(reply) = pair(ground, &json!(shown)) else { unreachable!() };
+            assert_eq!((shown.len(), reply.status), (12, 200), "{}", reply.body);
+            ground.note();
+            vec![Seen::Instead]
+        };
     a_code_that_is_none: Process, "codes that are empty, too short, too long, or only look like digits"
         => Http(401, "unpaired"),
         |ground| ["", "000", "０００００００", "' OR '1'='1"]

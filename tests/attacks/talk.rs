@@ -5,6 +5,7 @@ use serde_json::{Value as Json, json};
 use super::Outcome::{Http, Instead};
 use super::attacks;
 use super::ground::{Ground, Seen, WINDOW};
+use super::scripts;
 
 /// Code that a person has to look at twice, in any mode.
 const BACKDOORS: [&str; 6] = [
@@ -46,6 +47,41 @@ fn all_wait(ground: &mut Ground, calls: &[(&str, Json)]) -> Vec<Seen> {
         assert_eq!(shown["needs_twice"], true, "{shown}");
     }
     vec![Seen::Instead]
+}
+
+/// Texts that hold `print(1)` still, and do something else.
+const SUBVERSIONS: [&str; 12] = [
+    "--[[\nprint(1)\n]]\n",
+    "local _ = [[\nprint(1)\n]]\n",
+    "if false then\nprint(1)\nend\n",
+    "local function never()\nprint(1)\nend\n",
+    "-- print(1)\n",
+    "do return end\nprint(1)\n",
+    "error(\"x\")\nprint(1)\n",
+    "print(10)\n",
+    "local print = error\nprint(1)\n",
+    "print(1)\nworkspace:ClearAllChildren()\n",
+    "print(1)\nlocal x = workspace:ClearAllChildren()\n",
+    "print(1) -- one\rworkspace:ClearAllChildren()\n",
+];
+
+/// Calls that wait, though the mode lets everything through that only adds.
+fn asked_in_auto(ground: &mut Ground, calls: &[(&str, Json)]) -> Vec<Seen> {
+    ground.choose(&json!({ "mode": "auto" }));
+    for (id, (tool, args)) in calls.iter().enumerate() {
+        waiting(ground, id, tool, args);
+    }
+    vec![Seen::Instead]
+}
+
+/// The same of new scripts: those of a family in `tests/attacks/scripts`.
+fn family_waits(ground: &mut Ground, family: &str) -> Vec<Seen> {
+    let scripts = scripts::scripts(family).into_iter().map(|(name, source)| {
+        let props = json!({ "Name": name, "Source": source });
+        let args = json!({ "className": "Script", "parentPath": "game.Workspace", "props": props });
+        ("create_instance", args)
+    });
+    all_wait(ground, &scripts.collect::<Vec<_>>())
 }
 
 fn yes() -> Json {
@@ -139,6 +175,42 @@ attacks! { served: true;
             ("create_instance", json!({ "className": "Model", "parentPath": "game.Workspace",
                 "children": [{ "className": "Folder", "children": [script] }] }))
         }));
+    scripts_of_require: Agent, "brings new scripts in mode dangerous: modules of foreign assets: by number, folded, followed, by aliases and other functions"
+        => Instead("each waits for the person, who has to say yes twice"),
+        |ground| family_waits(ground, "require");
+    scripts_of_http: Agent, "brings new scripts in mode dangerous: requests and streams to foreign hosts, by methods under any name"
+        => Instead("each waits for the person, who has to say yes twice"),
+        |ground| family_waits(ground, "http");
+    scripts_of_environment: Agent, "brings new scripts in mode dangerous: text that runs as code, and environments of other code"
+        => Instead("each waits for the person, who has to say yes twice"),
+        |ground| family_waits(ground, "environment");
+    scripts_of_hidden_text: Agent, "brings new scripts in mode dangerous: names that are escaped, encoded, reversed or put together"
+        => Instead("each waits for the person, who has to say yes twice"),
+        |ground| family_waits(ground, "hidden_text");
+    scripts_of_hidden_code: Agent, "brings new scripts in mode dangerous: code that nobody sees"
+        => Instead("each waits for the person, who has to say yes twice"),
+        |ground| family_waits(ground, "hidden_code");
+    scripts_of_assets: Agent, "brings new scripts in mode dangerous: assets with their scripts"
+        => Instead("each waits for the person, who has to say yes twice"),
+        |ground| family_waits(ground, "assets");
+    scripts_of_players: Agent, "brings new scripts in mode dangerous: purchases and teleports"
+        => Instead("each waits for the person, who has to say yes twice"),
+        |ground| family_waits(ground, "players");
+    scripts_of_debug: Agent, "brings new scripts in mode dangerous: code of others by `debug`"
+        => Instead("each waits for the person, who has to say yes twice"),
+        |ground| family_waits(ground, "debug");
+    scripts_of_remotes: Agent, "brings new scripts in mode dangerous: remotes that run what a client names"
+        => Instead("each waits for the person, who has to say yes twice"),
+        |ground| family_waits(ground, "remotes");
+    scripts_of_chat: Agent, "brings new scripts in mode dangerous: chat commands that run what somebody says"
+        => Instead("each waits for the person, who has to say yes twice"),
+        |ground| family_waits(ground, "chat");
+    scripts_of_far_command: Agent, "brings new scripts in mode dangerous: stores, messages and descriptions that say what is run"
+        => Instead("each waits for the person, who has to say yes twice"),
+        |ground| family_waits(ground, "far_command");
+    scripts_of_switches: Agent, "brings new scripts in mode dangerous: properties that open the game"
+        => Instead("each waits for the person, who has to say yes twice"),
+        |ground| family_waits(ground, "switches");
     a_backdoor_among_many: Agent, "hides a backdoor among other changes, in mode dangerous"
         => Instead("all of it waits for the person, who has to say yes twice"),
         |ground| {
@@ -148,6 +220,21 @@ attacks! { served: true;
                 "path": "game.Workspace.Main", "source": BACKDOORS[0] } }));
             all_wait(ground, &[("propose_changes", json!({ "title": "Tidy up", "changes": changes }))])
         };
+    additions_that_take_away: Agent, "takes behaviour away by edits that only insert characters, in mode auto"
+        => Instead("each waits for the person"),
+        |ground| asked_in_auto(ground, &SUBVERSIONS.map(|source| {
+            ("write_script", json!({ "path": "game.Workspace.Main", "source": source }))
+        }));
+    instances_that_change_others: Agent, "makes instances that change what is there by being there, in mode auto"
+        => Instead("each waits for the person"),
+        |ground| asked_in_auto(ground, &[
+            ("ColorCorrectionEffect", "game.Workspace"), ("Sky", "game.Workspace"), ("SpawnLocation", "game.Workspace"),
+            ("Explosion", "game.Workspace"), ("Camera", "game.Workspace"), ("Decal", "game.Workspace.Wall"),
+            ("BodyVelocity", "game.Workspace.Wall"), ("Highlight", "game.Workspace.Wall"),
+            ("SpecialMesh", "game.Workspace.Wall"),
+        ].map(|(class, parent)| {
+            ("create_instance", json!({ "className": class, "parentPath": parent }))
+        }));
     a_dry_run: Agent, "changes something in mode dangerous where the person has chosen to try things only"
         => Instead("it waits for the person"),
         |ground| {

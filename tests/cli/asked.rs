@@ -32,6 +32,8 @@ fn ends(person: Person, code: i32) {
 }
 
 const APPLY: &str = "[q]uit [?]";
+/// The question about a warning.
+const DESPITE: &str = "Type yes to apply it despite that";
 
 /// A list of calls in a file, for a terminal's stdin is the person's.
 fn calls(home: &Home, lines: &[&str]) -> String {
@@ -65,7 +67,7 @@ fn each_proposal_is_asked_about() {
     let card = person.answers(APPLY, "y");
     assert!(card.contains("Wanted"), "{card}");
     person.answers(APPLY, "n");
-    person.answers("Why not?", "too many folders");
+    person.answers("Reason (optional)", "too many folders");
     ends(person, 3);
     let tree = tree(&home, &place);
     assert!(tree.contains("Wanted") && !tree.contains("Unwanted"), "{tree}");
@@ -188,9 +190,18 @@ fn a_marked_warning_is_confirmed_twice() {
     let mut person = person(&home, &["edit", &place, "--ops", &list]);
     let card = person.answers(APPLY, "y");
     assert!(card.contains("!!"), "{card}");
-    person.answers("Have you read it", "n");
+    person.answers(DESPITE, "n");
     person.answers(APPLY, "y");
-    person.answers("Have you read it", "y");
+    person.answers(DESPITE, "");
+    // The key that led to the question does not answer it, however long it is held.
+    for held in ["y", "yyyy"] {
+        person.answers(APPLY, "y");
+        person.answers(DESPITE, held);
+        person.sees("type the whole word");
+    }
+    assert!(!tree(&home, &place).contains("Loads"));
+    person.answers(APPLY, "y");
+    person.answers(DESPITE, "yes");
     ends(person, 0);
     assert!(tree(&home, &place).contains("Loads"));
 }
@@ -221,4 +232,87 @@ fn a_hunk_of_a_script_that_is_renamed_as_well_can_be_left_out() {
     reviewer.answers("(2 of 3)?", "a");
     ends(reviewer, 0);
     assert!(source(&home, &place).contains("v30 = 3000"));
+}
+
+#[test]
+fn a_run_that_is_interrupted_has_ended() {
+    let (home, file) = with_place(Format::Rbxl);
+    let before = fs::read(&file).unwrap();
+    let mut person = person(&home, &["edit", &text(&file), "--prompt", GRID]);
+    person.sees(APPLY);
+    person.interrupts();
+    ends(person, 3);
+    assert!(fs::read(&file).unwrap() == before);
+    let log = home.run(&["log"], "").stdout;
+    assert!(log.contains("not approved") && !log.contains("not finished"), "{log}");
+    assert!(log.contains("withdrawn"), "{log}");
+}
+
+#[test]
+fn a_card_that_is_there_again_says_why_and_what_differs() {
+    let (home, place, list) = with_script();
+    let mut first = person(&home, &["edit", &place, "--ops", &list]);
+    first.sees(APPLY);
+    // Somebody else is quicker.
+    let other = r#"{"tool":"replace_text","args":{"path":"game.Workspace.Lines","search":"v15 = 15","replace":"v15 = 0"}}"#;
+    ended(&home.run(&["edit", &place, "--ops", "-", "--yes"], other), 0);
+    first.types("y");
+    let again = first.answers(APPLY, "y");
+    let again = again.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(again.contains("The file was changed by somebody else"), "{again}");
+    assert!(
+        again.contains("stands for proposal") && again.contains("the change is the same"),
+        "{again}"
+    );
+    ends(first, 0);
+    let source = source(&home, &place);
+    assert!(source.contains("v15 = 0") && source.contains("v30 = 3000"), "{source}");
+}
+
+#[test]
+fn a_script_that_is_created_is_edited_as_its_text() {
+    let (home, file) = with_place(Format::Rbxl);
+    let place = text(&file);
+    let made = r#"{"tool":"create_instance","args":{"className":"Script","parentPath":"game.Workspace","props":{"Name":"Lines","Source":"print(1)\n"}}}"#;
+    let list = calls(&home, &[made]);
+    let editor = r#"grep -q '^print(1)$' "$1" && echo 'print("by hand")' > "$1""#;
+    let mut person = edits_with(&home, editor, &["edit", &place, "--ops", &list]);
+    person.answers(APPLY, "e");
+    let card = person.answers(APPLY, "y");
+    assert!(card.contains("by hand"), "{card}");
+    ends(person, 0);
+    assert_eq!(source(&home, &place), "print(\"by hand\")\n");
+}
+
+#[test]
+fn of_several_things_the_person_says_which_is_edited() {
+    let (home, place, _) = with_script();
+    let edit = r#"{"tool":"replace_text","args":{"path":"game.Workspace.Lines","search":"v1 = 1\n","replace":"v1 = 100\n"}}"#;
+    let list = calls(&home, &[edit, &folder("Beside")]);
+    let editor = r#"sed 's/v1 = 100/v1 = 7/' "$1" > "$1.new" && mv "$1.new" "$1""#;
+    let mut person = edits_with(&home, editor, &["edit", &place, "--ops", &list]);
+    person.answers(APPLY, "e");
+    let which = person.answers("Edit which?", "9");
+    assert!(
+        which.contains("1. game.Workspace.Lines") && which.contains("2. the tool call"),
+        "{which}"
+    );
+    person.answers("Edit which?", "1");
+    person.answers(APPLY, "y");
+    ends(person, 0);
+    assert!(source(&home, &place).starts_with("local v1 = 7\n"));
+    assert!(tree(&home, &place).contains("Beside"));
+}
+
+#[test]
+fn whether_a_text_is_edited_again_is_asked_with_its_keys() {
+    let (home, place, list) = with_script();
+    let editor = r#"echo 'local = ' > "$1""#;
+    let mut person = edits_with(&home, editor, &["edit", &place, "--ops", &list]);
+    person.answers(APPLY, "e");
+    person.answers("Edit it again?", "x");
+    let keys = person.answers("Edit it again?", "n");
+    assert!(keys.contains("n drops it"), "{keys}");
+    person.answers(APPLY, "q");
+    ends(person, 3);
 }

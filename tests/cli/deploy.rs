@@ -451,3 +451,40 @@ fn no_hook_is_run() {
     assert!(!marker.exists(), "{}", text(&marker));
     assert_eq!(bench.git(&["show", "main:src/One.luau"]), "return 10");
 }
+
+/// A repository that came from somewhere, whose configuration names programs.
+#[cfg(unix)]
+#[test]
+fn no_program_of_the_configuration_is_run() {
+    use std::os::unix::fs::PermissionsExt;
+    let Some(bench) = Bench::new() else { return };
+    bench.edit(TEN);
+    let ran = |what: &str| bench.project.folder.with_file_name(format!("{what} was run"));
+    for what in ["monitor", "filter"] {
+        let program = bench.project.folder.join(".git").join(what);
+        let body = format!("#!/bin/sh\ntouch '{}'\nexec cat\n", ran(what).display());
+        fs::write(&program, body).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let at = |what: &str| bench.project.folder.join(".git").join(what).display().to_string();
+    // What a filter is for is committed later; the attributes count for the work tree as they are.
+    bench.git(&["config", "core.fsmonitor", &at("monitor")]);
+    bench.git(&["config", "filter.a=b.odd.clean", &at("filter")]);
+    bench.git(&["config", "filter.plain.process", "false"]);
+    bench.git(&["config", "filter.plain.required", "true"]);
+    bench.git(&["config", "filter.plain.clean", &at("filter")]);
+    fs::write(bench.project.folder.join(".gitattributes"), "*.luau filter=plain\n").unwrap();
+    for what in ["monitor", "filter"] {
+        let _ = fs::remove_file(ran(what));
+    }
+    let dry = bench.run(&["deploy", "GAME", "--branch", "main", "--dry-run"]);
+    assert_eq!(dry.code, 0, "{}", dry.stderr);
+    assert!(dry.stdout.contains("src/One.luau"), "{}", dry.stdout);
+    assert!(!ran("monitor").exists(), "a dry run runs core.fsmonitor");
+    assert!(!ran("filter").exists(), "a dry run runs filters");
+    bench.git(&["config", "--unset", "filter.plain.process"]);
+    let _ = fs::remove_file(ran("monitor"));
+    bench.deploy(&["--branch", "main"]);
+    assert!(!ran("monitor").exists(), "a deploy runs core.fsmonitor");
+    assert!(ran("filter").exists(), "what is committed is as the filter makes it");
+}

@@ -144,6 +144,54 @@ impl Repository {
         said
     }
 
+    /// Runs Vector in the repository, as a person does.
+    fn vector(&self, args: &[&str]) -> (i32, String) {
+        let mut command = Command::new(vector());
+        command.args(args).current_dir(self.0.path()).env("HOME", self.0.path());
+        let output = command.env("GIT_CONFIG_NOSYSTEM", "1").output().unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.code().unwrap(), String::from_utf8_lossy(&said).into_owned())
+    }
+
+    /// A repository in which `main` and `other` give the parts of a place another reflectance.
+    fn with_conflict() -> Option<Self> {
+        let repository = Self::new()?;
+        let folder = repository.0.path();
+        assert_eq!(repository.vector(&["git", "install"]).0, 0);
+        fs::write(folder.join(".gitignore"), "/vector\n").unwrap();
+        fs::write(folder.join("place.rbxl"), places::sample(Format::Rbxl)).unwrap();
+        repository.git(&["add", "."]);
+        repository.git(&["commit", "--quiet", "--message", "start"]);
+        repository.git(&["checkout", "--quiet", "-b", "other"]);
+        repository.edit(&(set("Part", "Reflectance", "0.5") + &set("Part", "CastShadow", "false")));
+        repository.git(&["checkout", "--quiet", "main"]);
+        repository.edit(&set("Part", "Reflectance", "1"));
+        Some(repository)
+    }
+
+    /// Merges `other`, which is a conflict.
+    fn merge_other(&self) {
+        let (ended_well, said) = self.try_git(&["merge", "other"]);
+        assert!(!ended_well && said.contains("CONFLICT"), "{said}");
+        assert!(said.contains("Reflectance: base 0, ours 1, theirs 0.5"), "{said}");
+    }
+
+    /// What the parts of the place have.
+    fn values(&self) -> Vec<[String; 2]> {
+        let scene = Scene::decode(&fs::read(self.0.path().join("place.rbxl")).unwrap()).unwrap();
+        let parts = scene.descendants(scene.root()).filter(|node| scene.class(*node) == "Part");
+        let value = |node, it| scene.value(node, it).unwrap().brief();
+        parts.map(|node| ["CastShadow", "Reflectance"].map(|it| value(node, it))).collect()
+    }
+
+    /// Whether nothing of a merge is left.
+    fn is_clean(&self) -> bool {
+        let git = self.0.path().join(".git");
+        let attributes = fs::read_to_string(git.join("info/attributes")).unwrap_or_default();
+        let merges = fs::read_dir(git.join("vector/merge")).into_iter().flatten().count();
+        !attributes.contains("vector-unresolved") && merges == 0
+    }
+
     fn edit(&self, ops: &str) {
         let file = self.0.path().join("place.rbxl");
         ended(&self.0.run(&["edit", &text(&file), "--ops", "-", "--yes"], ops), 0);
@@ -187,4 +235,124 @@ fn git_merges_and_compares_places() {
     repository.edit(&set("Part", "Reflectance", "1"));
     let (ended_well, said) = repository.try_git(&["merge", "other"]);
     assert!(!ended_well && said.contains("CONFLICT"), "{said}");
+}
+
+#[test]
+fn git_takes_no_place_with_open_conflicts() {
+    let Some(repository) = Repository::with_conflict() else {
+        return;
+    };
+    repository.merge_other();
+    let merged = repository.values();
+    assert!(merged.iter().all(|it| *it == ["false", "1"]), "{merged:?}");
+    for add in [&["add", "place.rbxl"][..], &["add", "--all"], &["commit", "--all", "-m", "m"]] {
+        let (ended_well, said) = repository.try_git(add);
+        assert!(!ended_well && said.contains("place.rbxl has"), "{add:?}: {said}");
+        assert!(said.contains("vector merge --continue"), "{said}");
+    }
+    assert!(repository.git(&["status", "--porcelain"]).contains("UU place.rbxl"));
+    let (code, said) = repository.vector(&["merge", "--list"]);
+    assert!(code == 1 && said.contains("   1  open") && said.contains("Reflectance"), "{said}");
+    // Nobody can be asked here, so all of it stays open.
+    let (code, said) = repository.vector(&["merge", "--continue"]);
+    assert!(code == 1 && said.contains("still open"), "{said}");
+    let (code, said) = repository.vector(&["merge", "--ours", "1"]);
+    let is_all = merged.len() == 1;
+    assert_eq!(code, i32::from(!is_all), "{said}");
+    let (_, said) = repository.vector(&["merge", "--theirs", "99"]);
+    assert!(said.contains("there is no conflict `99`") || is_all, "{said}");
+    if !is_all {
+        let (code, said) = repository.vector(&["merge", "--theirs"]);
+        assert!(code == 0 && said.contains("It is staged"), "{said}");
+    }
+    let values = repository.values();
+    assert_eq!(values.iter().filter(|it| it[1] == "1").count(), 1, "{values:?}");
+    assert!(values.iter().all(|it| it[0] == "false"), "{values:?}");
+    assert!(repository.is_clean());
+    repository.git(&["commit", "--quiet", "--message", "merge"]);
+    assert_eq!(repository.git(&["status", "--porcelain"]), "");
+    assert_eq!(repository.vector(&["merge", "--list"]).0, 0);
+}
+
+#[test]
+fn a_merge_that_is_aborted_leaves_nothing() {
+    let Some(repository) = Repository::with_conflict() else {
+        return;
+    };
+    repository.merge_other();
+    repository.git(&["merge", "--abort"]);
+    assert_eq!(repository.git(&["status", "--porcelain"]), "");
+    repository.edit(&set("Part", "Transparency", "0.5"));
+    let (code, said) = repository.vector(&["merge", "--list"]);
+    assert!(code == 0 && said.contains("No merge has open conflicts"), "{said}");
+    assert!(repository.is_clean());
+    // The same with the file of one side, and with the file as it is.
+    repository.merge_other();
+    repository.git(&["checkout", "--theirs", "place.rbxl"]);
+    repository.git(&["add", "place.rbxl"]);
+    repository.git(&["commit", "--quiet", "--message", "merge"]);
+    assert!(repository.values().iter().all(|it| it[1] == "0.5"));
+    assert_eq!(repository.vector(&["merge", "--list"]).0, 0);
+    assert!(repository.is_clean());
+}
+
+#[test]
+fn a_file_that_was_changed_since_the_merge_is_not_overwritten() {
+    let Some(repository) = Repository::with_conflict() else {
+        return;
+    };
+    repository.merge_other();
+    let place = repository.0.path().join("place.rbxl");
+    let file = text(&place);
+    ended(
+        &repository.0.run(&["edit", &file, "--ops", "-", "--yes"], &set("Part", "Locked", "true")),
+        0,
+    );
+    let before = fs::read(&place).unwrap();
+    let (ended_well, said) = repository.try_git(&["add", "place.rbxl"]);
+    assert!(!ended_well, "{said}");
+    let (code, said) = repository.vector(&["merge", "--theirs"]);
+    assert!(code == 2 && said.contains("was changed since the merge"), "{said}");
+    assert!(fs::read(&place).unwrap() == before);
+    let (code, said) = repository.vector(&["merge", "--as-is"]);
+    assert!(code == 0 && said.contains("taken as it is"), "{said}");
+    assert!(fs::read(&place).unwrap() == before && repository.is_clean());
+    repository.git(&["commit", "--quiet", "--message", "merge"]);
+}
+
+#[test]
+fn a_rebase_waits_for_the_conflicts_of_a_place() {
+    let Some(repository) = Repository::with_conflict() else {
+        return;
+    };
+    let (ended_well, _) = repository.try_git(&["rebase", "other"]);
+    assert!(!ended_well);
+    assert!(!repository.try_git(&["add", "place.rbxl"]).0);
+    let (code, said) = repository.vector(&["merge", "--theirs", "--file", "place.rbxl"]);
+    assert_eq!(code, 0, "{said}");
+    repository.git(&["-c", "core.editor=true", "rebase", "--continue"]);
+    assert!(repository.values().iter().all(|it| *it == ["false", "1"]));
+}
+
+#[test]
+fn conflicts_of_plain_files_are_kept_beside_them() {
+    let (home, format) = (Home::new(), Format::Rbxl);
+    let base = home.path().join("base.rbxl");
+    fs::write(&base, places::sample(format)).unwrap();
+    let both = set("Part", "Transparency", "0.25") + &set("Part", "CastShadow", "false");
+    let ours = changed(&home, "ours", format, &set("Part", "Transparency", "0.5"));
+    let theirs = changed(&home, "theirs", format, &both);
+    let out = home.path().join("out.rbxl");
+    let [base, own, other, merged] = [&base, &ours, &theirs, &out].map(|it| text(it));
+    ended(&home.run(&["merge", &base, &own, &other, "--out", &merged], ""), 1);
+    let listed = home.run(&["merge", "--list", "--json", "--file", &merged], "");
+    ended(&listed, 1);
+    for line in listed.stdout.lines() {
+        let it: Json = serde_json::from_str(line).unwrap();
+        assert_eq!((&it["conflict"]["conflict"], &it["choice"]), (&"property".into(), &Json::Null));
+    }
+    ended(&home.run(&["merge", "--theirs", "--file", &merged], ""), 0);
+    ended(&home.run(&["diff", &merged, &other], ""), 0);
+    assert!(!home.path().join("out.rbxl.vector-merge").exists());
+    ended(&home.run(&["merge", "--theirs", "--file", &merged], ""), 2);
 }

@@ -5,14 +5,19 @@ mod asked;
 mod bad_input;
 mod check;
 mod completions;
+mod daemon;
 mod deploy;
 mod doctor;
+mod forget;
+mod full_disk;
 mod killed;
 mod merge;
 mod models;
 mod patch;
 mod reviewed;
 mod setup;
+#[cfg(unix)]
+mod tour;
 
 use std::fs;
 use std::path::PathBuf;
@@ -66,6 +71,30 @@ fn a_request_changes_a_place_and_a_revert_takes_it_back() {
         let again = home.run(&["revert", &applied[0], "--yes"], "");
         ended(&again, 1);
     }
+}
+
+#[test]
+fn a_single_call_that_reads_is_answered() {
+    let (home, file) = with_place(Format::Rbxlx);
+    let run = |calls: &str, more: &[&str]| {
+        let place = text(&file);
+        let args = [&["edit", &place, "--ops", "-", "--dry-run"], more].concat();
+        home.run(&args, calls)
+    };
+    let diagnostics = "{\"tool\":\"get_diagnostics\",\"args\":{}}\n";
+    let answered = run(diagnostics, &[]);
+    ended(&answered, 0);
+    assert!(answered.stdout.contains("\"findings\""), "{}", answered.stdout);
+    let render = "{\"tool\":\"render_scene\",\"args\":{}}\n";
+    for more in [&[][..], &["--keep-going"]] {
+        let drawn = run(render, more);
+        ended(&drawn, 0);
+        assert!(drawn.stdout.contains("\"picture\": \"not sent\""), "{}", drawn.stdout);
+        assert!(drawn.stdout.len() < 5_000, "{} bytes", drawn.stdout.len());
+    }
+    let both = run(&format!("{diagnostics}{render}"), &[]);
+    ended(&both, 1);
+    assert!(both.stderr.contains("--keep-going"), "{}", both.stderr);
 }
 
 #[test]
@@ -301,4 +330,141 @@ fn a_list_may_hold_a_proposal_that_is_whole_already() {
     let run = home.run(&["edit", &text(&file), "--ops", "-", "--yes"], &call);
     ended(&run, 0);
     assert!(run.stdout.contains("Two folders"), "{}", run.stdout);
+}
+
+#[test]
+fn several_who_write_at_once_are_all_done() {
+    const WRITERS: usize = 6;
+    let (home, file) = with_place(Format::Rbxl);
+    let place = text(&file);
+    let begun: Vec<_> = (0..WRITERS)
+        .map(|n| {
+            let prompt = format!("grid 2x2 of neon parts named G{n}");
+            let mut command = home.command(&["edit", &place, "--prompt", &prompt, "--yes"]);
+            let piped = std::process::Stdio::piped;
+            command.stdin(std::process::Stdio::null()).stdout(piped()).stderr(piped());
+            command.spawn().unwrap()
+        })
+        .collect();
+    for child in begun {
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{said}");
+    }
+    let tree = home.run(&["show", &place, "--depth", "9"], "").stdout;
+    assert!((0..WRITERS).all(|n| tree.contains(&format!("G{n}"))), "{tree}");
+    assert_eq!(tree.matches("Cell_2_2").count(), WRITERS, "{tree}");
+}
+
+#[test]
+fn a_run_that_fails_has_ended() {
+    let (home, file) = with_place(Format::Rbxl);
+    let args = ["edit", &text(&file), "--prompt", "dance", "--model", "offline"];
+    ended(&home.run(&args, ""), 1);
+    let log = home.run(&["log"], "").stdout;
+    assert!(!log.contains("not finished"), "{log}");
+}
+
+#[test]
+fn a_mode_is_not_recommended_to_whoever_has_it() {
+    let (home, file) = with_place(Format::Rbxl);
+    let prompt = "set Transparency = 0.5 on Part";
+    let args = ["edit", &text(&file), "--prompt", prompt, "--mode", "auto"];
+    let refused = home.run(&args, "");
+    ended(&refused, 3);
+    assert!(!refused.stderr.contains("--mode auto"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--yes approves every card"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_dry_run_numbers_no_proposal() {
+    let (home, file) = with_place(Format::Rbxl);
+    let args = ["edit", &text(&file), "--prompt", "add a part", "--dry-run"];
+    let shown = home.run(&args, "");
+    ended(&shown, 0);
+    assert!(!shown.stdout.contains("Proposal"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("A dry run"), "{}", shown.stdout);
+}
+
+#[test]
+fn the_way_back_can_be_looked_at() {
+    let (home, file) = with_place(Format::Rbxl);
+    let done = home.run(&["edit", &text(&file), "--prompt", "add a part named New", "--yes"], "");
+    ended(&done, 0);
+    let (log, bytes) = (home.run(&["log", "--json"], "").stdout, fs::read(&file).unwrap());
+    let shown = home.run(&["revert", &number(&done), "--dry-run"], "");
+    ended(&shown, 0);
+    assert!(shown.stdout.contains("New"), "{}", shown.stdout);
+    assert!(shown.stderr.contains("dry run"), "{}", shown.stderr);
+    assert_eq!(home.run(&["log", "--json"], "").stdout, log);
+    assert!(fs::read(&file).unwrap() == bytes);
+}
+
+/// Which of two parts' proposals the log lists.
+#[track_caller]
+fn check_log(home: &Home, args: &[&str], expected: [bool; 2]) {
+    let log = home.run(&[&["log"], args].concat(), "").stdout;
+    let lines = || log.lines().filter(|line| line.contains("additive"));
+    let has = |name: &str| lines().any(|line| line.contains(name));
+    assert_eq!([has("Alpha"), has("Beta")], expected, "{args:?}: {log}");
+}
+
+#[test]
+fn the_log_lists_what_fits() {
+    let (home, file) = with_place(Format::Rbxl);
+    let place = text(&file);
+    for prompt in ["add a part named Alpha", "add a folder named Beta"] {
+        ended(&home.run(&["edit", &place, "--prompt", prompt, "--yes"], ""), 0);
+    }
+    let alpha = home.run(&["log", "Alpha"], "").stdout;
+    let number = alpha.lines().find(|line| line.contains("applied")).unwrap();
+    let number = number.split_whitespace().next().unwrap().to_owned();
+    ended(&home.run(&["revert", &number, "--yes"], ""), 0);
+    check_log(&home, &[], [true, true]);
+    check_log(&home, &["beta"], [false, true]);
+    check_log(&home, &["--path", "game.Workspace"], [true, true]);
+    check_log(&home, &["--path", "game.Workspace.Alpha"], [true, false]);
+    check_log(&home, &["--path", "game.Workspace.Beta"], [false, true]);
+    check_log(&home, &["--outcome", "applied"], [false, true]);
+    check_log(&home, &["--outcome", "reverted"], [true, false]);
+    check_log(&home, &["--outcome", "rejected"], [false, false]);
+    check_log(&home, &["--place", &place], [true, true]);
+    check_log(&home, &["--place", "other.rbxl"], [false, false]);
+    check_log(&home, &["--limit", "1", "beta"], [false, true]);
+}
+
+#[test]
+fn a_picture_is_drawn_as_its_name_says() {
+    let (home, file) = with_place(Format::Rbxl);
+    let picture = home.path().join("x.jpg");
+    let refused = home.run(&["render", &text(&file), "-o", &text(&picture)], "");
+    ended(&refused, 1);
+    assert!(refused.stderr.contains("name a .png file"), "{}", refused.stderr);
+    assert!(!picture.exists());
+    let nowhere = home.run(&["render", &text(&file), "-o", "/no-such-folder/x.png"], "");
+    ended(&nowhere, 1);
+    assert!(!nowhere.stderr.contains(".tmp"), "{}", nowhere.stderr);
+}
+
+#[test]
+fn the_usage_line_asks_for_nothing_that_is_set() {
+    let home = Home::new();
+    let usage = home.run(&["edit"], "");
+    ended(&usage, 2);
+    assert!(!usage.stderr.contains("--home <DIR>"), "{}", usage.stderr);
+}
+
+#[test]
+fn an_unknown_provider_names_the_file_that_makes_one() {
+    let (home, file) = with_place(Format::Rbxl);
+    let args = ["edit", &text(&file), "--prompt", "add a part", "--model", "house/toy"];
+    let without = home.run(&args, "");
+    ended(&without, 1);
+    assert!(without.stderr.contains("models.toml with [providers.house]"), "{}", without.stderr);
+    assert!(without.stderr.contains("it is not there"), "{}", without.stderr);
+    let folder = home.path().join("vector");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("models.toml"), "").unwrap();
+    let with = home.run(&args, "");
+    assert!(with.stderr.contains("models.toml is there, and has no"), "{}", with.stderr);
 }

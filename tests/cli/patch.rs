@@ -91,13 +91,16 @@ fn each_case_has_an_answer_in_its_line() {
         json!({ "id": 5, "kind": "apply_patch_v4a", "files": { "f": "a\n" },
             "patch": "*** Begin Patch\n*** Update File: f\n@@\n-a\n+b\n*** Add File: g\n+c\n*** End Patch\n" }),
         json!({ "id": 6, "kind": "unified_diff", "base": "aa\n" }),
+        json!({ "id": "seven", "kind": "range_edits", "base": "a", "range_edits": [
+            { "start": { "line": -1, "character": 0 }, "end": { "line": 0, "character": 0 }, "text": "" },
+        ] }),
     ];
     let lines: Vec<String> = cases.iter().map(Json::to_string).collect();
     let run = Home::new().run(&["patch", "--jsonl"], &format!("{}\nno case\n", lines.join("\n")));
     ended(&run, 0);
     let answers: Vec<Json> =
         run.stdout.split_terminator('\n').map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(answers.len(), 7);
+    assert_eq!(answers.len(), 8);
     assert!(!run.stdout.contains('\u{2028}'), "some readers would see a line end");
     assert_eq!(answers[0]["text"], "b\n\u{2028}\n");
     assert_eq!((&answers[1]["id"], &answers[1]["outcome"]), (&json!(2), &json!("reject")));
@@ -108,5 +111,6 @@ fn each_case_has_an_answer_in_its_line() {
     );
     assert_eq!(answers[4]["result_files"], json!({ "f": "b\n", "g": "c\n" }));
     assert_eq!(answers[5]["reason"], "The case has no `patch`.");
-    assert_eq!(answers[6]["outcome"], "reject");
+    assert_eq!((&answers[6]["id"], &answers[6]["outcome"]), (&json!("seven"), &json!("reject")));
+    assert_eq!((&answers[7]["id"], &answers[7]["outcome"]), (&Json::Null, &json!("reject")));
 }

@@ -179,9 +179,9 @@ mod on_a_terminal {
         reviewer.answers("Why not?", "too pale");
         // The third was planned on top of the second, and comes again without it.
         reviewer.answers(APPLY, "y");
-        reviewer.answers("[y]es [N]o", "n");
+        reviewer.answers("Type yes", "y");
         reviewer.answers(APPLY, "y");
-        reviewer.answers("[y]es [N]o", "y");
+        reviewer.answers("Type yes", "yes");
         ends(reviewer, 0);
         assert_eq!(bench.status(first), "applied");
         assert_eq!(bench.status(second), "rejected");

@@ -5,10 +5,12 @@
 //! `VECTOR_FIRST_SEED` says with which to begin, so that a run can be split, and one that failed be
 //! done again. Of each kind of failure the shortest is told.
 
+mod alignments;
 mod cases;
 mod chance;
 mod diffs;
 mod garbage;
+mod history;
 mod perturbed;
 mod replaced;
 

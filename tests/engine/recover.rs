@@ -1,9 +1,9 @@
 //! A process that stops at any moment: nothing that was approved is lost, and no file is half done.
 
-use scene_schemas::entry::{Entry, Record};
+use scene_schemas::entry::{Approver, Entry, Record};
 use scene_schemas::proposal::Mode;
 use vector_daemon::core::scene::Format;
-use vector_daemon::engine::{Driver, Engine, recover};
+use vector_daemon::engine::{Driver, Due, Engine, recover};
 use vector_daemon::ledger::Append;
 use vector_daemon::targets::place::PlaceFile;
 
@@ -127,4 +127,36 @@ fn a_file_that_somebody_else_wrote_is_not_replaced() {
     let notices = recover(&with_entries(&records[..=stop]).ledger, &out).unwrap();
     assert!(notices[0].contains("it is applied now"), "{notices:?}");
     assert!(std::fs::read(&out).unwrap() == edited);
+}
+
+/// A daemon's engine goes on after the ledger could not record what was written.
+#[test]
+fn what_was_written_and_not_recorded_is_not_done_again() {
+    let bench = Bench::new();
+    let file = bench.file(&place(Format::Binary));
+    let before = std::fs::read(&file).unwrap();
+    let mut engine = bench.engine(&file);
+    engine.call(as_one(&edits()[0].1)).unwrap();
+    let Due::Decision(proposal) = engine.run().unwrap() else { panic!("a card is due") };
+    engine.approve(proposal, Approver::Yes, true).unwrap();
+    let ledger =
+        rusqlite::Connection::open(bench.folder.path().join("home/ledger.sqlite")).unwrap();
+    let refuse = "CREATE TRIGGER refused BEFORE INSERT ON entries WHEN new.kind = 'applied' \
+                  BEGIN SELECT RAISE(ABORT, 'no room'); END;";
+    ledger.execute_batch(refuse).unwrap();
+    let why = engine.run().unwrap_err().to_string();
+    assert!(why.contains(&format!("was written and holds proposal {proposal}")), "{why}");
+    let written = std::fs::read(&file).unwrap();
+    assert!(written != before);
+    assert_eq!(engine.written(), [proposal]);
+    for _ in 0..3 {
+        assert!(engine.run().is_err());
+        assert!(std::fs::read(&file).unwrap() == written);
+    }
+    ledger.execute_batch("DROP TRIGGER refused").unwrap();
+    assert_eq!(engine.run().unwrap(), Due::Nothing);
+    assert!(std::fs::read(&file).unwrap() == written, "it is done once");
+    let records = bench.ledger.read(scene_schemas::entry::Seq(0), 1_000).unwrap();
+    let applied = records.iter().filter(|it| matches!(it.entry, Entry::Applied { .. }));
+    assert_eq!(applied.count(), 1);
 }

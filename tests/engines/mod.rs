@@ -9,6 +9,8 @@ mod chance;
 mod edits;
 mod files;
 mod known;
+mod merges;
+mod mistyped;
 mod untouched;
 
 use std::env;

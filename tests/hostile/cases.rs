@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use rbx_types::Vector3;
 use scene_schemas::Value;
 use vector_daemon::core::scene::diff::diff;
 use vector_daemon::core::scene::{Node, Scene, Subtree};
@@ -136,11 +137,16 @@ fn shared_strings_that_are_damaged_get_no_more() {
 }
 
 #[test]
-fn a_column_of_another_type_does_not_say_what_is_new() {
+fn a_new_instance_takes_the_type_of_a_column_that_is_there() {
     let colours = prop(0, "Size", &[&[0x0c][..], &[0; 12]].concat());
     let mut scene = open(&file(&[inst(0, "Part", &[0]), colours, prnt(&[0], &[-1])]));
-    scene.create(scene.root(), "Part", "New");
-    assert_refused(scene.encode(), "cannot hold");
+    let new = scene.create(scene.root(), "Part", "New");
+    let size = Value::Vector3(Vector3::new(1.0, 2.0, 3.0));
+    assert!(scene.set(new, "Size", Some(&size)).unwrap_err().0.contains("Size"));
+    let read = open(&scene.encode().unwrap());
+    for part in read.children(read.root()) {
+        assert!(matches!(read.stored(part, "Size"), Some(Value::Color3(_))));
+    }
 }
 
 #[test]

@@ -204,7 +204,7 @@ fn two_daemons_do_not_share_a_ledger_or_a_port() {
     let path = home.path().display().to_string();
     let second = home.run(&["serve", "--port", "0", "--home", &path], "");
     assert_eq!(second.code, 1);
-    assert!(second.stderr.contains("served already, by process"), "{}", second.stderr);
+    assert!(second.stderr.contains("serves this ledger already (process"), "{}", second.stderr);
     let port = daemon.port.to_string();
     let other = Home::new();
     let second = other.run(&["serve", "--port", &port], "");
@@ -235,9 +235,50 @@ fn a_checkpoint_is_gone_back_to_as_a_proposal() {
     assert!(cli(&["--list"]).stdout.contains("  before\n"), "{}", cli(&["--list"]).stdout);
     assert!(cli(&["later"]).stdout.starts_with("Checkpoint "));
     let number = checkpoint["seq"].to_string();
-    let restored = cli(&["--restore", &number]);
+    let restored = cli(&["--restore", &number, "--no-wait"]);
     assert!(restored.stdout.contains("proposes the way back"), "{}", restored.stderr);
     let back = proposal(&mut plugin);
+    plugin.decide(back, json!({ "say": "approve" })).ok();
+    let work = apply(&mut plugin);
+    assert_eq!(work["actions"][0]["props"]["Name"], "Wall");
+}
+
+/// Studio was closed, and so was the daemon: the place is the same, the window is another one.
+#[test]
+fn a_checkpoint_is_found_again_by_its_place() {
+    let (home, daemon) = daemon();
+    let mut plugin = Plugin::pair(&daemon, "window-1");
+    plugin.tell_place();
+    let make = json!({ "session": "window-1", "label": "before" });
+    let checkpoint = plugin.call("POST", "/api/checkpoints", &make).ok()["seq"].clone();
+    plugin.chat("rename game.Workspace.Wall to Tower").ok();
+    let seq = proposal(&mut plugin);
+    plugin.decide(seq, json!({ "say": "approve" })).ok();
+    let work = apply(&mut plugin);
+    plugin.say(json!([{ "part": "renamed", "id": "studio:2", "name": "Tower" }])).ok();
+    plugin.acknowledge(&work, acted("studio:2")).ok();
+    status(&mut plugin, seq, "applied");
+    let credential = plugin.credential.clone();
+    drop(daemon);
+    let daemon = Daemon::start(binary::vector(), home.path());
+    let folder = home.path().display().to_string();
+    let cli = |args: &[&str]| home.run(&[&["checkpoint", "--home", &folder], args].concat(), "");
+    let number = checkpoint.to_string();
+    let closed = cli(&["--list"]).stdout;
+    assert!(!closed.contains("before"), "its place is not open: {closed}");
+    let refused = cli(&["--restore", &number]);
+    assert_eq!(refused.code, 1, "{}", refused.stdout);
+    assert!(refused.stderr.contains("is not connected"), "{}", refused.stderr);
+    let mut plugin = Plugin::hello(&daemon, "window-2", &credential);
+    plugin.tell_place();
+    plugin.say(json!([{ "part": "renamed", "id": "studio:2", "name": "Tower" }])).ok();
+    let listed = cli(&["--list"]).stdout;
+    assert!(listed.contains("window-2") && listed.contains("  before\n"), "{listed}");
+    assert_eq!(cli(&["--restore", &number, "--no-wait"]).code, 0);
+    let back = proposal(&mut plugin);
+    let shown = plugin.call("GET", &format!("/api/proposals/{back}"), &Json::Null).ok();
+    let title = shown["proposal"]["title"].as_str().unwrap().to_owned();
+    assert!(title.ends_with("takes back 1 proposal; what others changed stays"), "{title}");
     plugin.decide(back, json!({ "say": "approve" })).ok();
     let work = apply(&mut plugin);
     assert_eq!(work["actions"][0]["props"]["Name"], "Wall");

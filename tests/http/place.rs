@@ -35,6 +35,13 @@ impl Bench {
         (bench, opened)
     }
 
+    /// What a command of its person prints.
+    pub(super) fn vector(&self, args: &[&str]) -> String {
+        let run = self.home.run(args, "");
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        run.stdout
+    }
+
     fn kill(&mut self) {
         self.daemon.take().unwrap().kill();
     }
@@ -54,6 +61,7 @@ impl Bench {
         let sessions = sessions["sessions"].as_array().unwrap().clone();
         assert_eq!(sessions.len(), 1, "it was open already");
         assert_eq!(sessions[0]["session"], opened["session"]);
+        assert!(sessions[0]["instances"].as_u64().unwrap() > 5, "{}", sessions[0]);
         opened
     }
 
@@ -416,8 +424,8 @@ fn what_is_no_place_is_not_opened() {
         (file("text.rbxl", b"print(1)\n"), 400, "cannot be opened"),
         (file("empty.rbxl", b""), 400, "cannot be opened"),
         (file("cut.rbxl", cut), 400, "cannot be opened"),
-        (PathBuf::from("place.rbxl"), 400, "from the root"),
-        (PathBuf::new(), 400, "from the root"),
+        (PathBuf::from("place.rbxl"), 400, "full path"),
+        (PathBuf::new(), 400, "full path"),
     ] {
         let refused = bench.human.open(&path);
         assert_eq!(refused.status, status, "{}", refused.body);
@@ -463,12 +471,48 @@ fn a_project_is_opened_in_a_daemon_that_runs() {
 }
 
 #[test]
-fn a_moment_of_a_file_is_not_kept() {
-    let (bench, opened) = Bench::open(Format::Rbxl);
-    let make = json!({ "session": opened["session"] });
-    let refused = bench.human.call("POST", "/api/checkpoints", &make);
-    assert_eq!(refused.status, 409);
-    assert!(refused.body["hint"].as_str().unwrap().contains("vector revert"), "{}", refused.body);
+fn a_file_goes_back_to_a_checkpoint_on_the_command_line() {
+    for format in [Format::Rbxl, Format::Rbxlx] {
+        let (mut bench, opened) = Bench::open(format);
+        let before = bench.bytes();
+        let cli = |args: &[&str]| bench.home.run(&[&["checkpoint"], args].concat(), "");
+        let made = cli(&["before lamp"]);
+        assert_eq!(made.code, 0, "{}", made.stderr);
+        let number: String = made.stdout.chars().filter(char::is_ascii_digit).collect();
+        for prompt in [LAMP, FADE] {
+            bench.human.ask(&opened, prompt);
+            let card = bench.human.card();
+            bench.human.approve(card).ok();
+            bench.human.until_status(card, "applied");
+        }
+        assert!(bench.bytes() != before);
+        let listed = cli(&["--list"]).stdout;
+        assert!(listed.contains("before lamp"), "{listed}");
+        // Another program changes something else meanwhile.
+        let call = r#"{"tool":"create_instance","args":{"className":"Folder","parentPath":"game.Workspace","props":{"Name":"Theirs"}}}"#;
+        let elsewhere = Home::new();
+        let file = bench.file.display().to_string();
+        let edited = elsewhere.run(&["edit", &file, "--ops", "-", "--yes"], call);
+        assert_eq!(edited.code, 0, "{}", edited.stderr);
+        let back = cli(&["--restore", &number, "--yes"]);
+        assert_eq!(back.code, 0, "{}\n{}", back.stdout, back.stderr);
+        assert!(back.stdout.contains("went back to checkpoint"), "{}", back.stdout);
+        assert!(back.stdout.contains("what others changed stays"), "{}", back.stdout);
+        // All is as it was, but for what the other program made.
+        let expected = elsewhere.path().join(format!("expected.{}", format.extension()));
+        fs::write(&expected, &before).unwrap();
+        let expected = expected.display().to_string();
+        let edited = elsewhere.run(&["edit", &expected, "--ops", "-", "--yes"], call);
+        assert_eq!(edited.code, 0, "{}", edited.stderr);
+        let same = elsewhere.run(&["diff", &expected, &file], "");
+        assert_eq!(same.code, 0, "{}", same.stdout);
+        let again = cli(&["--restore", &number, "--yes"]);
+        // The way back was applied since, too: it is taken back, and then what it took back.
+        assert!([0, 1].contains(&again.code), "{}", again.stderr);
+        let none = cli(&["--restore", "999999", "--yes"]);
+        assert_eq!(none.code, 1);
+        assert!(none.stderr.contains("nothing of that kind"), "{}", none.stderr);
+    }
 }
 
 /// A run on a terminal in another process, in the same file.

@@ -1,11 +1,17 @@
 //! What a request points at besides its words: the selected instance, and what a person attached.
 
+use std::collections::BTreeSet;
+use std::{fs, thread};
+
 use scene_schemas::Fingerprint;
 use serde_json::{Value as Json, json};
 use vector_tests::daemon::{Answer, Plugin};
+use vector_tests::human::Human;
+use vector_tests::places::Format;
 
 use super::daemon;
 use super::flow::{apply, proposal};
+use super::place::Bench;
 
 /// The next question of this kind.
 fn asked(plugin: &mut Plugin<'_>, want: &str) -> Json {
@@ -151,4 +157,61 @@ fn a_text_that_was_selected_is_held_against_the_script() {
     say(&mut plugin, "print(2)\n", true);
     ask(&plugin).ok();
     proposal(&mut plugin);
+}
+
+/// Says a request in a session of a file.
+fn says(human: &Human, opened: &Json, text: &str) -> Answer {
+    let body = json!({ "session": opened["session"], "epoch": opened["epoch"], "text": text });
+    human.call("POST", "/api/chat", &body)
+}
+
+#[test]
+fn what_a_request_to_a_file_points_at_is_read_and_kept() {
+    let (bench, opened) = Bench::open(Format::Rbxlx);
+    fs::write(bench.file.with_file_name("notes.md"), "blue\n").unwrap();
+    let text = "rename game.Workspace.Lamp to Lantern, see @problems, @file:notes.md and \
+                @file:game.Workspace.Lamp";
+    says(&bench.human, &opened, text).ok();
+    let log = bench.vector(&["log"]);
+    for attached in ["problems of ", "notes.md (5 bytes)", "game.Workspace.Lamp"] {
+        assert!(log.contains(attached), "{attached}: {log}");
+    }
+}
+
+#[test]
+fn a_request_over_http_reads_no_file_outside_of_the_places_folder() {
+    let (bench, opened) = Bench::open(Format::Rbxlx);
+    fs::write(bench.file.with_file_name(".env"), "KEY=secret\n").unwrap();
+    for (mention, said) in [
+        ("@file:/etc/hostname", "is not in the folder of this place"),
+        ("@file:../../etc/hostname", "is not in the folder of this place"),
+        ("@file:.env", "is not in the folder of this place"),
+        ("@folder:../x", "is not in the folder of this place"),
+        ("@file:none.md", "there is no such file"),
+        ("@file:game.Workspace.Nobody", "Nobody"),
+        ("@selection", "this is a file"),
+        ("@https://127.0.0.1/x", "127.0.0.1"),
+    ] {
+        let answer = says(&bench.human, &opened, &format!("look at {mention}"));
+        assert_eq!(answer.status, 400, "{mention}: {}", answer.body);
+        assert!(message(&answer).1.contains(said), "{mention}: {}", answer.body);
+    }
+    assert!(!bench.vector(&["log"]).contains("look at"), "nothing was begun");
+    // In code they are words like others, and nothing is looked up.
+    says(&bench.human, &opened, "what is `@file:/etc/hostname`?").ok();
+}
+
+#[test]
+fn a_request_that_is_made_again_while_its_problems_are_read_is_one_request() {
+    let (bench, opened) = Bench::open(Format::Rbxlx);
+    let body = json!({
+        "session": opened["session"], "epoch": opened["epoch"], "text": "mend @problems", "request": "one",
+    });
+    let started = thread::scope(|scope| {
+        let say =
+            || bench.human.call("POST", "/api/chat", &body).ok()["workflow"].as_u64().unwrap();
+        let all: Vec<_> = (0..4).map(|_| scope.spawn(say)).collect();
+        all.into_iter().map(|it| it.join().unwrap()).collect::<BTreeSet<_>>()
+    });
+    assert_eq!(started.len(), 1, "{started:?}");
 }

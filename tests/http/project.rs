@@ -391,10 +391,26 @@ fn what_a_person_writes_into_the_memory_is_kept() {
 }
 
 #[test]
-fn a_checkpoint_is_of_a_place_in_studio() {
-    let person = Person::new();
-    let make = json!({ "session": person.session });
-    let refused = person.call("POST", "/api/checkpoints", &make);
-    assert_eq!(refused.status, 409);
-    assert_eq!(refused.body["hint"], "The files of a project are kept by Git: commit them.");
+fn a_project_goes_back_to_a_checkpoint() {
+    let mut person = Person::new();
+    let checkpoint =
+        person.call("POST", "/api/checkpoints", &json!({ "session": person.session })).ok();
+    for (from, to) in [("speed = 1", "speed = 2"), ("speed = 2", "speed = 3")] {
+        person.ask(&replace(from, to));
+        let seq = person.card();
+        person.approve(seq).ok();
+        person.until_status(seq, "applied");
+    }
+    let path = format!("/api/checkpoints/{}/restore", checkpoint["seq"]);
+    person.call("POST", &path, &json!({})).ok();
+    let back = person.card();
+    let title = person.shown(back)["proposal"]["title"].clone();
+    assert_eq!(
+        title,
+        format!("Go back to checkpoint {}: takes back 2 proposals", checkpoint["seq"])
+    );
+    person.approve(back).ok();
+    person.until_status(back, "applied");
+    let shown = person.shown(back)["proposal"]["preview"]["scripts"].clone();
+    assert!(shown.to_string().contains("speed = 1"), "{shown}");
 }

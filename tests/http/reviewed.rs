@@ -191,7 +191,7 @@ fn what_is_seen_is_what_can_be_chosen_and_decided() {
         assert!(part.contains(&format!("=\"{value}\"")), "{name}: {part}");
     }
     assert!(part.contains("data-parts=\"h0.0 h0.1\""), "{part}");
-    assert_eq!(part.matches("type=\"checkbox\"").count(), 2, "{part}");
+    assert_eq!(part.matches("type=\"checkbox\" name=\"part\"").count(), 2, "{part}");
     assert!(part.contains("<i class=\"m\">, </i><i class=\"s m\">&quot;end&quot;</i>"), "{part}");
     let parts = json!([{ "part": "hunk", "script": 0, "hunk": 1 }]);
     let decided = desk.human.decide(proposal, &json!({ "say": "take", "parts": parts })).ok();
@@ -202,13 +202,13 @@ fn what_is_seen_is_what_can_be_chosen_and_decided() {
     assert_eq!(titled, format!("1 of 2 parts of: {title}"));
     let part = desk.part(&format!("proposal?of={chosen}"));
     assert!(part.contains(&format!("made from <a href=\"#/proposals/{proposal}\">")), "{part}");
-    assert!(!part.contains("checkbox"), "one piece is all there is: {part}");
+    assert!(!part.contains("name=\"part\""), "one piece is all there is: {part}");
     desk.human.approve(chosen).ok();
     desk.human.until_status(chosen, "applied");
     let part = desk.part(&format!("proposal?of={chosen}"));
     assert!(part.contains("data-status=\"applied\"") && !part.contains("data-act=\"accept\""));
     let list = desk.part("proposals");
-    assert!(list.contains("Nothing waits for you"), "{list}");
+    assert!(list.contains("Nothing to review"), "{list}");
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn a_card_of_which_a_part_was_chosen_says_no_no() {
     let parts = json!([{ "part": "command", "command": 0 }]);
     let taken = desk.human.decide(whole, &json!({ "say": "take", "parts": parts })).ok();
     let card = desk.part(&format!("card?of={whole}"));
-    assert!(card.contains(">changed<") && !card.contains("rejected"), "{card}");
+    assert!(card.contains(">partly accepted<") && !card.contains("rejected"), "{card}");
     let part = taken["proposal"].as_u64().unwrap();
     desk.human.decide(part, &json!({ "say": "reject" })).ok();
     let card = desk.part(&format!("card?of={part}"));

@@ -1,9 +1,13 @@
 //! MCP as clients speak it: the official SDK's client over stdio and HTTP, and the bare protocol.
 
+mod agents;
 mod first;
+mod left;
 mod lost;
 mod raw;
+mod refused;
 mod sdk;
+mod stdio;
 
 use std::fs;
 use std::path::{Path, PathBuf};

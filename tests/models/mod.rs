@@ -9,6 +9,7 @@ mod folder;
 mod leaks;
 mod play;
 pub(crate) mod server;
+mod shown;
 pub(crate) mod spell;
 mod terminal;
 

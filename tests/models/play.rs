@@ -28,7 +28,7 @@ pub(crate) struct Stage {
     pub(crate) scenario: Scenario,
     pub(crate) home: Home,
     pub(crate) place: PathBuf,
-    server: Server,
+    pub(crate) server: Server,
     /// The block of `scenario.toml` that each reply is of.
     blocks: Vec<usize>,
     /// The same for what comes behind a kill. It is another server, for what a killed process has sent

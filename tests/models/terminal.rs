@@ -14,7 +14,7 @@ use rexpect::process::{PtyProcess, Signal, WaitStatus};
 const CARD: &str = "[q]uit [?]";
 const WHY: &str = "Enter for no reason)";
 const PIECE: &str = "[b]ack";
-const TWICE: &str = "all the same? [y]es [N]o";
+const TWICE: &str = "press Enter to go back:";
 const AGAIN: &str = "Try again? [y]es [N]o";
 const ANSWER: &str = "Your answer:";
 const CHOICE: &str = "Your answer (a number, or words):";
@@ -127,7 +127,7 @@ pub(crate) fn run(command: Command, decisions: &[Decision], kill: &Kill) -> Ende
             (WHY, Decision::No(Some(reason))) => reason,
             (PIECE, Decision::Take(pieces)) if pieces.contains(&screen.piece()) => "y",
             (PIECE, _) => "n",
-            (TWICE, _) => "y",
+            (TWICE, _) => "yes",
             (AGAIN, _) => match decisions.pop_front_if(|next| **next == Decision::Again) {
                 Some(_) => "y",
                 None => "n",

@@ -33,14 +33,14 @@ fn what_was_left_out_stays_left_out() {
     browser.run(&format!("location.hash = '#/proposals/{script}'"), &[]);
     browser.until("document.querySelector('#one .proposal[data-seen]')");
     browser.press(&[], &['n', 'n', 'x']);
-    browser.until_shown("#accept", "Propose only 1 of 2");
+    browser.until_shown("#accept", "Accept 1 of 2");
     browser.reload();
-    browser.until_shown("#accept", "Propose only 1 of 2");
+    browser.until_shown("#accept", "Accept 1 of 2");
     browser.until("document.querySelector('#one .proposal[data-seen]')");
     browser.press(&[], &['n', 'n']);
     bench.human.decide(first, &json!({ "say": "reject" })).ok();
     let again = until_another(&browser, script);
-    browser.until_shown("#accept", "Propose only 1 of 2");
+    browser.until_shown("#accept", "Accept 1 of 2");
     browser.until_shown("#one .remarks", &format!("It is proposal {script}, planned again"));
     assert_eq!(browser.is(TICKED), json!(["h0.0"]));
     let at = "document.activeElement.closest('[data-stop]')?.dataset.key";
@@ -51,8 +51,7 @@ fn what_was_left_out_stays_left_out() {
     browser.click("#one .stands a");
     assert_eq!(until_another(&browser, script), again);
     browser.click("#accept");
-    let chosen = until_another(&browser, again);
-    bench.human.approve(chosen).ok();
+    let chosen = bench.human.successor(again);
     bench.human.until_status(chosen, "applied");
     assert!(bench.text().contains(FIRST[1]) && bench.text().contains(LAST[0]));
 }
@@ -70,14 +69,14 @@ fn what_was_left_out_stays_left_out_where_it_is_what_has_changed() {
     browser.run(&format!("location.hash = '#/proposals/{both}'"), &[]);
     browser.until("document.querySelector('#one .proposal[data-seen]')");
     browser.press(&[], &['n', 'x']);
-    browser.until_shown("#accept", "Propose only 1 of 2");
+    browser.until_shown("#accept", "Accept 1 of 2");
     let text = bench.text();
     let (above, below) = text.split_at(text.find("<string name=\"Name\">Baseplate<").unwrap());
     let below = below.replacen(r#""Transparency">0<"#, r#""Transparency">0.25<"#, 1);
     assert!(!text.ends_with(&below));
     fs::write(&bench.file, [above, &below].concat()).unwrap();
     until_another(&browser, both);
-    browser.until_shown("#accept", "Propose only 1 of 2");
+    browser.until_shown("#accept", "Accept 1 of 2");
     assert_eq!(browser.is(TICKED), json!(["c1"]));
 }
 

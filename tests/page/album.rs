@@ -171,7 +171,7 @@ const STATES: &[(&str, Reach)] = &[
         tour.bench.start_on(tour.port);
         until_here(&tour.browser);
         tour.browser.click(".tabs [data-page=proposals]");
-        tour.browser.until_shown("#list", "Nothing waits for you");
+        tour.browser.until_shown("#list", "Nothing to review");
     }),
     ("proposal", |tour| {
         tour.edited = tour.bench.propose("replace_text", &edits());
@@ -211,6 +211,9 @@ const STATES: &[(&str, Reach)] = &[
     }),
     ("script", |tour| {
         tour.browser.click(".filters [data-act=unfilter]");
+        tour.browser.until_shown("#entries", "proposed");
+        tour.browser.click(".filters [name=everything]");
+        tour.browser.click(".filters button.main");
         let applied = "[...document.querySelectorAll('#entries [data-kind=applied] details')]
             .find(it => it.textContent.includes('KillBricks'))?.dataset.of";
         let applied = tour.browser.until(applied);

@@ -73,7 +73,7 @@ fn what_waits_in_a_place_that_is_opened_is_listed() {
     let browser = stage.browser();
     bench.enter(&browser);
     browser.click(".tabs [data-page=proposals]");
-    browser.until_shown("#list", "Nothing waits");
+    browser.until_shown("#list", "Nothing to review");
     bench.human.open(&bench.file).ok();
     browser.until_shown("#list", "Create Part");
     browser.until_shown("#waiting", "1");

@@ -98,7 +98,7 @@ fn keys_alone_lead_through_all_that_waits() {
     assert_eq!(browser.is(AT), "h0.0", "one goes on where one was");
     browser.press(&[], &['u', 'n', 'x']);
     browser.until("document.querySelector('#one .lines.u')");
-    browser.until_shown("#accept", "Propose only 1 of 2");
+    browser.until_shown("#accept", "Accept 1 of 2");
     browser.press(&[], &['?']);
     browser.until_shown("#dialog[open] h2", "Keys");
     browser.press(&[], &['j', key::ESCAPE]);
@@ -110,11 +110,7 @@ fn keys_alone_lead_through_all_that_waits() {
     until_current(&browser, script);
     assert_eq!(browser.is(TICKED), json!(["h0.0"]), "what was left out is still left out");
     browser.press(&[], &['a']);
-    browser.until_shown("#one .remarks", &format!("It was made from proposal {script}"));
-    let chosen = current(&browser);
-    // What stood on it is planned again.
-    until_listed(&browser, 3);
-    browser.press(&[], &['a']);
+    let chosen = bench.human.successor(script);
     bench.human.until_status(chosen, "applied");
     assert!(bench.text().contains(FIRST[1]) && bench.text().contains(LAST[0]));
     until_listed(&browser, 2);
@@ -181,10 +177,72 @@ fn what_only_adds_goes_at_once_and_what_is_dangerous_is_asked_twice() {
     browser.until(AT_REST);
     assert_eq!((current(&browser), bench.status(loads).as_str()), (loads, "waiting"));
     browser.click("#one [data-act=accept]");
+    browser.until("document.querySelector('#dialog button.danger').disabled === false");
     browser.click("#dialog button.danger");
     bench.human.until_status(loads, "applied");
     until_current(&browser, gone);
     assert!(bench.text().contains("loadstring"));
+}
+
+/// What the question about a warning has in focus.
+const FOCUSED: &str = "document.querySelector('#dialog[open]')?.contains(document.activeElement)
+    ? document.activeElement.textContent : ''";
+
+#[test]
+fn the_question_about_a_warning_is_not_answered_by_the_press_that_led_to_it() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::obby();
+    let loads = bench.propose("write_script", &json!({ "path": SCRIPT, "source": LOADS }));
+    let browser = stage.browser();
+    bench.enter(&browser);
+    let is_left = |how: &str| {
+        browser.until(AT_REST);
+        assert_eq!(bench.status(loads), "waiting", "{how}");
+    };
+    let held = |times: usize| {
+        for _ in 0..times {
+            browser.repeat_enter();
+        }
+    };
+    // The card in a conversation, and the proposal with everything on it.
+    browser.click("#rail [data-task]");
+    let card = "#log [data-say=approve]";
+    browser.until(&format!("document.querySelector('{card}')"));
+    for (button, key) in [(card, key::ENTER), ("#one [data-act=accept]", 'a')] {
+        if button != card {
+            browser.click(".tabs [data-page=proposals]");
+            until_current(&browser, loads);
+        }
+        let focus = format!("document.querySelector('{button}').focus()");
+        browser.run(&focus, &[]);
+        browser.press(&[], &[key]);
+        browser.until(&format!("({FOCUSED}) === 'Cancel'"));
+        browser.press(&[], &[key::ENTER]);
+        is_left("Enter");
+        browser.run(&focus, &[]);
+        browser.press(&[], &[key::ENTER]);
+        browser.until("document.querySelector('#dialog[open]')");
+        held(5);
+        assert_eq!(
+            browser.is(FOCUSED),
+            "Cancel",
+            "a key that is held neither answers nor opens it again"
+        );
+        browser.press(&[], &[key::ESCAPE]);
+        is_left("Enter that is held");
+        // The second press of a double click falls upon the very button.
+        browser.run(
+            "const press = (selector, detail) => document.querySelector(selector)
+               .dispatchEvent(new MouseEvent('click', { detail, bubbles: true, cancelable: true }));
+             press(arguments[0], 1);
+             press('#dialog button.danger', 2);
+             press('#dialog button.danger', 1);",
+            &[button.into()],
+        );
+        browser.until("document.querySelector('#dialog[open]')");
+        browser.press(&[], &[key::ESCAPE]);
+        is_left("a double click");
+    }
 }
 
 #[test]

@@ -428,6 +428,8 @@ fn what_is_said_in_passing_covers_nothing_that_is_pressed() {
         for (place, button) in places {
             browser.run(&format!("location.hash = '#/{place}'"), &[]);
             browser.until(&format!("document.querySelector('{button}')"));
+            // On a phone the composer grows when one types.
+            browser.run("document.querySelector('#ask-text')?.focus()", &[]);
             let said = "(await import('/assets/ui.js')).toast('Said', 'bad', 'In passing.')";
             browser.run_async(&format!("(async () => {{ {said}; arguments[0](); }})()"), &[]);
             let is_free = format!(

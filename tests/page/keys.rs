@@ -47,7 +47,7 @@ fn everything_is_reached_by_keys_in_order_and_seen_to_be() {
     let expected = [
         "a Skip to the content",
         "a Vector",
-        "a Now",
+        "a Chat",
         "a Proposals1",
         "a History",
         "a Usage",
@@ -117,6 +117,8 @@ fn another_version_of_a_script_has_the_focus_when_it_is_chosen() {
     let browser = stage.browser();
     bench.enter(&browser);
     browser.click(".tabs [data-page=history]");
+    browser.click(".filters [name=everything]");
+    browser.click(".filters button.main");
     browser.click("#entries [data-kind=applied] summary");
     browser.click("#entries [data-act=script]");
     browser.until_shown(".past", "2 changes on record");

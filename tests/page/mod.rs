@@ -16,6 +16,7 @@ mod keys;
 #[cfg(unix)]
 mod model;
 mod now;
+mod phone;
 #[cfg(unix)]
 mod streamed;
 mod together;

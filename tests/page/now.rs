@@ -130,21 +130,48 @@ fn places_of_every_format_are_opened_and_what_is_none_is_told_so() {
     browser.expect("status of 4");
     bench.enter(&browser);
     browser.click("#rail .more summary");
-    let opens = |name: &str, says: &str| {
+    let opens = |name: &str, place: &str, says: &str| {
         browser.run("document.querySelector('#toasts').replaceChildren()", &[]);
         browser.run("document.querySelector('#open-path').value = ''", &[]);
         browser.click("#open-path");
         browser.enter(&bench.home.path().join(name).display().to_string());
         browser.press(&[], &[key::ENTER]);
-        browser.until_shown("#toasts", says);
+        browser.until_shown(place, says);
     };
     for format in Format::ALL {
         let name = format!("Another.{}", format.extension().to_uppercase());
         fs::write(bench.home.path().join(&name), places::sample(format)).unwrap();
-        opens(&name, &format!("{name} is open"));
+        opens(&name, "#toasts", &format!("{name} is open"));
     }
     for name in ["notes.txt", "place.rbx"] {
         fs::write(bench.home.path().join(name), "no place").unwrap();
-        opens(name, &format!("{name} is no project"));
+        opens(name, "#rail form [role=alert]", &format!("{name} is no project"));
     }
+}
+
+#[test]
+fn a_script_can_be_attached_by_its_name() {
+    let Some(stage) = Stage::set() else { return };
+    let bench = Bench::obby();
+    let browser = stage.browser();
+    bench.enter(&browser);
+    browser.click("#ask-text");
+    browser.press(&[], &['s', 'e', 'e', ' ', '@', 'k', 'i', 'l', 'l', 'b']);
+    browser.until_shown("#mentions", "game.ServerScriptService.KillBricks");
+    browser.press(&[], &[key::DOWN, key::ENTER]);
+    let typed = "document.querySelector('#ask-text').value";
+    browser.until(&format!("{typed} === 'see @file:game.ServerScriptService.KillBricks '"));
+    assert_eq!(browser.is("document.activeElement.id"), "ask-text");
+    assert_eq!(browser.is("document.querySelector('#mentions').hidden"), true);
+    browser.click("[data-act=attach]");
+    browser.until_shown("#mentions", "@problems");
+    browser.click("#mentions [data-text='@problems']");
+    browser.until(&format!("{typed}.endsWith('KillBricks @problems ')"));
+    browser.press(&[key::CONTROL], &[key::ENTER]);
+    browser.until_shown("#log .asked", "@problems");
+    let log = bench.home.run(&["log"], "").stdout;
+    assert!(
+        log.contains("game.ServerScriptService.KillBricks") && log.contains("problems of"),
+        "{log}"
+    );
 }

@@ -12,6 +12,7 @@ mod followed;
 mod large;
 mod looked;
 mod moved;
+mod named;
 mod oracle;
 mod packages;
 mod recover;

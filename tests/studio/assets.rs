@@ -44,11 +44,13 @@ fn an_asset_is_one_undo_step_and_its_scripts_are_looked_through() {
         assert!(!has(studio, "hunk:0:0"), "an asset comes whole");
         assert_eq!(studio.snapshot(), before, "nothing is in the place before a yes");
         click(studio, "Approve");
-        until_shown(studio, "please say so a second time");
+        until_shown(studio, "Approve despite it?");
         assert_eq!(studio.snapshot(), before, "and one yes is not enough");
         // The catalogue has another version by now; what was shown is what comes.
         register(studio, "-- another\n");
-        click(studio, "Approve");
+        until(studio, "it can be confirmed", |studio| {
+            studio.click(&super::object(studio, "ApproveAnyway")).is_ok()
+        });
         until(studio, "inserted", |studio| grow(studio) == BACKDOOR);
         until_shown(studio, "Step 1: done");
         let trees = "local n = 0 for _, it in workspace:GetChildren() do \
@@ -71,7 +73,7 @@ fn an_asset_is_taken_back_by_a_checkpoint() {
     desk.propose("insert asset 123");
     click(studio, "Approve");
     until_shown(studio, "Step 1: done");
-    desk.vector(&["checkpoint", "--restore", "1"]);
+    desk.vector(&["checkpoint", "--restore", "1", "--no-wait"]);
     until_there(studio, "Approve");
     assert!(shows(studio, "is deleted (3 instances)"), "{:#?}", studio.visible_texts());
     click(studio, "Approve");
@@ -134,5 +136,5 @@ fn what_an_asset_is_called_and_holds_hides_nothing() {
         assert!(!text.contains(hides), "{text:?}");
     }
     click(studio, "Approve");
-    until_shown(studio, "please say so a second time");
+    until_shown(studio, "Approve despite it?");
 }

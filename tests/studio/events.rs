@@ -70,6 +70,7 @@ fn proposal(rows: u32) -> ProposalView {
         files: None,
         from: None,
         replaces: None,
+        writes: Vec::new(),
     };
     ProposalView {
         seq: PROPOSAL,
@@ -78,6 +79,7 @@ fn proposal(rows: u32) -> ProposalView {
         status: ProposalStatus::Waiting,
         reason: None,
         successor: None,
+        disconnected: None,
         needs_twice: false,
         has_geometry: false,
         proposal,
@@ -413,6 +415,11 @@ fn cases(session: Option<SessionId>) -> Vec<Case> {
     all.extend(of_proposals());
     all.extend(of_the_model());
     all.extend(of_errors());
+    all.push((
+        Event::ClientDisconnected { client: text("claude-code") },
+        &["claude-code disconnected. What it proposed still waits for you."],
+        &["Stop"],
+    ));
     all.push((
         Event::AssistantFinal {
             text: text("Which red?"),

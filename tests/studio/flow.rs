@@ -89,6 +89,43 @@ fn two_requests_stand_side_by_side() {
     }
 }
 
+/// A change that has a warning about security.
+const LOADS: &str =
+    "replace \"print(1)\" with \"loadstring('print(2)')()\" in game.ServerScriptService.Main";
+
+#[test]
+fn the_question_about_a_warning_is_not_answered_by_the_press_that_led_to_it() {
+    for signals in MODES {
+        let desk = Desk::ready(signals);
+        let studio = &desk.studio;
+        let before = studio.snapshot();
+        desk.propose(LOADS);
+        // The shortcut only asks, however often it is pressed.
+        for _ in 0..3 {
+            studio.trigger_action("VectorApprove").unwrap();
+            until_there(studio, "ApproveAnyway");
+            studio.run_for(1.0);
+        }
+        assert!(!super::has(studio, "Approve"), "what was pressed is not there for a second press");
+        click(studio, "Cancel");
+        until_there(studio, "Approve");
+        // A press right behind the first one does nothing.
+        click(studio, "Approve");
+        until_there(studio, "ApproveAnyway");
+        assert!(
+            studio.click(&super::object(studio, "ApproveAnyway")).is_err(),
+            "it is not active yet"
+        );
+        assert!(super::has(studio, "ApproveAnyway"));
+        assert_eq!(studio.snapshot(), before);
+        studio.run_for(1.0);
+        click(studio, "ApproveAnyway");
+        until(studio, "applied", |studio| {
+            eval(studio, "return game.ServerScriptService.Main.Source") != "print(1)\n"
+        });
+    }
+}
+
 #[test]
 fn a_plugin_that_is_loaded_again_shows_all_that_waits() {
     let desk = Desk::ready(Signals::Deferred);

@@ -58,6 +58,23 @@ fn an_attached_instance_is_meant_whatever_is_selected() {
     until(studio, "applied", |studio| transparency(studio) == 0.5);
 }
 
+#[test]
+fn what_is_selected_and_open_can_be_named_in_the_text() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    select(studio, "{ workspace.Wall }");
+    studio.open_script("ServerScriptService.Main", true);
+    ask(studio, "what are @selection and @script?");
+    until_shown(studio, "I do not understand");
+    let log = desk.vector(&["log"]);
+    for attached in ["attached: game.Workspace.Wall", "attached: game.ServerScriptService.Main"] {
+        assert!(log.contains(attached), "{log}");
+    }
+    select(studio, "{}");
+    ask(studio, "what is @selection?");
+    until_shown(studio, "attached by the widget in Studio");
+}
+
 /// Selects the first line of the script Main in the editor, and attaches it.
 fn attach_line(studio: &Studio) {
     studio.open_script("ServerScriptService.Main", true);

@@ -45,6 +45,8 @@ pub mod key {
     pub const SHIFT: char = '\u{e008}';
     /// Held with another, for what a field does not take as a letter.
     pub const CONTROL: char = '\u{e009}';
+    /// Down by one.
+    pub const DOWN: char = '\u{e015}';
     /// Out of a dialog.
     pub const ESCAPE: char = '\u{e00c}';
 }
@@ -436,6 +438,16 @@ impl Browser<'_> {
     pub fn repeat(&self, letter: char) {
         let text = letter.to_string();
         let down = json!({ "type": "keyDown", "key": text, "text": text, "autoRepeat": true });
+        self.cdp("Input.dispatchKeyEvent", down);
+    }
+
+    /// Enter as it tells of itself once more while it is held.
+    #[track_caller]
+    pub fn repeat_enter(&self) {
+        let down = json!({
+            "type": "keyDown", "key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r",
+            "autoRepeat": true,
+        });
         self.cdp("Input.dispatchKeyEvent", down);
     }
 

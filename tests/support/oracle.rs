@@ -262,6 +262,36 @@ impl Tree {
         outside.flat_map(of).filter(|(.., to)| within.contains(to)).collect()
     }
 
+    /// Puts siblings into an order that says nothing of the one that they had.
+    pub fn sort_children(&mut self) {
+        let all = self.subtree(self.root);
+        // By themselves first; then references count as what they point to is, by itself.
+        let alone = self.digests(&all, &HashMap::new());
+        let digests = self.digests(&all, &alone);
+        for at in all {
+            self.change(at).children.sort_by_key(|child| digests[child].clone());
+        }
+    }
+
+    /// What each subtree says, of which a parent stands before its children.
+    fn digests(&self, all: &[Ref], known: &HashMap<Ref, String>) -> HashMap<Ref, String> {
+        let mut digests: HashMap<Ref, String> = HashMap::new();
+        for at in all.iter().rev() {
+            let item = self.item(*at);
+            let values = item.properties.iter().map(|(key, value)| match pointed(value) {
+                Some(to) => format!("{key} to {:?}", known.get(&to)),
+                None => format!("{key} {value:?}"),
+            });
+            let mut children: Vec<&str> =
+                item.children.iter().map(|child| digests[child].as_str()).collect();
+            children.sort_unstable();
+            let values: Vec<String> = values.collect();
+            let (class, name) = (&item.class, &item.name);
+            digests.insert(*at, format!("{class} {name} {values:?} {children:?}"));
+        }
+        digests
+    }
+
     /// What differs between this place and another, one sentence each. A place of a format that gives
     /// a property to whole classes may have it where the other has none, if it says no more.
     pub fn differences(&self, other: &Self, by_class: bool) -> Vec<String> {

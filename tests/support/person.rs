@@ -31,6 +31,11 @@ impl Person {
         shown
     }
 
+    /// Presses Ctrl-C.
+    pub fn interrupts(&mut self) {
+        self.0.send_control('c').expect("the terminal takes Ctrl-C");
+    }
+
     /// Types a line that nobody has asked for.
     pub fn types(&mut self, line: &str) {
         self.0.send_line(line).expect("the terminal takes what is typed");

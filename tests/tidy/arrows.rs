@@ -9,11 +9,12 @@ use super::paths::{Path, paths};
 use super::source::{Source, line_of};
 
 /// A room, and the rooms that it may name. `core` stands for all of its rooms, `*` for everything.
-const ARROWS: [(&str, &[&str]); 27] = [
+const ARROWS: [(&str, &[&str]); 28] = [
     ("core", &["core"]),
     ("core::calendar", &[]),
     ("core::refusal", &[]),
     ("core::edit", &[]),
+    ("core::erase", &[]),
     ("core::luau", &[]),
     ("core::memory", &["core::refusal"]),
     ("core::mention", &[]),
@@ -21,7 +22,8 @@ const ARROWS: [(&str, &[&str]); 27] = [
     ("core::policy", &[]),
     ("core::prompt", &[]),
     ("core::shown", &[]),
-    ("core::scene", &["core::refusal"]),
+    // There is one merge of texts, and a merge of places asks it about scripts.
+    ("core::scene", &["core::refusal", "core::edit"]),
     // Scripts that know each other: the tools ask it, and the working set is chosen by it.
     ("core::code", &["core::scene", "core::luau", "core::refusal"]),
     // What parts look like; whoever proposes and whoever asks for a picture is not known there.
@@ -174,7 +176,7 @@ mod tests {
         check(scene, "use crate::core::refusal::refuse;", &[]);
         check(scene, "use crate::core::{Refusal, scene::Node};", &[]);
         check(scene, "use super::Scene;", &[]);
-        check(scene, "use crate::core::{\n    edit, tools::Tool};", &["2: arrows", "2: arrows"]);
+        check(scene, "use crate::core::{\n    luau, tools::Tool};", &["2: arrows", "2: arrows"]);
         check(scene, "use super::super::tools::TOOLS;", &["1: arrows"]);
         check(scene, "\nfn f(x: crate::core::policy::Mode) {}", &["2: arrows"]);
         check(scene, "use crate::core::*;", &["1: arrows"]);

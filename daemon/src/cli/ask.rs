@@ -15,8 +15,9 @@ use super::terminal::{Terminal, say};
 use super::{card, editor, hunks};
 use crate::core::policy::needs_second_confirmation;
 use crate::core::proposal::{Unit, draft_part, units};
-use crate::core::workflow::Input;
+use crate::core::workflow::{CALLS, Input};
 use crate::engine::{Engine, EngineError};
+use crate::providers::choose::OFFLINE;
 
 /// Whether the run goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,24 +107,35 @@ fn approve(
     Ok(true)
 }
 
-/// Asks a second time, where a warning needs it.
+/// Asks a second time, where a warning needs it. The whole word is needed: the key that led here does not answer.
 pub(super) fn confirm_twice(seq: Seq, terminal: &Terminal) -> anyhow::Result<bool> {
     let text = format!(
-        "Proposal {seq} has a warning marked !!. Have you read it, and apply all the same? [y]es [N]o"
+        "Proposal {seq} has a warning marked !!. Type yes to apply it despite that, or press Enter to go back:"
     );
-    let answer = terminal.question(&text)?;
-    Ok(answer.is_some_and(|it| matches!(it.to_lowercase().as_str(), "y" | "yes")))
+    let answer = terminal.question(&text)?.unwrap_or_default().to_lowercase();
+    let is_sure = answer == "yes";
+    if !is_sure && answer.starts_with('y') {
+        say("Not applied: type the whole word, yes.");
+    }
+    Ok(is_sure)
 }
 
 fn reject(engine: &mut Engine, seq: Seq, terminal: &Terminal) -> anyhow::Result<bool> {
-    let reason = why_not(terminal)?;
+    let is_heard =
+        engine.workflow().is_some_and(|it| ![CALLS, OFFLINE].contains(&it.driver.as_str()));
+    let reason = why_not(terminal, is_heard)?;
     engine.input(Input::Reject { proposal: seq, reason })?;
     Ok(true)
 }
 
-/// Asks for the reason of a no; none where there is none.
-pub(super) fn why_not(terminal: &Terminal) -> anyhow::Result<Option<String>> {
-    let reason = terminal.question("Why not? (the model is told; Enter for no reason)")?;
+/// Asks for the reason of a no; none where there is none. Without a model it is only recorded.
+pub(super) fn why_not(terminal: &Terminal, is_heard: bool) -> anyhow::Result<Option<String>> {
+    let question = if is_heard {
+        "Why not? (the model is told; Enter for no reason)"
+    } else {
+        "Reason (optional):"
+    };
+    let reason = terminal.question(question)?;
     Ok(reason.filter(|it| !it.is_empty()))
 }
 

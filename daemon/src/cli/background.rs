@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::ledger::private;
 
 /// It ends when nobody has asked anything for so many minutes.
-const IDLE: &str = "15";
+pub(super) const IDLE: &str = "15";
 /// What it prints goes here.
 const LOG: &str = "serve.log";
 /// How long it may take to begin.

@@ -41,8 +41,8 @@ fn card(seq: Seq, proposal: &Proposal, style: Style, whole: bool) -> String {
     if let Some(meant) = &proposal.meant {
         lines.extend(wrap(&safe(&meant.sentence()), inner.width));
     }
-    if let Some(files) = &proposal.files {
-        lines.extend(wrap(&safe(&files.sentence()), inner.width));
+    if let Some(files) = proposal.files_sentence() {
+        lines.extend(wrap(&safe(&files), inner.width));
     }
     lines.extend(warnings(proposal, inner));
     let table = table(proposal, inner, whole);
@@ -94,7 +94,7 @@ fn warnings(proposal: &Proposal, style: Style) -> Vec<String> {
         let (front, paint) = if twice { ("!! ", Paint::Removed) } else { ("!  ", Paint::Changed) };
         let mut text = safe(&warning.text).into_owned();
         if twice {
-            text.push_str(" (asks twice)");
+            text.push_str(" (needs a second confirmation)");
         }
         for (at, line) in wrap(&text, style.width.saturating_sub(3)).iter().enumerate() {
             let front = if at == 0 { front } else { "   " };

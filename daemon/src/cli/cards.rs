@@ -120,7 +120,7 @@ impl Cards<'_> {
     }
 
     fn reject(&self, view: &ProposalView) -> anyhow::Result<Option<Answered>> {
-        let reason = why_not(self.terminal)?;
+        let reason = why_not(self.terminal, true)?;
         self.say_so(view, Decision::Reject { reason })
     }
 

@@ -10,10 +10,11 @@ use std::sync::Arc;
 use clap::Args;
 use scene_schemas::entry::Stance;
 
+use super::calls::CallLog;
 use super::edit::{decide_all, listener};
-use super::opened::Where;
+use super::opened::{Where, pointed_at};
 use super::terminal::{Terminal, say};
-use super::{Decide, Exit, mentions, model, studio};
+use super::{Decide, Exit, interrupt, model, studio};
 use crate::core::prompt::{BUILD, EXPLAIN, FIX};
 use crate::engine::{Asked, Driver, Engine, asked, recover, thread};
 use crate::ledger::Ledger;
@@ -31,6 +32,8 @@ Within the conversation:
   /model NAME     ask another model from now on
   /clear          begin a new conversation
   /quit           end; the conversation goes on with the next `vector chat` of this place
+
+Ctrl-C stops the answer, or the task at its card; at the prompt it ends the chat.
 
 Exit codes: 0 ended by you, 1 failed, 2 usage.")]
 pub(super) struct Chat {
@@ -114,6 +117,7 @@ pub(super) fn run(args: &Chat, home: &Path) -> anyhow::Result<Exit> {
 }
 
 fn in_file(args: &Chat, at: Where<'_>, home: &Path) -> anyhow::Result<Exit> {
+    interrupt::watch();
     let ledger = Arc::new(Ledger::open(home)?);
     let terminal = Terminal::of(args.decide.json);
     let mut said = args.model.clone();
@@ -180,15 +184,16 @@ impl Task<'_> {
             Driver::Provider(Provider::Model(_)) => thread::last(ledger, &place, asked::now())?,
             _ => thread::planned(ledger, &place, (&goal, stance))?,
         };
-        let attached = mentions::attached(&goal, &scene, at.folder())?;
+        let attached = pointed_at(&goal, &scene, at.folder())?;
         let asked = Asked { goal, attached, stance, follows };
         if let Driver::Provider(Provider::Model(models)) = &driver {
             asked::fits(models, &asked).map_err(anyhow::Error::msg)?;
         }
         let (mode, json) = (args.decide.mode(), args.decide.json);
-        let mut engine =
-            Engine::start(ledger, (target, scene), asked, driver, mode, listener(json))?;
-        decide_all(&mut engine, &args.decide, terminal, false)?;
+        let calls = CallLog::default();
+        let listener = listener(json, &calls);
+        let mut engine = Engine::start(ledger, (target, scene), asked, driver, mode, listener)?;
+        decide_all(&mut engine, &args.decide, (terminal, &calls), false)?;
         Ok(())
     }
 }

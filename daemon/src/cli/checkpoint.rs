@@ -1,43 +1,65 @@
-//! `vector checkpoint`: moments of an open place, kept, listed, and gone back to. The daemon does it;
-//! this asks.
+//! `vector checkpoint`: moments of a place that the daemon has open, kept, listed, and gone back to. The
+//! daemon does it; this asks, and shows what comes of it.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::Args;
 use scene_schemas::api::{
-    Checkpoint as Kept, Checkpoints, MakeCheckpoint, Nothing, Sessions, Started,
+    Checkpoint as Kept, Checkpoints, Event, MakeCheckpoint, Nothing, Sessions, Started, StreamPage,
 };
+use scene_schemas::entry::{Finish, Seq};
 
 use super::Exit;
+use super::cards::{Cards, Keys};
 use super::daemon::{Daemon, chosen};
 use super::style::safe;
-use super::terminal::print_line;
+use super::terminal::{Terminal, print_line, say};
 
+/// How long the daemon is asked to wait for news, in seconds: less than a call may take.
+const HOLD: u32 = 15;
+
+const KEYS: Keys = Keys {
+    shown: "[y]es [n]o [s]plit, or Enter to decide elsewhere",
+    help: "  Enter leaves it to the widget in Studio, the page, or `vector review`",
+};
+
+/// Keep a moment of a place that is open in the daemon, or go back to one.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  vector checkpoint before-boss        # of the open place: in Studio, a file or a project that is served
+  vector checkpoint --list
+  vector checkpoint --restore 12       # shows the card, and waits for what becomes of it
+
+Going back takes back what Vector applied since. What others changed (you, another plugin, Team Create,
+another program) stays as it is.
+
+Exit codes of --restore: 0 the place went back, 1 it did not, 3 not approved.")]
 pub(super) struct Checkpoint {
     /// What the moment is kept for
     label: Option<String>,
     /// Which open place, where several are: as `--list` names it
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
-    /// List the open places and their moments
+    /// List the open places and their checkpoints
     #[arg(long, conflicts_with_all = ["label", "restore"])]
     list: bool,
-    /// Propose to go back to a moment, by its number
+    /// Propose to go back to a checkpoint, by its number, and wait for what becomes of it
     #[arg(long, value_name = "N", conflicts_with = "label")]
     restore: Option<u64>,
+    /// With --restore: say yes to the card
+    #[arg(long, short, requires = "restore")]
+    yes: bool,
+    /// With --restore: end once the way back is asked for
+    #[arg(long, requires = "restore", conflicts_with = "yes")]
+    no_wait: bool,
 }
 
 pub(super) fn run(args: &Checkpoint, home: &Path) -> anyhow::Result<Exit> {
     let daemon = Daemon::find(home)?;
     if let Some(number) = args.restore {
-        let path = format!("/api/checkpoints/{number}/restore");
-        let started: Started = daemon.call("POST", &path, &Nothing {})?;
-        print_line(&format!(
-            "Workflow {} proposes the way back; decide in Studio.",
-            started.workflow
-        ));
-        return Ok(Exit::Done);
+        return restore(&daemon, number, args);
     }
     let Sessions { sessions } = daemon.call("GET", "/api/sessions", &Nothing {})?;
     if args.list {
@@ -56,4 +78,56 @@ pub(super) fn run(args: &Checkpoint, home: &Path) -> anyhow::Result<Exit> {
     let kept: Kept = daemon.call("POST", "/api/checkpoints", &make)?;
     print_line(&format!("Checkpoint {} is kept: {}", kept.seq, safe(&kept.label)));
     Ok(Exit::Done)
+}
+
+/// Asks for the way back, shows its card, and waits until it is over.
+fn restore(daemon: &Daemon, checkpoint: u64, args: &Checkpoint) -> anyhow::Result<Exit> {
+    let StreamPage { mut cursor, .. } = daemon.call("GET", "/api/stream?hold=0", &Nothing {})?;
+    let path = format!("/api/checkpoints/{checkpoint}/restore");
+    let Started { workflow } = daemon.call("POST", &path, &Nothing {})?;
+    if args.no_wait {
+        print_line(&format!(
+            "Workflow {workflow} proposes the way back; decide in Studio, on the page, or with `vector review`."
+        ));
+        return Ok(Exit::Done);
+    }
+    let terminal = Terminal::of(false);
+    let cards = Cards { daemon, terminal: &terminal, yes: args.yes, force: false };
+    let mut shown: BTreeSet<Seq> = BTreeSet::new();
+    loop {
+        let path = format!("/api/stream?cursor={cursor}&hold={HOLD}");
+        let page: StreamPage = daemon.call("GET", &path, &Nothing {})?;
+        cursor = page.cursor;
+        for record in page.events.into_iter().filter(|it| it.workflow == workflow) {
+            match record.event {
+                Event::ToolError { reason, .. } => say(&format!("error: {}", safe(&reason))),
+                Event::Error { message, hint, .. } => {
+                    say(&format!("error: {} {}", safe(&message), safe(&hint)));
+                }
+                Event::ProposalMapped { proposal, .. } if shown.insert(proposal) => {
+                    cards.decide(&cards.view(proposal)?, KEYS)?;
+                }
+                Event::Done { outcome, .. } => return Ok(ended(checkpoint, outcome)),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Says how it ended.
+fn ended(checkpoint: u64, outcome: Finish) -> Exit {
+    match outcome {
+        Finish::Done => {
+            print_line(&format!("The place went back to checkpoint {checkpoint}."));
+            Exit::Done
+        }
+        Finish::NotApproved => {
+            say("Not approved: the place stays as it is.");
+            Exit::NotApproved
+        }
+        Finish::Failed => {
+            say(&format!("The place did not go back to checkpoint {checkpoint}."));
+            Exit::Failed
+        }
+    }
 }

@@ -12,7 +12,8 @@ use scene_schemas::api::{About, Failure, Nothing, SessionView};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::background::{self, BEGINS, LOOKED, OTHERS, why_not};
+use super::background::{self, BEGINS, IDLE, LOOKED, OTHERS, why_not};
+use super::terminal::say;
 use crate::engine::access::TOKEN;
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -28,18 +29,45 @@ pub(super) fn chosen(
         let joined = sessions.into_iter().find(|it| it.project.is_some());
         return joined.context("it was there");
     }
-    let mut fitting =
-        sessions.into_iter().filter(|it| named.is_none_or(|name| it.session.0 == name));
-    match (fitting.next(), named, count) {
-        (Some(session), Some(_), _) | (Some(session), None, 1) => Ok(session),
-        (_, _, 0) => bail!("no place is open in Studio; open one, and look at its widget"),
-        (_, Some(name), _) => {
-            bail!("no place is open as {name}; `vector checkpoint --list` names those that are")
+    let fitting: Vec<SessionView> = match named {
+        None => sessions,
+        Some(name) => match sessions.iter().find(|it| it.session.0 == name) {
+            Some(exact) => vec![exact.clone()],
+            None => sessions.into_iter().filter(|it| is_called(it, name)).collect(),
+        },
+    };
+    match (<[SessionView; 1]>::try_from(fitting), named) {
+        (Ok([session]), _) => Ok(session),
+        (Err(_), _) if count == 0 => {
+            bail!(
+                "no place is open; open one in Studio, or a file with `vector serve --place FILE`"
+            )
         }
-        _ => bail!(
-            "several places are open; say which with --session (see `vector checkpoint --list`)"
-        ),
+        (Err(none), Some(name)) if none.is_empty() => {
+            bail!("no session is called {name}; `vector sessions` lists those that are open")
+        }
+        (Err(_), Some(name)) => {
+            bail!("several sessions are called {name}; `vector sessions` lists them with their ids")
+        }
+        (Err(_), None) => {
+            bail!(
+                "several places are open; choose one with --session (`vector sessions` lists them)"
+            )
+        }
     }
+}
+
+/// Whether a session is meant by the beginning of its id, or by the name of its place: a file with or without
+/// its ending, and a project by its file or its folder.
+fn is_called(session: &SessionView, name: &str) -> bool {
+    let place = Path::new(&session.place.name);
+    let file = place.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
+    let stem = file.split('.').next().unwrap_or_default();
+    let folder = place.parent().and_then(Path::file_name).map(|it| it.to_string_lossy());
+    let is_project = matches!(place.extension().and_then(|it| it.to_str()), Some("json" | "jsonc"));
+    session.session.0.starts_with(name)
+        || [session.place.name.as_str(), &file, stem].contains(&name)
+        || (is_project && folder.is_some_and(|it| it == name))
 }
 
 /// The daemon that serves a ledger.
@@ -47,6 +75,8 @@ pub(super) fn chosen(
 pub(super) struct Daemon {
     port: u16,
     token: String,
+    /// Whether this process has started it, in the background.
+    is_started_here: bool,
 }
 
 impl Daemon {
@@ -63,15 +93,50 @@ impl Daemon {
         let (Some(port), Some(token)) = (port, words.next()) else {
             bail!("{} is not what `vector serve` writes; start it anew", home.join(TOKEN).display())
         };
-        Ok(Self { port, token: token.to_owned() })
+        Ok(Self { port, token: token.to_owned(), is_started_here: false })
+    }
+
+    /// The one that answers, where one does.
+    fn answering(home: &Path) -> Option<Self> {
+        let daemon = Self::find(home).ok()?;
+        daemon.about().ok().map(|_| daemon)
+    }
+
+    /// The one that answers soon: it may have been started a moment ago.
+    pub(super) fn find_soon(home: &Path) -> Option<Self> {
+        let began = Instant::now();
+        loop {
+            if let Some(daemon) = Self::answering(home) {
+                return Some(daemon);
+            }
+            if began.elapsed() > OTHERS {
+                return None;
+            }
+            thread::sleep(LOOKED);
+        }
+    }
+
+    /// Which daemon this is.
+    pub(super) fn about(&self) -> anyhow::Result<About> {
+        self.call("GET", "/api/about", &Nothing {})
+    }
+
+    /// Says that one was started here, that it stays, and how it ends.
+    pub(super) fn say_started(&self) {
+        if !self.is_started_here {
+            return;
+        }
+        let process = self.about().map_or(String::new(), |it| format!("process {}, ", it.process));
+        say(&format!(
+            "note: a daemon was started in the background ({process}port {}). It stays until nobody has \
+             used it for {IDLE} minutes; `vector stop` ends it.",
+            self.port
+        ));
     }
 
     /// The one that answers, or one that is started in the background.
     pub(super) fn found_or_started(home: &Path, port: u16) -> anyhow::Result<Self> {
-        let answering = || {
-            let daemon = Self::find(home).ok()?;
-            daemon.call::<About>("GET", "/api/about", &Nothing {}).ok().map(|_| daemon)
-        };
+        let answering = || Self::answering(home);
         if let Some(daemon) = answering() {
             return Ok(daemon);
         }
@@ -82,7 +147,8 @@ impl Daemon {
             // It may have ended because another serves, which is as good.
             let has_ended = started.try_wait().is_ok_and(|ended| ended.is_some());
             if let Some(daemon) = answering() {
-                return Ok(daemon);
+                let is_started_here = !has_ended;
+                return Ok(Self { is_started_here, ..daemon });
             }
             if has_ended && began.elapsed() > OTHERS {
                 break;

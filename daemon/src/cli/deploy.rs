@@ -47,7 +47,8 @@ pub(super) fn run(args: &Deploy, home: &Path) -> anyhow::Result<Exit> {
             say(&format!("note: {} {why}", safe(name)));
         }
     };
-    let ready = prepare(&ledger, Wanted { project: &project, branch, message }, &mut tell)?;
+    let wanted = Wanted { project: &project, branch, message, is_dry: args.dry_run };
+    let ready = prepare(&ledger, wanted, &mut tell)?;
     if ready.files.is_empty() {
         say("Nothing is to be committed: what was accepted is committed already, or taken back.");
         return Ok(Exit::Done);

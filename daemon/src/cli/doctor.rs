@@ -49,7 +49,7 @@ Examples:
 The exit code is 1 where there is a problem. Notes are no problems: what is not there may not be needed.")]
 pub(super) struct Doctor {
     /// The port that the daemon is to listen on
-    #[arg(long, default_value_t = PORT, value_name = "N")]
+    #[arg(long, env = "VECTOR_PORT", default_value_t = PORT, value_name = "N")]
     port: u16,
     /// Print one JSON object: the findings, each with its group, state, and what mends it
     #[arg(long)]

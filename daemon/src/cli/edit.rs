@@ -12,22 +12,25 @@ use scene_schemas::entry::{Approver, Finish, Record, Seq};
 use serde_json::{Value as Json, json};
 
 use super::ask::{self, Flow};
-use super::opened::Where;
+use super::calls::CallLog;
+use super::opened::{Where, pointed_at};
 use super::terminal::{Terminal, say};
-use super::{Decide, Exit, ModeName, mentions, model};
+use super::{Decide, Exit, ModeName, cut_off_runs, interrupt, model, replanned};
 use crate::core::policy::needs_second_confirmation;
 use crate::core::prompt::Call;
+use crate::core::tools;
 use crate::core::workflow::{CALLS, Input, Pending, Status, Workflow};
-use crate::engine::{Asked, Driver, Due, Engine, Listener, asked, recover};
+use crate::engine::{Asked, Driver, Due, Engine, Listener, asked, recover_runs};
 use crate::ledger::Ledger;
 use crate::providers::Provider;
+use crate::providers::choose::OFFLINE;
 
 /// Edit a place or model file, or the files of a Rojo project: tool calls become proposals, you decide, and they are written.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 #[command(group(ArgGroup::new("request").required(true).args(["ops", "prompt"])))]
 pub(super) struct Edit {
-    /// The place or model: .rbxl, .rbxlx, .rbxm or .rbxmx
+    /// The place or model: .rbxl, .rbxlx, .rbxm or .rbxmx; or a Rojo project, by its folder or its file
     #[arg(required_unless_present = "project")]
     place: Option<PathBuf>,
     /// A Rojo project instead: its file, or its folder; what is done goes to the project's files
@@ -68,6 +71,9 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 not approved.";
 pub(super) fn run(args: &Edit, home: &Path) -> anyhow::Result<Exit> {
     let calls = args.ops.as_deref().map(read_calls).transpose()?;
     let at = Where::of(args.place.as_deref(), args.project.as_deref())?;
+    if args.out.is_some() && matches!(at, Where::Project(_)) {
+        bail!("--out writes a place file; what is done to a project goes to its own files");
+    }
     let driver = match &calls {
         Some(_) => Driver::Calls,
         None => model::driver(home, at.folder(), args.model.as_deref())?,
@@ -75,15 +81,17 @@ pub(super) fn run(args: &Edit, home: &Path) -> anyhow::Result<Exit> {
     if !args.dry_run {
         let ledger = Arc::new(Ledger::open(home)?);
         let written = at.written()?;
-        for notice in recover(&ledger, args.out.as_deref().unwrap_or(&written))? {
+        let recovered = recover_runs(&ledger, args.out.as_deref().unwrap_or(&written))?;
+        for notice in recovered.notices {
             say(&format!("note: {notice}"));
         }
-        return edit(args, (driver, calls), &ledger, args.out.as_deref());
+        let cut_off = recovered.workflows;
+        return edit(args, (driver, calls), (&ledger, &cut_off), args.out.as_deref());
     }
     let scratch = tempfile::tempdir().context("no temporary folder for the dry run")?;
     let ledger = Arc::new(Ledger::open(&scratch.path().join("home"))?);
     let out = scratch.path().join("place");
-    let exit = edit(args, (driver, calls), &ledger, Some(&out))?;
+    let exit = edit(args, (driver, calls), (&ledger, &[]), Some(&out))?;
     say("This was a dry run: nothing was written or recorded.");
     Ok(exit)
 }
@@ -91,36 +99,51 @@ pub(super) fn run(args: &Edit, home: &Path) -> anyhow::Result<Exit> {
 fn edit(
     args: &Edit,
     (driver, calls): (Driver, Option<Vec<(usize, Call)>>),
-    ledger: &Arc<Ledger>,
+    (ledger, cut_off): (&Arc<Ledger>, &[Seq]),
     out: Option<&Path>,
 ) -> anyhow::Result<Exit> {
+    interrupt::watch();
     let terminal = Terminal::of(args.decide.json);
     let at = Where::of(args.place.as_deref(), args.project.as_deref())?;
     let opened = at.open(&terminal, out, args.dry_run)?;
     let goal = goal(args);
+    let calls = calls.map(|calls| {
+        if args.keep_going {
+            calls.into_iter().map(|(_, call)| call).collect()
+        } else {
+            vec![as_one(calls, &goal)]
+        }
+    });
+    let request = cut_off_runs::Request {
+        place: opened.0.place(),
+        goal: &goal,
+        driver: driver.name(),
+        calls: calls.as_deref(),
+    };
+    if let Some(exit) = cut_off_runs::was_done(ledger, cut_off, &request)? {
+        return Ok(exit);
+    }
     let mut asked = Asked::from(goal.as_str());
     if args.prompt.is_some() {
-        asked.attached = mentions::attached(&goal, &opened.1, at.folder())?;
+        asked.attached = pointed_at(&goal, &opened.1, at.folder())?;
     }
     if let Driver::Provider(Provider::Model(models)) = &driver {
         asked::fits(models, &asked).map_err(anyhow::Error::msg)?;
     }
+    let calls_log = CallLog::default();
     let mut engine = Engine::start(
         ledger,
         opened,
         asked,
         driver,
         args.decide.mode(),
-        listener(args.decide.json),
+        listener(args.decide.json, &calls_log),
     )?;
     if let Some(calls) = calls {
-        engine.call(if args.keep_going {
-            calls.into_iter().map(|(_, call)| call).collect()
-        } else {
-            vec![as_one(calls, &goal)]
-        })?;
+        let called = engine.call(calls);
+        called.inspect_err(|error| cut_off_runs::say_what_is_written(&engine, error))?;
     }
-    let exit = decide_all(&mut engine, &args.decide, &terminal, args.dry_run)?;
+    let exit = decide_all(&mut engine, &args.decide, (&terminal, &calls_log), args.dry_run)?;
     let is_applied = |(_, it): (Seq, &Pending)| matches!(it.status, Status::Applied(_));
     let has_written = engine.workflow().is_some_and(|it| it.proposals().any(is_applied));
     if exit == Exit::Done
@@ -147,9 +170,10 @@ fn goal(args: &Edit) -> String {
 }
 
 /// With `--json`, stdout is the ledger's entries and nothing else.
-pub(super) fn listener(json: bool) -> Listener {
+pub(super) fn listener(json: bool, calls: &CallLog) -> Listener {
     if !json {
-        return Box::new(|_| {});
+        let calls = calls.clone();
+        return Box::new(move |record| calls.read(record));
     }
     Box::new(|record: &Record| {
         if let Ok(line) = serde_json::to_string(record) {
@@ -199,9 +223,11 @@ const EXAMPLE: &str = r#"{"tool": "set_properties", "args": {...}}"#;
 /// The tool that makes one proposal of several calls.
 const WHOLE: &str = "propose_changes";
 
-/// A list of calls as one proposal: all or nothing. One that is that already stays as it is.
+/// A list of calls as one proposal: all or nothing. One that is that already stays as it is, and so
+/// does a single call that changes nothing.
 fn as_one(mut calls: Vec<(usize, Call)>, title: &str) -> Call {
-    if calls.len() == 1 && calls[0].1.tool == WHOLE {
+    let is_whole = |tool: &str| tool == WHOLE || tools::find(tool).is_ok_and(|it| !it.changes());
+    if calls.len() == 1 && is_whole(&calls[0].1.tool) {
         return calls.remove(0).1;
     }
     let changes: Vec<Json> = calls
@@ -211,13 +237,40 @@ fn as_one(mut calls: Vec<(usize, Call)>, title: &str) -> Call {
     Call::new(WHOLE, json!({ "title": title, "changes": changes }))
 }
 
-/// Works until nothing is left, asking whoever decides.
+/// Works until nothing is left, asking the person for decisions. However it ends, the run is over. Where it
+/// cannot go on, it says what the place holds by then.
 pub(super) fn decide_all(
     engine: &mut Engine,
     decide: &Decide,
-    terminal: &Terminal,
+    (terminal, calls): (&Terminal, &CallLog),
     dry_run: bool,
 ) -> anyhow::Result<Exit> {
+    let done = decide_each(engine, decide, (terminal, calls), dry_run);
+    if interrupt::take() {
+        say("Stopped: nothing more is done in this run.");
+    }
+    let is_torn = engine.workflow().is_some_and(|it| it.approved().next().is_some());
+    if let Err(error) = done {
+        if let Some(error) = error.downcast_ref() {
+            cut_off_runs::say_what_is_written(engine, error);
+        }
+        // What is neither done nor undone is settled by the next run, which has to find it unfinished.
+        if !is_torn {
+            let _ = engine.input(Input::Finish { outcome: Finish::Failed });
+        }
+        return Err(error);
+    }
+    let run = engine.seq();
+    let ended = engine.workflow().map(|it| conclude((run, it), (terminal, calls), dry_run));
+    Ok(ended.unwrap_or(Exit::Failed))
+}
+
+fn decide_each(
+    engine: &mut Engine,
+    decide: &Decide,
+    (terminal, calls): (&Terminal, &CallLog),
+    dry_run: bool,
+) -> anyhow::Result<()> {
     let is_look = dry_run && !decide.yes && decide.mode == ModeName::Confirm;
     let mut session = Session {
         // A dry run says yes where nothing else was said, and otherwise ends as the real run would.
@@ -226,6 +279,9 @@ pub(super) fn decide_all(
         shown: BTreeSet::new(),
         heard: 0,
         planned: false,
+        calls: calls.clone(),
+        mode: decide.mode,
+        dry_run,
     };
     loop {
         let due = terminal.busy("Working", || engine.run());
@@ -234,8 +290,13 @@ pub(super) fn decide_all(
             _ => None,
         };
         show_new(engine, terminal, &mut session, asked);
-        match due? {
-            Due::Nothing | Due::Studio => break,
+        let due = due?;
+        if interrupt::is_pressed() && due != Due::Nothing {
+            engine.input(Input::Finish { outcome: Finish::NotApproved })?;
+            continue;
+        }
+        match due {
+            Due::Nothing | Due::Studio => return Ok(()),
             Due::Model => {
                 let before = engine.workflow().map_or(0, |it| it.words().count());
                 if model::ask(engine, terminal)? {
@@ -261,9 +322,6 @@ pub(super) fn decide_all(
             }
         }
     }
-    let run = engine.seq();
-    let ended = engine.workflow().map(|workflow| conclude((run, workflow), terminal, dry_run));
-    Ok(ended.unwrap_or(Exit::Failed))
 }
 
 /// What a person has said for all cards of this run, and has seen of it.
@@ -279,6 +337,11 @@ pub(super) struct Session {
     heard: usize,
     /// Whether the model's plan was shown.
     planned: bool,
+    /// What was called.
+    calls: CallLog,
+    mode: ModeName,
+    /// Whether the numbers of its cards count for nothing afterwards.
+    dry_run: bool,
 }
 
 /// Shows what was said, and the cards that have not been seen: the one that is asked about, and those
@@ -296,6 +359,7 @@ fn show_new(engine: &Engine, terminal: &Terminal, session: &mut Session, asked: 
         terminal.plan(&workflow.plan);
     }
     words.for_each(|text| terminal.said(text));
+    show_calls(workflow, terminal, &session.calls);
     for (seq, pending) in workflow.proposals() {
         let is_due = match pending.status {
             Status::Waiting => asked == Some(seq),
@@ -303,9 +367,27 @@ fn show_new(engine: &Engine, terminal: &Terminal, session: &mut Session, asked: 
             _ => true,
         };
         if is_due && session.shown.insert(seq) {
-            terminal.card(seq, &pending.proposal);
+            let again = pending.proposal.replaces.filter(|old| session.shown.contains(old));
+            if again.is_some()
+                && let Some(notice) = replanned::notice(workflow, seq, &pending.proposal)
+            {
+                say(&format!("note: {notice}"));
+            }
+            terminal.card_of(seq, &pending.proposal, session.dry_run);
         }
     }
+}
+
+/// Shows what was called, each as a line. A person's own list of calls is answered at its end, and the
+/// offline planner says itself what was refused.
+fn show_calls(workflow: &Workflow, terminal: &Terminal, calls: &CallLog) {
+    let lines = calls.take();
+    if workflow.driver == CALLS {
+        return;
+    }
+    let is_offline = workflow.driver == OFFLINE;
+    let shown = lines.iter().filter(|line| !is_offline || !line.contains(": refused: "));
+    shown.for_each(|line| terminal.aside(line));
 }
 
 /// Gets a decision on one proposal; false where the run is over.
@@ -338,13 +420,26 @@ fn decide_one(
         ));
         return Ok(true);
     }
-    say("Not approved: there is no terminal to ask on. --yes approves every card; --mode auto \
-         approves what only adds and has no warnings.");
+    say(match session.mode {
+        ModeName::Confirm => {
+            "Not approved: there is no terminal to ask on. --yes approves every card; --mode auto approves \
+             what only adds and has no warnings."
+        }
+        _ => {
+            "Not approved: the mode does not let this through, and there is no terminal to ask on. --yes \
+             approves every card."
+        }
+    });
     Ok(false)
 }
 
 /// Says how it ended, and what the exit code is.
-fn conclude(run: (Seq, &Workflow), terminal: &Terminal, dry_run: bool) -> Exit {
+fn conclude(
+    run: (Seq, &Workflow),
+    (terminal, calls): (&Terminal, &CallLog),
+    dry_run: bool,
+) -> Exit {
+    show_calls(run.1, terminal, calls);
     terminal.summary(run, dry_run);
     let (_, workflow) = run;
     let mut counts = Counts::default();

@@ -1,8 +1,9 @@
 //! What is proposed, in the person's own editor.
 //!
-//! A change of one script is edited as that script's whole new text; anything else as the tool call
-//! that it came from. The result is planned and checked afresh, and asked about as a new proposal.
+//! A script that is changed or created is edited as its whole new text, anything else as the tool call
+//! that it came from; where there are several, the person says which. The result is planned and checked afresh, and asked about as a new proposal.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::process::Command as Process;
@@ -11,7 +12,7 @@ use std::{env, fs};
 use anyhow::{Context, bail};
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Proposal;
-use scene_schemas::{Command, Target};
+use scene_schemas::{Command, InstancePath, Target, Value};
 use serde_json::{Value as Json, json};
 
 use super::ask::refused;
@@ -26,6 +27,83 @@ use crate::engine::{Engine, REVERT};
 /// Ends the title of a text that was edited.
 const BY_HAND: &str = ", changed by hand";
 
+/// What of a proposal is edited as a text of its own.
+#[derive(Debug, Clone, Copy)]
+enum Part<'p> {
+    /// The whole text of a script that is changed: which of the preview's, and the script.
+    Edited(usize, &'p Target),
+    /// The text of a script that is created, by its command.
+    Created(usize, &'p InstancePath),
+    /// The tool call that all of it came from.
+    Call,
+}
+
+impl Part<'_> {
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::Edited(..) | Self::Created(..) => ".luau",
+            Self::Call => ".json",
+        }
+    }
+
+    fn shown(self) -> String {
+        match self {
+            Self::Edited(_, target) => target.path.to_string(),
+            Self::Created(_, path) => path.to_string(),
+            Self::Call => "the tool call, as JSON".to_owned(),
+        }
+    }
+}
+
+/// The scripts of a proposal, and its call where it does anything else.
+fn parts(proposal: &Proposal) -> Vec<Part<'_>> {
+    let mut parts = Vec::new();
+    for (at, script) in proposal.preview.scripts.iter().enumerate() {
+        let command = script.command as usize;
+        match proposal.commands.get(command) {
+            Some(Command::EditScript { target, .. }) => parts.push(Part::Edited(at, target)),
+            Some(Command::Create { props, .. }) if props.contains_key(SOURCE) => {
+                parts.push(Part::Created(command, &script.path));
+            }
+            _ => {}
+        }
+    }
+    let is_text = |command: &Command| match command {
+        Command::EditScript { .. } => true,
+        Command::Create { props, .. } => props.contains_key(SOURCE),
+        _ => false,
+    };
+    if parts.is_empty() || !proposal.commands.iter().all(is_text) {
+        parts.push(Part::Call);
+    }
+    parts
+}
+
+const SOURCE: &str = "Source";
+
+/// The part that the person wants to edit; none where they do not say.
+fn choose<'p>(parts: &[Part<'p>], terminal: &Terminal) -> anyhow::Result<Option<Part<'p>>> {
+    if let [only] = parts {
+        return Ok(Some(*only));
+    }
+    for (at, part) in parts.iter().enumerate() {
+        terminal.said(&format!("  {}. {}", at + 1, part.shown()));
+    }
+    loop {
+        let Some(answer) = terminal.question("Edit which? (a number; Enter for none)")? else {
+            return Ok(None);
+        };
+        if answer.is_empty() {
+            return Ok(None);
+        }
+        let number = answer.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        match number.and_then(|number| parts.get(number)) {
+            Some(part) => return Ok(Some(*part)),
+            None => say(&format!("  a number from 1 to {}", parts.len())),
+        }
+    }
+}
+
 /// Lets the person edit a proposal; true where a new one stands for it.
 pub(super) fn edit(
     engine: &mut Engine,
@@ -33,15 +111,19 @@ pub(super) fn edit(
     proposal: &Proposal,
     terminal: &Terminal,
 ) -> anyhow::Result<bool> {
-    let (mut text, suffix) = match one_script(proposal) {
-        Some(target) => (proposed_text(engine, seq, proposal, target)?, ".luau"),
-        None => (call_of(engine, seq)?, ".json"),
+    let Some(part) = choose(&parts(proposal), terminal)? else {
+        return Ok(false);
+    };
+    let mut text = match part {
+        Part::Edited(_, target) => proposed_text(engine, seq, proposal, target)?,
+        Part::Created(command, _) => created_text(proposal, command),
+        Part::Call => call_of(engine, seq)?,
     };
     let Some(text) = text.as_mut() else {
         return Ok(false);
     };
     loop {
-        let edited = match in_editor(text, suffix) {
+        let edited = match in_editor(text, part.suffix()) {
             Ok(edited) => edited,
             Err(error) => {
                 say(&sentence(&error));
@@ -52,20 +134,11 @@ pub(super) fn edit(
             say("Nothing was changed.");
             return Ok(false);
         }
-        let revised = engine.revise(seq, |draft| match suffix {
-            ".luau" => {
-                let title = proposal.title.trim_end_matches(BY_HAND);
-                draft.title(format!("{title}{BY_HAND}"));
-                let texts = [(0, PartText::Whole(edited.clone()))].into();
-                draft_again(draft, proposal, |_| true, &texts)
-            }
-            _ => run(&edited, draft),
-        });
+        let revised = engine.revise(seq, |draft| draft_edited(draft, proposal, part, &edited));
         if refused(revised)?.is_some() {
             return Ok(true);
         }
-        let again = terminal.question("Edit it again? [Y]es [n]o")?;
-        if again.is_none_or(|it| it.to_lowercase().starts_with('n')) {
+        if !edits_again(terminal)? {
             return Ok(false);
         }
         // What the person wrote is not lost to a slip.
@@ -73,14 +146,55 @@ pub(super) fn edit(
     }
 }
 
-/// The script, where the proposal only edits the text of one.
-fn one_script(proposal: &Proposal) -> Option<&Target> {
-    let mut targets = proposal.commands.iter().map(|command| match command {
-        Command::EditScript { target, .. } => Some(target),
+/// Drafts a proposal again, with a part of it as the person has edited that.
+fn draft_edited(
+    draft: &mut Draft<'_>,
+    proposal: &Proposal,
+    part: Part<'_>,
+    edited: &str,
+) -> Result<(), Refusal> {
+    let title = proposal.title.trim_end_matches(BY_HAND);
+    match part {
+        Part::Edited(script, _) => {
+            draft.title(format!("{title}{BY_HAND}"));
+            let texts = [(script, PartText::Whole(edited.to_owned()))].into();
+            draft_again(draft, proposal, |_| true, &texts)
+        }
+        Part::Created(command, _) => {
+            draft.title(format!("{title}{BY_HAND}"));
+            let mut proposal = proposal.clone();
+            if let Some(Command::Create { props, .. }) = proposal.commands.get_mut(command) {
+                props.insert(SOURCE.to_owned(), Some(Value::String(edited.to_owned())));
+            }
+            draft_again(draft, &proposal, |_| true, &BTreeMap::new())
+        }
+        Part::Call => run(edited, draft),
+    }
+}
+
+/// The text of a script that is created.
+fn created_text(proposal: &Proposal, command: usize) -> Option<String> {
+    match proposal.commands.get(command)? {
+        Command::Create { props, .. } => match props.get(SOURCE)? {
+            Some(Value::String(text)) => Some(text.clone()),
+            _ => None,
+        },
         _ => None,
-    });
-    let first = targets.next()??;
-    targets.all(|other| other.is_some_and(|other| other.id == first.id)).then_some(first)
+    }
+}
+
+/// Whether the person goes on with what they wrote, after it was refused.
+fn edits_again(terminal: &Terminal) -> anyhow::Result<bool> {
+    loop {
+        let Some(answer) = terminal.question("Edit it again? [Y]es [n]o")? else {
+            return Ok(false);
+        };
+        match answer.to_lowercase().as_str() {
+            "" | "y" | "yes" => return Ok(true),
+            "n" | "no" => return Ok(false),
+            _ => say("  y or Enter opens your text again, n drops it and asks about the proposal"),
+        }
+    }
 }
 
 /// The text that is proposed. Later proposals may have changed the script further in the engine's
@@ -143,7 +257,7 @@ fn run(text: &str, draft: &mut Draft<'_>) -> Result<(), Refusal> {
 }
 
 /// Opens the editor on a text, and reads what it became.
-fn in_editor(text: &str, suffix: &str) -> anyhow::Result<String> {
+pub(super) fn in_editor(text: &str, suffix: &str) -> anyhow::Result<String> {
     let mut file = tempfile::Builder::new()
         .prefix("vector-")
         .suffix(suffix)

@@ -5,14 +5,16 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 
 use super::Exit;
-use super::style::safe;
+use super::git_state::{self, git};
+use super::merge::open_in_git;
+use super::style::{count, safe};
 use super::terminal::{print, say};
 use crate::core::scene::{Node, Scene};
 use crate::targets::place;
@@ -33,6 +35,12 @@ enum GitCommand {
         /// The place or model
         place: PathBuf,
     },
+    /// Pass a file through to `git add`, unless a merge of it has open conflicts
+    #[command(hide = true)]
+    CheckResolved {
+        /// The path in the repository
+        path: String,
+    },
 }
 
 /// The files that Git shall treat in this way. XML is text as it is.
@@ -51,27 +59,34 @@ pub(super) fn run(args: &Git) -> anyhow::Result<Exit> {
             print(&text(&scene))?;
             Ok(Exit::Done)
         }
+        GitCommand::CheckResolved { path } => check_resolved(path),
     }
 }
 
-fn git(args: &[&str]) -> anyhow::Result<String> {
-    let output = Command::new("git").args(args).output().context("git cannot be started")?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("git {} failed: {}", args.join(" "), said.trim());
+/// What Git runs before it takes a file whose merge has conflicts.
+fn check_resolved(path: &str) -> anyhow::Result<Exit> {
+    let mut content = Vec::new();
+    io::stdin().lock().read_to_end(&mut content).context("stdin cannot be read")?;
+    if let Some(open) = open_in_git(path, &content)? {
+        bail!(
+            "{path} has {}, and `git add` would take OURS for all of them. \
+             `vector merge --continue` decides them one by one, `vector merge --ours` or `--theirs` all \
+             at once, `vector merge --as-is` takes the file as it is",
+            count(open, "open merge conflict")
+        );
     }
-    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    io::stdout().lock().write_all(&content).context("stdout cannot be written")?;
+    Ok(Exit::Done)
 }
 
 fn install() -> anyhow::Result<Exit> {
     let folder = git(&["rev-parse", "--show-toplevel"])
         .context("this is no Git repository; go into one and run it again")?;
-    // Git hands the line to a shell.
-    let program = std::env::current_exe().context("the program's own file is not known")?;
-    let program = format!("'{}'", program.display().to_string().replace('\'', "'\\''"));
+    let program = git_state::program()?;
     git(&["config", "merge.vector.name", "Roblox places, merged by Vector"])?;
-    git(&["config", "merge.vector.driver", &format!("{program} merge %O %A %B")])?;
+    git(&["config", "merge.vector.driver", &format!("{program} merge %O %A %B --path %P")])?;
     git(&["config", "diff.vector.textconv", &format!("{program} git textconv")])?;
+    git_state::configure_filter()?;
     let attributes = Path::new(&folder).join(".gitattributes");
     let added = add_lines(&attributes)?;
     say(&format!(

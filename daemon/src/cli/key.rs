@@ -53,9 +53,15 @@ pub(super) fn run(args: &Key, home: &Path) -> anyhow::Result<Exit> {
     match &args.command {
         Command::Set { provider } => {
             let service = find(&catalogue, provider)?;
+            // Nobody is asked for what cannot be kept.
+            if !System.is_there() {
+                return Err(no_keychain(service));
+            }
             let key = read(provider)?;
             if !key.is_usable() {
-                bail!("that is no key: it is empty, or holds spaces or characters that no key has");
+                bail!(
+                    "that is not a key: it is empty, or holds spaces or characters that no key has"
+                );
             }
             System.set(provider, &key).map_err(|error| elsewhere(service, &error))?;
             print_line(&format!("The key of {provider} is in the keychain."));
@@ -67,6 +73,9 @@ pub(super) fn run(args: &Key, home: &Path) -> anyhow::Result<Exit> {
         Command::List => print(&list(&catalogue, &Keys::new(&env, &System)))?,
         Command::Remove { provider } => {
             let service = find(&catalogue, provider)?;
+            if !System.is_there() {
+                return Err(no_keychain(service));
+            }
             let was = System.remove(provider).map_err(|error| elsewhere(service, &error))?;
             print_line(&if was {
                 format!("The key of {provider} is forgotten.")
@@ -93,7 +102,16 @@ fn find<'a>(catalogue: &'a Catalogue, name: &str) -> anyhow::Result<&'a Service>
     Ok(service)
 }
 
-/// What to do where there is no keychain.
+/// This build keeps no keys.
+fn no_keychain(service: &Service) -> anyhow::Error {
+    let variable = service.keys.first().map_or("its variable", String::as_str);
+    anyhow::anyhow!(
+        "this build of Vector has no keychain (`--features secret-service` builds one that has). Set \
+         {variable} in the environment instead"
+    )
+}
+
+/// What to do where the keychain does not work.
 fn elsewhere(service: &Service, error: &str) -> anyhow::Error {
     let variable = service.keys.first().map_or("its variable", String::as_str);
     anyhow::anyhow!(

@@ -2,13 +2,14 @@
 //!
 //! It only reads. With `--json` it prints the records as they lie in the ledger.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::path::Path;
 
-use clap::Args;
-use scene_schemas::entry::{Finish, Record, Seq};
-use scene_schemas::proposal::Ack;
+use clap::{Args, ValueEnum};
+use scene_schemas::InstancePath;
+use scene_schemas::entry::{Finish, Place, Record, Seq};
+use scene_schemas::proposal::{Ack, Proposal};
 
 use super::Exit;
 use super::card::{class_name, class_paint};
@@ -28,14 +29,127 @@ const PAGE: usize = 5_000;
 Examples:
   vector log
   vector log --limit 5
+  vector log --path game.ServerScriptService.Shop   # what changed this script
+  vector log --place game.rbxl --outcome applied
+  vector log coins                                  # in requests, titles and paths
   vector log --json | jq 'select(.entry == \"applied\")'")]
 pub(super) struct Log {
-    /// Only the last N workflows
+    /// Only what has this text in its request, titles or paths; capitals do not matter
+    text: Option<String>,
+    /// Only proposals that change this instance, or anything below it
+    #[arg(long, value_name = "PATH")]
+    path: Option<InstancePath>,
+    /// Only in this place: its file, its project, or its name
+    #[arg(long, value_name = "PLACE")]
+    place: Option<String>,
+    /// Only proposals of which this became
+    #[arg(long, value_enum, value_name = "OUTCOME")]
+    outcome: Option<Outcome>,
+    /// Only the last N runs that fit
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
     /// Print the ledger's entries as JSON lines
     #[arg(long)]
     json: bool,
+}
+
+/// What became of a proposal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Outcome {
+    /// It waits for a decision
+    Waiting,
+    /// It was applied
+    Applied,
+    /// It was applied, and taken back since
+    Reverted,
+    /// It was rejected
+    Rejected,
+    /// It was withdrawn: its base changed, or its run ended
+    Withdrawn,
+    /// It could not be applied
+    Failed,
+}
+
+impl Outcome {
+    fn fits(self, (seq, pending): (Seq, &Pending), reverted: &HashMap<Seq, Seq>) -> bool {
+        match (self, &pending.status) {
+            (Self::Waiting, Status::Waiting | Status::Approved | Status::Applying(_))
+            | (Self::Rejected, Status::Rejected(_))
+            | (Self::Withdrawn, Status::Withdrawn(_))
+            | (Self::Failed, Status::Failed(_))
+            | (Self::Reverted, Status::Undone(_)) => true,
+            (Self::Applied, Status::Applied(_)) => !reverted.contains_key(&seq),
+            (Self::Reverted, Status::Applied(_)) => reverted.contains_key(&seq),
+            _ => false,
+        }
+    }
+}
+
+impl Log {
+    fn has_filter(&self) -> bool {
+        self.text.is_some() || self.path.is_some() || self.place.is_some() || self.outcome.is_some()
+    }
+
+    /// The proposals of a run that fit; none where the run itself does not.
+    fn fitting(&self, workflow: &Workflow, reverted: &HashMap<Seq, Seq>) -> Option<BTreeSet<Seq>> {
+        if let Some(place) = &self.place
+            && !is_place(&workflow.place, place)
+        {
+            return None;
+        }
+        let text = self.text.as_ref().map(|text| text.to_lowercase());
+        let has = |own: &str| text.as_ref().is_none_or(|text| own.to_lowercase().contains(text));
+        let is_asked = has(&workflow.goal);
+        let fits = |&(seq, pending): &(Seq, &Pending)| {
+            let touched = || paths(&pending.proposal);
+            let has_text = is_asked
+                || has(&pending.proposal.title)
+                || touched().any(|path| has(&path.to_string()));
+            let is_below =
+                self.path.as_ref().is_none_or(|path| touched().any(|it| is_within(it, path)));
+            let is_outcome = self.outcome.is_none_or(|it| it.fits((seq, pending), reverted));
+            has_text && is_below && is_outcome
+        };
+        let fitting: BTreeSet<Seq> =
+            workflow.proposals().filter(fits).map(|(seq, _)| seq).collect();
+        // A run without proposals fits by its request alone.
+        let is_run = self.path.is_none() && self.outcome.is_none() && is_asked;
+        (is_run || !fitting.is_empty()).then_some(fitting)
+    }
+}
+
+/// Whether a place is the one that a person named.
+fn is_place(place: &Place, named: &str) -> bool {
+    let file = match place {
+        Place::File(place) => Some(&place.file),
+        Place::Project(place) => Some(&place.project),
+        Place::Open(_) => None,
+    };
+    let real = || std::fs::canonicalize(named).ok();
+    let is_file = |file: &String| {
+        real().is_some_and(|real| {
+            let file = Path::new(file);
+            file == real || file.parent() == Some(&real) && matches!(place, Place::Project(_))
+        })
+    };
+    place.name() == named || place.session().0 == named || file.is_some_and(is_file)
+}
+
+/// The instances and scripts that a proposal changes.
+fn paths(proposal: &Proposal) -> impl Iterator<Item = &InstancePath> {
+    let rows = proposal.preview.rows.iter().map(|row| &row.path);
+    rows.chain(proposal.preview.scripts.iter().map(|script| &script.path))
+}
+
+fn is_within(path: &InstancePath, of: &InstancePath) -> bool {
+    let mut above = Some(path.clone());
+    while let Some(path) = above {
+        if path == *of {
+            return true;
+        }
+        above = path.parent();
+    }
+    false
 }
 
 pub(super) fn run(args: &Log, home: &Path) -> anyhow::Result<Exit> {
@@ -49,12 +163,23 @@ pub(super) fn run(args: &Log, home: &Path) -> anyhow::Result<Exit> {
         }
         Ok(())
     })?;
+    let reverted = reverted(&state);
+    let mut fitting: HashMap<Seq, BTreeSet<Seq>> = HashMap::new();
+    if args.has_filter() {
+        for (seq, _) in &began {
+            let workflow = state.workflow(*seq);
+            if let Some(found) = workflow.and_then(|it| args.fitting(it, &reverted)) {
+                fitting.insert(*seq, found);
+            }
+        }
+        began.retain(|(seq, _)| fitting.contains_key(seq));
+    }
     let first = args.limit.map_or(0, |limit| began.len().saturating_sub(limit as usize));
     let began = &began[first..];
     if args.json {
-        let from = began.first().map_or(Seq(u64::MAX), |(seq, _)| *seq);
+        let shown: BTreeSet<Seq> = began.iter().map(|(seq, _)| *seq).collect();
         for_each(&ledger, |record| {
-            if record.workflow >= from {
+            if shown.contains(&record.workflow) {
                 print(&format!("{}\n", serde_json::to_string(record)?))?;
             }
             Ok(())
@@ -62,17 +187,22 @@ pub(super) fn run(args: &Log, home: &Path) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     if began.is_empty() {
-        say("Nothing was done yet; `vector edit` begins.");
+        say(if args.has_filter() {
+            "Nothing fits; `vector log` without filters lists all."
+        } else {
+            "Nothing was done yet; `vector edit` begins."
+        });
         return Ok(Exit::Done);
     }
-    let (reverted, style) = (reverted(&state), stdout_style());
+    let style = stdout_style();
     let mut text = String::new();
     for (at, (seq, time)) in began.iter().enumerate() {
         if let Some(workflow) = state.workflow(*seq) {
             if at > 0 {
                 text.push('\n');
             }
-            text.push_str(&render((*seq, workflow), *time, &reverted, style));
+            let shown = fitting.get(seq);
+            text.push_str(&render((*seq, workflow), *time, (&reverted, shown), style));
         }
     }
     text.push_str(
@@ -147,7 +277,7 @@ pub(super) fn reverted(state: &State) -> HashMap<Seq, Seq> {
 fn render(
     (seq, workflow): (Seq, &Workflow),
     time: u64,
-    reverted: &HashMap<Seq, Seq>,
+    (reverted, shown): (&HashMap<Seq, Seq>, Option<&BTreeSet<Seq>>),
     style: Style,
 ) -> String {
     let goal = safe(workflow.goal.lines().next().unwrap_or_default()).into_owned();
@@ -155,11 +285,12 @@ fn render(
         CALLS => "calls",
         other => other,
     };
-    let ended = match workflow.finished {
-        Some(Finish::Done) => "done",
-        Some(Finish::NotApproved) => "not approved",
-        Some(Finish::Failed) => "failed",
-        None => "not finished",
+    let ended = match (workflow.finished, workflow.disconnected_agent()) {
+        (Some(Finish::Done), _) => "done".to_owned(),
+        (Some(Finish::NotApproved), _) => "not approved".to_owned(),
+        (Some(Finish::Failed), _) => "failed".to_owned(),
+        (None, Some(client)) => format!("ended, {} disconnected", safe(client)),
+        (None, None) => "not finished".to_owned(),
     };
     let place = workflow.place.name();
     let mut text = format!(
@@ -176,7 +307,8 @@ fn render(
     for (_, reason) in workflow.refusals() {
         let _ = writeln!(text, "  {} {}", style.paint(Paint::Removed, "refused:"), safe(reason));
     }
-    for (seq, pending) in workflow.proposals() {
+    let is_shown = |seq: &Seq| shown.is_none_or(|shown| shown.contains(seq));
+    for (seq, pending) in workflow.proposals().filter(|(seq, _)| is_shown(seq)) {
         text.push_str(&line(workflow, seq, pending, reverted, style));
     }
     text

@@ -6,8 +6,11 @@
 
 mod remote;
 
+use std::io;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{self, Poll};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -15,10 +18,17 @@ use clap::Args;
 use rmcp::ServiceExt;
 use rmcp::transport::stdio;
 use scene_schemas::api::{MAX_WAIT, PORT};
+use tokio::io::{AsyncRead, ReadBuf, Stdin};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use self::remote::Remote;
 use super::Exit;
+use super::serve::stopped;
 use crate::server::{Agent, WAIT, unique};
+
+/// How long the daemon may take to hear that the client has gone.
+const ENDS: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
 pub(super) struct Mcp {
@@ -33,7 +43,7 @@ pub(super) struct Mcp {
           value_parser = clap::value_parser!(u64).range(1..=MAX_WAIT))]
     wait: u64,
     /// The port of the daemon, where one has to be started
-    #[arg(long, default_value_t = PORT, value_name = "N")]
+    #[arg(long, env = "VECTOR_PORT", default_value_t = PORT, value_name = "N")]
     port: u16,
 }
 
@@ -58,10 +68,49 @@ async fn serve(args: &Mcp, home: &Path) -> anyhow::Result<()> {
     let agent = Agent::new(Arc::clone(&remote), Duration::from_secs(args.wait))
         .at(session)
         .connected(connection.clone());
-    // A client that ends before it has said anything is no failure of ours.
-    if let Ok(running) = agent.serve(stdio()).await {
-        let _ = running.waiting().await;
+    let presence = {
+        let (remote, connection) = (Arc::clone(&remote), connection.clone());
+        tokio::spawn(async move { remote.stay(&connection).await })
+    };
+    let (input, output) = stdio();
+    let input = WatchedInput { input, ended: remote.gone.clone() };
+    let served = async {
+        // A client that ends before it has said anything is no failure of ours.
+        if let Ok(running) = agent.serve((input, output)).await {
+            let _ = running.waiting().await;
+        }
+    };
+    tokio::select! {
+        () = served => {}
+        () = stopped() => {}
     }
-    remote.end(&connection).await;
+    remote.gone.cancel();
+    // A daemon that is busy notices it by the request that breaks off.
+    let _ = timeout(ENDS, remote.end(&connection)).await;
+    presence.abort();
     Ok(())
+}
+
+/// What the client says, and when it has said everything: calls that wait for a person wait no longer then,
+/// so that those that only read are still answered, and nothing is taken back.
+struct WatchedInput {
+    input: Stdin,
+    ended: CancellationToken,
+}
+
+impl AsyncRead for WatchedInput {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut task::Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.input).poll_read(cx, buffer);
+        let is_end =
+            matches!(&read, Poll::Ready(it) if it.is_err() || buffer.filled().len() == before);
+        if is_end {
+            self.ended.cancel();
+        }
+        read
+    }
 }

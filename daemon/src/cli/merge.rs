@@ -1,39 +1,84 @@
 //! `vector merge`: two places that come from one, made one again; as a person calls it, and as Git
-//! does.
+//! does. Conflicts are kept until each of them is decided.
 
-use std::path::PathBuf;
+mod columns;
+mod decide;
+mod state;
 
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
 use clap::Args;
 use serde_json::{Value as Json, json};
 
-use super::style::count;
-use super::terminal::{Terminal, print, say};
+use self::decide::decide;
+pub(super) use self::state::open_in_git;
+use self::state::{Inputs, MergeState};
+use super::style::{Paint, count, safe};
+use super::terminal::{Terminal, print, say, stdout_style};
 use super::{Exit, sentence};
-use crate::core::scene::merge::{Conflict, merge};
+use crate::core::scene::merge::{Conflict, ConflictChoice, merge};
 use crate::targets::place;
 
-/// Merge two places that come from one: what THEIRS changed since BASE is done to OURS.
+/// Merge two places that come from one, and decide its conflicts.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Instances are known again by their unique ids, and otherwise by class, name and place. Properties,
-attributes, tags and the lines of scripts are merged each for themselves; what does not go together
-stays as OURS has it and is printed, one JSON object a line.
+#[command(
+    override_usage = "vector merge BASE OURS THEIRS [--out FILE]
+       vector merge --list [--file FILE] [--json]
+       vector merge --continue [--file FILE]
+       vector merge --ours|--theirs [CONFLICT]... [--file FILE]
+       vector merge --as-is [--file FILE]",
+    after_help = "\
+What THEIRS changed since BASE is done to OURS. Instances are matched by their unique ids, and otherwise
+by class, name and place. Properties, attributes, tags and the lines of scripts are merged each for
+themselves. Where both sides changed the same thing, the file keeps what OURS has, the conflict is
+printed as one JSON object a line, and the merge stays open until every conflict is decided.
 
 Examples:
   vector merge base.rbxl ours.rbxl theirs.rbxl --out merged.rbxl
-  vector git install          # Git merges and compares places with Vector
+  vector git install               # let Git merge places with Vector; then, after `git merge`:
+  vector merge --list              # the conflicts, by number
+  vector merge --continue          # decide them one by one: base, ours and theirs side by side
+  vector merge --theirs 2          # take theirs for conflict 2
+  vector merge --ours              # take ours for all that is open
 
-Exit codes: 0 merged, 1 merged with conflicts, 2 trouble, and nothing was written.")]
+Exit codes: 0 merged, 1 conflicts are open, 2 an error, and nothing was written."
+)]
 pub(super) struct Merge {
-    /// The place that both come from
-    base: PathBuf,
-    /// The place that is changed
-    ours: PathBuf,
-    /// The place whose changes are taken
-    theirs: PathBuf,
+    /// BASE, OURS and THEIRS; with --ours and --theirs: conflicts, by number or path (default: all)
+    #[arg(value_name = "PLACE|CONFLICT")]
+    operands: Vec<String>,
     /// Write to this file and leave OURS as it is
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// The path that Git merges
+    #[arg(long, value_name = "PATH", hide = true)]
+    path: Option<String>,
+    /// List the conflicts of open merges
+    #[arg(long, group = "action")]
+    list: bool,
+    /// Decide open conflicts on the terminal, then write the file
+    #[arg(long = "continue", group = "action")]
+    proceed: bool,
+    /// Take what OURS has
+    #[arg(long, group = "action")]
+    ours: bool,
+    /// Take what THEIRS has
+    #[arg(long, group = "action")]
+    theirs: bool,
+    /// Take the file as it is, and close the merge
+    #[arg(long, group = "action")]
+    as_is: bool,
+    /// Only the merge of this file
+    #[arg(long, value_name = "FILE", requires = "action")]
+    file: Option<PathBuf>,
+    /// Write the file although it was changed since the merge
+    #[arg(long, requires = "action")]
+    force: bool,
+    /// Print JSON
+    #[arg(long, requires = "list")]
+    json: bool,
 }
 
 /// As with `git merge-file`, 1 means conflicts; so all trouble is 2.
@@ -41,28 +86,222 @@ const CONFLICTS: Exit = Exit::Failed;
 const TROUBLE: Exit = Exit::Usage;
 
 pub(super) fn run(args: &Merge) -> Exit {
-    merged(args).unwrap_or_else(|error| {
+    let is_action = args.list || args.proceed || args.ours || args.theirs || args.as_is;
+    let ended = if is_action { resolve(args) } else { merged(args) };
+    ended.unwrap_or_else(|error| {
         say(&format!("error: {}", sentence(&error)));
         TROUBLE
     })
 }
 
 fn merged(args: &Merge) -> anyhow::Result<Exit> {
+    let [base, ours, theirs] = args.operands.as_slice() else {
+        bail!(
+            "a merge needs three places, BASE OURS THEIRS; `vector merge --list` shows the conflicts \
+             of open merges"
+        );
+    };
+    let inputs = Inputs { base: base.into(), ours: ours.into(), theirs: theirs.into() };
+    let output = args.out.as_deref().unwrap_or(&inputs.ours);
     let terminal = Terminal::of(true);
     let conflicts = terminal.busy("Merging", || {
-        let (base, theirs) = (place::load(&args.base)?, place::load(&args.theirs)?);
-        let (file, mut ours) = place::PlaceFile::open(&args.ours, args.out.as_deref())?;
+        let (base, theirs) = (place::load(&inputs.base)?, place::load(&inputs.theirs)?);
+        let (file, mut ours) = place::PlaceFile::open(&inputs.ours, args.out.as_deref())?;
         let conflicts = merge(&base, &mut ours, &theirs);
-        file.write(&mut ours)?;
-        anyhow::Ok(conflicts)
+        // The copies are made before OURS is written.
+        let state = (!conflicts.is_empty() && is_kept(args, output))
+            .then(|| MergeState::prepare(&inputs, output, args.path.as_deref()))
+            .transpose()?;
+        if let Err(error) = file.write(&mut ours) {
+            state.map_or(Ok(()), |state| state.remove())?;
+            return Err(error.into());
+        }
+        let objects: Vec<Json> = conflicts.iter().map(object).collect();
+        let state = state.map(|state| state.keep(output, objects.clone())).transpose()?;
+        anyhow::Ok((objects, state))
     })?;
-    if conflicts.is_empty() {
+    let (objects, state) = conflicts;
+    if objects.is_empty() {
         return Ok(Exit::Done);
     }
-    let lines = conflicts.iter().map(|it| format!("{}\n", object(it)));
-    print(&lines.collect::<String>())?;
-    say(&format!("{}: ours was kept", count(conflicts.len(), "conflict")));
+    let in_git = state.as_ref().filter(|state| state.is_in_git());
+    if let Some(state) = in_git {
+        print(&listing(std::slice::from_ref(state)))?;
+    } else {
+        let lines: Vec<String> = objects.iter().map(Json::to_string).collect();
+        print(&(lines.join("\n") + "\n"))?;
+    }
+    say(&format!(
+        "{}: the file has OURS until they are decided. `vector merge --continue` decides them one by one, \
+         `vector merge --ours` or `--theirs` all at once.",
+        count(objects.len(), "conflict")
+    ));
     Ok(CONFLICTS)
+}
+
+/// Whether a merge with conflicts is kept. An older configuration of Git gives a temporary file without
+/// saying what it stands for.
+fn is_kept(args: &Merge, output: &Path) -> bool {
+    let name = output.file_name().unwrap_or_default().to_string_lossy();
+    let is_anonymous = args.path.is_none() && name.starts_with(".merge_file_");
+    if is_anonymous {
+        say(
+            "note: the conflicts cannot be kept; run `vector git install` again in this repository.",
+        );
+    }
+    !is_anonymous
+}
+
+fn resolve(args: &Merge) -> anyhow::Result<Exit> {
+    let mut states = state::all(args.file.as_deref())?;
+    if args.json {
+        let all =
+            states.iter().flat_map(|state| state.conflicts.iter().map(|kept| (state.name(), kept)));
+        for ((file, kept), number) in all.zip(1..) {
+            let object = json!({ "number": number, "file": file, "conflict": kept.conflict,
+                "choice": kept.choice });
+            print(&format!("{object}\n"))?;
+        }
+        return Ok(if states.is_empty() { Exit::Done } else { CONFLICTS });
+    }
+    if states.is_empty() {
+        say("No merge has open conflicts here.");
+        return Ok(if args.list { Exit::Done } else { TROUBLE });
+    }
+    if args.list {
+        print(&listing(&states))?;
+        return Ok(CONFLICTS);
+    }
+    if args.as_is {
+        for state in &states {
+            state.finish()?;
+            say(&format!("{}: taken as it is.{}", state.name(), staged(state)));
+        }
+        return Ok(Exit::Done);
+    }
+    if args.proceed {
+        decide(&mut states, &Terminal::of(false))?;
+    } else {
+        let choice = if args.ours { ConflictChoice::Ours } else { ConflictChoice::Theirs };
+        choose(&mut states, &args.operands, &choice)?;
+    }
+    let mut open = 0;
+    for state in &states {
+        state.save()?;
+        open += state.open();
+        if state.open() == 0 {
+            close(state, args.force)?;
+        }
+    }
+    if open == 0 {
+        return Ok(Exit::Done);
+    }
+    say(&format!("{} still open; `vector merge --list` shows what.", count(open, "conflict")));
+    Ok(CONFLICTS)
+}
+
+/// Takes one side for the conflicts that are named, or for all that are open.
+fn choose(
+    states: &mut [MergeState],
+    selectors: &[String],
+    choice: &ConflictChoice,
+) -> anyhow::Result<()> {
+    let mut found = vec![false; selectors.len()];
+    let mut number = 0;
+    for state in states {
+        for kept in &mut state.conflicts {
+            number += 1;
+            if selectors.is_empty() && kept.choice.is_none() {
+                kept.choice = Some(choice.clone());
+            }
+            for (selector, found) in selectors.iter().zip(&mut found) {
+                let is_number = selector.parse() == Ok(number);
+                if is_number || kept.conflict["path"] == selector.as_str() {
+                    kept.choice = Some(choice.clone());
+                    *found = true;
+                }
+            }
+        }
+    }
+    match selectors.iter().zip(&found).find(|(_, found)| !**found) {
+        Some((selector, _)) => bail!(
+            "there is no conflict `{selector}`; name one by its number in `vector merge --list`, or by \
+             the path of its instance"
+        ),
+        None => Ok(()),
+    }
+}
+
+/// Writes the file of a merge whose conflicts are all decided.
+fn close(state: &MergeState, force: bool) -> anyhow::Result<()> {
+    let name = state.name();
+    if state.is_file_changed() && !force {
+        bail!(
+            "{name} was changed since the merge, so it was not written. All choices are kept: \
+             `vector merge --continue --force` writes the merge over it, `vector merge --as-is` takes \
+             the file as it is"
+        );
+    }
+    state.write()?;
+    state.finish()?;
+    let decided = count(state.conflicts.len(), "conflict");
+    say(&format!("{name}: merged, with {decided} decided.{}", staged(state)));
+    Ok(())
+}
+
+fn staged(state: &MergeState) -> &'static str {
+    if state.is_in_git() {
+        " It is staged; `git commit` (or `git rebase --continue`) goes on."
+    } else {
+        ""
+    }
+}
+
+/// The conflicts of merges, a line each, by number.
+fn listing(states: &[MergeState]) -> String {
+    let style = stdout_style();
+    let (mut text, mut number) = (String::new(), 0);
+    for state in states {
+        let (all, open) = (state.conflicts.len(), state.open());
+        let title = format!("{}: {}, {open} open", safe(&state.name()), count(all, "conflict"));
+        text.push_str(&style.paint(Paint::Bold, title));
+        text.push('\n');
+        for kept in &state.conflicts {
+            number += 1;
+            let (status, paint) = match &kept.choice {
+                None => ("open", Paint::Changed),
+                Some(ConflictChoice::Ours) => ("ours", Paint::Added),
+                Some(ConflictChoice::Theirs) => ("theirs", Paint::Added),
+                Some(ConflictChoice::Text(_)) => ("edited", Paint::Added),
+            };
+            let status = style.paint(paint, format!("{status:<6}"));
+            let path = kept.conflict["path"].as_str().unwrap_or_default();
+            let what = style.paint(Paint::Dim, safe(&summary(&kept.conflict)));
+            text.push_str(&format!("{number:>4}  {status}  {}  {what}\n", safe(path)));
+        }
+    }
+    text
+}
+
+/// What a conflict is about, in a few words.
+fn summary(conflict: &Json) -> String {
+    let text = |field: &str| conflict[field].as_str().unwrap_or_default().to_owned();
+    match conflict["conflict"].as_str() {
+        Some("property") => {
+            let [base, ours, theirs] =
+                ["base", "ours", "theirs"].map(|side| decide::brief(&conflict[side]));
+            let name = text("property");
+            format!("{name}: base {base}, ours {ours}, theirs {theirs}")
+        }
+        Some("script") => {
+            let hunks = text("text").lines().filter(|line| *line == "<<<<<<< ours").count();
+            format!("script: {}", count(hunks, "hunk"))
+        }
+        Some("deleted") if text("by") == "ours" => "ours deleted it, theirs changed it".to_owned(),
+        Some("deleted") => "theirs deleted it, ours changed it".to_owned(),
+        Some("moved") => format!("theirs moved it to {}", text("theirs")),
+        _ => String::new(),
+    }
 }
 
 fn object(conflict: &Conflict) -> Json {
@@ -76,7 +315,7 @@ fn object(conflict: &Conflict) -> Json {
             "ours": ours,
             "theirs": theirs,
         }),
-        Conflict::Script { path, class, text } => {
+        Conflict::Script { path, class, text, .. } => {
             json!({ "conflict": "script", "path": path, "class": class, "text": text })
         }
         Conflict::Deleted { path, class, by_ours } => {

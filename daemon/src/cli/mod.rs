@@ -4,6 +4,7 @@
 
 mod ask;
 mod background;
+mod calls;
 mod card;
 mod cards;
 mod chat;
@@ -11,6 +12,7 @@ mod check;
 mod checkpoint;
 mod completions;
 mod convert;
+mod cut_off_runs;
 mod daemon;
 mod debug;
 mod deploy;
@@ -18,13 +20,16 @@ mod diff;
 mod doctor;
 mod edit;
 mod editor;
+mod forget;
 mod git;
+mod git_state;
+mod handover;
 mod help;
 mod hunks;
+mod interrupt;
 mod key;
 mod log;
 mod mcp;
-mod mentions;
 mod merge;
 mod model;
 mod models;
@@ -34,6 +39,7 @@ mod pair;
 mod patch;
 mod plugin;
 mod render;
+mod replanned;
 mod revert;
 mod review;
 mod serve;
@@ -88,8 +94,9 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
 #[command(subcommand_required = true, arg_required_else_help = true)]
 #[command(disable_help_subcommand = true)]
 struct Cli {
-    /// The folder of the ledger [default: the user's data directory]
-    #[arg(long, global = true, env = "VECTOR_HOME", value_name = "DIR")]
+    /// The folder of the ledger [default: VECTOR_HOME, or the user's data directory]
+    // A variable is no default here: clap would show the argument as one that is required.
+    #[arg(long, global = true, value_name = "DIR")]
     home: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
@@ -147,6 +154,8 @@ enum Command {
     Plugin(plugin::Plugin),
     /// Keep a moment of the place that is open in Studio, or go back to one
     Checkpoint(checkpoint::Checkpoint),
+    /// Erase what was said and changed: of a conversation, of a place, or before a date
+    Forget(forget::Forget),
     /// List what was asked, proposed, decided and done
     Log(log::Log),
     /// Take an applied proposal, or all of a run, back
@@ -200,7 +209,8 @@ impl Decide {
 enum ModeName {
     /// Everything waits for you
     Confirm,
-    /// What only adds and has no warnings goes at once
+    /// What has no warnings and only adds goes at once: new instances and scripts that change nothing
+    /// that is there, comments, and unused declarations at the end of a script
     Auto,
     /// Everything goes, but for what needs a second confirmation
     Dangerous,
@@ -231,13 +241,13 @@ fn resolve(scene: &Scene, path: &InstancePath) -> anyhow::Result<Node> {
 /// Runs the command line.
 pub fn main() -> ExitCode {
     if std::env::args_os().len() < 2 {
-        // clap counts a variable of the environment as an argument, and would only complain.
+        // All that there is, and not only that a command is missing.
         let help = <Cli as clap::CommandFactory>::command().render_help();
         terminal::say(&help.to_string());
         return ExitCode::from(Exit::Usage as u8);
     }
     let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+        Ok(cli) => Cli { home: cli.home.or_else(config::home_of_environment), ..cli },
         Err(error) => {
             let _ = error.print();
             return ExitCode::from(error.exit_code() as u8);
@@ -260,6 +270,7 @@ pub fn main() -> ExitCode {
         Command::Doctor(args) => home().and_then(|home| doctor::run(&args, &home)),
         Command::Plugin(args) => plugin::run(&args),
         Command::Checkpoint(args) => home().and_then(|home| checkpoint::run(&args, &home)),
+        Command::Forget(args) => home().and_then(|home| forget::run(&args, &home)),
         Command::Log(args) => home().and_then(|home| log::run(&args, &home)),
         Command::Show(args) => show::run(&args),
         Command::Render(args) => render::run(&args, home),

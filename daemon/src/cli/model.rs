@@ -5,13 +5,14 @@ use std::path::Path;
 use scene_schemas::api::FailureKind;
 use scene_schemas::entry::Seq;
 
-use super::terminal::{Terminal, say};
+use super::interrupt;
+use super::terminal::{Terminal, end_line, say};
 use crate::core::workflow::Input;
 use crate::engine::asked::Ask;
 use crate::engine::{Driver, Engine};
 use crate::providers::Provider;
 use crate::providers::client::{Heard, models};
-use crate::providers::http::{Cancel, Notice};
+use crate::providers::http::Notice;
 use crate::providers::keys::System;
 
 /// Who answers, by what the person says and by the settings.
@@ -44,15 +45,14 @@ pub(super) fn ask(engine: &mut Engine, terminal: &Terminal) -> anyhow::Result<bo
         Heard::Text(_) | Heard::Reasoning(_) => {}
         Heard::Notice(notice) => say(&format!("note: {}", told(&notice, &client.name()))),
     };
-    let work = || models.wait(client.ask(request, &Cancel::new(), hear));
+    let cancel = interrupt::cancel();
+    let work = || models.wait(client.ask(request, &cancel, hear));
     let answer = if terminal.is_read_live() {
         work()
     } else {
         terminal.busy(&format!("Asking {}", client.name()), work)
     };
-    if streamed {
-        terminal.stream("\n");
-    }
+    end_line();
     engine.replied(&ask, answer)?;
     Ok(streamed)
 }
@@ -60,7 +60,7 @@ pub(super) fn ask(engine: &mut Engine, terminal: &Terminal) -> anyhow::Result<bo
 /// Looks at something for a call.
 pub(super) fn look(engine: &mut Engine, call: Seq, terminal: &Terminal) -> anyhow::Result<()> {
     if let Some(looking) = engine.look(call) {
-        let seen = terminal.busy(&looking.title(), || looking.take(&Cancel::new()));
+        let seen = terminal.busy(&looking.title(), || looking.take(&interrupt::cancel()));
         engine.has_looked(call, seen)?;
     }
     Ok(())
@@ -73,7 +73,8 @@ pub(super) fn told(notice: &Notice, model: &str) -> String {
             format!("nothing has come from {model} for {} s.", silence.as_secs())
         }
         Notice::Again { after, reason, .. } => {
-            format!("{reason}; {model} is asked again in {:.1} s.", after.as_secs_f64())
+            let reason = reason.trim_end_matches('.');
+            format!("{reason}. {model} is asked again in {:.1} s.", after.as_secs_f64())
         }
     }
 }
@@ -87,7 +88,9 @@ pub(super) fn answer(engine: &mut Engine, call: Seq, terminal: &Terminal) -> any
     let text =
         if answers.is_empty() { "Your answer:" } else { "Your answer (a number, or words):" };
     let Some(said) = terminal.question(text)?.filter(|said| !said.is_empty()) else {
-        say("The model asks, and nobody answered; say it in the request, and run again.");
+        if !interrupt::is_pressed() {
+            say("The model asks, and nobody answered; say it in the request, and run again.");
+        }
         return Ok(false);
     };
     let chosen = said.parse::<usize>().ok().and_then(|n| answers.get(n.checked_sub(1)?));

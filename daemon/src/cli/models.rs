@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use super::Exit;
+use super::handover::{daemon_keys, lacking};
 use super::style::{Paint, Style};
 use super::terminal::{print, stdout_style};
 use crate::providers::catalogue::{Catalogue, Model, Service};
@@ -49,8 +50,27 @@ pub(super) fn run(args: &Models, home: &Path) -> anyhow::Result<Exit> {
     }
     text.push_str(&format!("\n{}\n", answers(&choice)));
     text.push_str(&format!("Settings: {}\n", home.join(config::FILE).display()));
+    text.push_str(&daemon_lines(home));
     print(&text)?;
     Ok(Exit::Done)
+}
+
+/// What the daemon that runs has, where that is not what this terminal has.
+fn daemon_lines(home: &Path) -> String {
+    let Some((_, keys)) = daemon_keys(home) else {
+        return String::new();
+    };
+    let mut text =
+        format!("In the daemon that runs (process {}) answers: {}\n", keys.process, keys.answers);
+    let lacking = lacking(home, &keys);
+    if !lacking.is_empty() {
+        let names: Vec<&str> = lacking.iter().map(|(_, variable)| variable.as_str()).collect();
+        text.push_str(&format!(
+            "It lacks {}, which this terminal has: `vector open` hands that over.\n",
+            names.join(", ")
+        ));
+    }
+    text
 }
 
 /// Who answers where nobody is named.

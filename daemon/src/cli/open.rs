@@ -1,12 +1,14 @@
 //! `vector open`: the review page in the person's browser.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use anyhow::bail;
 use clap::Args;
 use scene_schemas::api::{Nothing, PORT, PageLink};
 
 use super::Exit;
 use super::daemon::Daemon;
+use super::handover::{Opening, hand_over_keys, open_in};
 use super::terminal::{print_line, say};
 
 /// Open the review page in your browser: see, decide and look back. A daemon is started where none serves.
@@ -14,22 +16,42 @@ use super::terminal::{print_line, say};
 #[command(after_help = "\
 Examples:
   vector open
+  vector open game.rbxl     # opens the place in the daemon, and the page at it
+  vector open .             # a Rojo project
   vector open --print       # the address alone, for a browser of your choice
 
-The address opens the page once, within ten minutes.")]
+The address opens the page once, within ten minutes. A daemon that was started for it stays in the
+background until nobody has used it for 15 minutes; `vector stop` ends it. Keys of model providers that
+this terminal has in its environment, and the daemon lacks, are handed over to its memory.")]
 pub(super) struct Open {
+    /// A place or model file to open, or a Rojo project: its file, or its folder
+    path: Option<PathBuf>,
     /// Print the address, and open no browser
     #[arg(long)]
     print: bool,
     /// The port, where the daemon is to be started
-    #[arg(long, default_value_t = PORT, value_name = "N")]
+    #[arg(long, env = "VECTOR_PORT", default_value_t = PORT, value_name = "N")]
     port: u16,
 }
 
 pub(super) fn run(args: &Open, home: &Path) -> anyhow::Result<Exit> {
+    if let Some(path) = args.path.as_deref().filter(|path| !path.exists()) {
+        bail!("there is no file or folder {}", path.display());
+    }
     let daemon = Daemon::found_or_started(home, args.port)?;
+    daemon.say_started();
+    hand_over_keys(home);
+    let opening = args.path.as_deref().map(Opening::of);
+    let opened = opening.map(|opening| open_in(&daemon, opening)).transpose()?;
     let link: PageLink = daemon.call("POST", "/api/page/link", &Nothing {})?;
-    let address = address(daemon.port(), &link.code);
+    let mut address = address(daemon.port(), &link.code);
+    if let Some(opened) = &opened {
+        address = format!("{address}/{}", opened.session);
+        say(&format!(
+            "{} is open in the daemon: `vector chat --session {}` talks about it.",
+            opened.name, opened.session
+        ));
+    }
     if args.print {
         print_line(&address);
         return Ok(Exit::Done);

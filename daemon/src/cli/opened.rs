@@ -4,15 +4,36 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
+use scene_schemas::entry::Attached;
 
 use super::terminal::{Terminal, say};
 use crate::core::scene::{Node, Scene};
 use crate::engine::Target;
+use crate::engine::mentions::{FileReach, RequestPlace, gather};
+use crate::providers::http::Cancel;
 use crate::targets::place::{self, PlaceFile};
 use crate::targets::rojo::{Project, ProjectError};
 
 /// How many faults of a project's files are shown.
 const MAX_FAULTS: usize = 10;
+
+/// Whether what was named is a project: a folder, or a project file.
+fn is_project(path: &Path) -> bool {
+    let end = path.extension().and_then(|end| end.to_str());
+    path.is_dir() || matches!(end, Some("json" | "jsonc"))
+}
+
+/// What a request of the person's own shell points at.
+pub(super) fn pointed_at(
+    text: &str,
+    scene: &Scene,
+    folder: Option<&Path>,
+) -> anyhow::Result<Vec<Attached>> {
+    let (reach, has_chips, is_studio) = (FileReach::Shell, false, false);
+    let place = RequestPlace { reach, folder, has_chips, is_studio };
+    let mentions = gather(text, scene, place).map_err(anyhow::Error::msg)?;
+    mentions.read(&Cancel::new()).map_err(anyhow::Error::msg)
+}
 
 /// What a command works on.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +46,8 @@ pub(super) enum Where<'a> {
 impl<'a> Where<'a> {
     pub(super) fn of(place: Option<&'a Path>, project: Option<&'a Path>) -> anyhow::Result<Self> {
         match (place, project) {
+            // Neither a folder nor a JSON file is a place.
+            (Some(place), None) if is_project(place) => Ok(Self::Project(place)),
             (Some(place), None) => Ok(Self::Place(place)),
             (None, Some(project)) => Ok(Self::Project(project)),
             _ => bail!("name a place, or a project with --project"),
@@ -88,8 +111,7 @@ pub(super) struct Looked {
 
 /// Reads a place or model, or a Rojo project by its file or its folder.
 pub(super) fn look(path: &Path) -> anyhow::Result<Looked> {
-    let end = path.extension().and_then(|end| end.to_str());
-    if path.is_dir() || matches!(end, Some("json" | "jsonc")) {
+    if is_project(path) {
         let (project, scene) = Project::open(path, true)?;
         say_faults(&project);
         let (folder, files) = (project.folder().to_owned(), project.script_files());

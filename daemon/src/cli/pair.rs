@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use anyhow::Context;
 use clap::Args;
 use scene_schemas::api::{Nothing, PairingCode};
 
@@ -22,7 +21,8 @@ pub(super) fn run(_args: &Pair, home: &Path) -> anyhow::Result<Exit> {
 /// A new code, in a sentence.
 pub(super) fn code(daemon: &Daemon) -> anyhow::Result<String> {
     let made: PairingCode = daemon.call("POST", "/api/pairing", &Nothing {})?;
-    let (front, back) = made.code.split_at_checked(3).context("the daemon's code is none")?;
+    let groups = made.code.as_bytes().chunks(3).map(String::from_utf8_lossy);
+    let code = groups.collect::<Vec<_>>().join(" ");
     let holds = count((made.seconds / 60) as usize, "minute");
-    Ok(format!("To pair a plugin, type {front} {back} in its widget; it holds for {holds}."))
+    Ok(format!("To pair a plugin, type {code} in its widget; it holds for {holds}."))
 }

@@ -46,7 +46,7 @@ pub(super) fn run(args: &Plugin) -> anyhow::Result<Exit> {
     match &args.command {
         Command::Build { out } => {
             write(out)?;
-            print_line(&format!("{} is the plugin.", out.display()));
+            print_line(&format!("Wrote {}", out.display()));
         }
         Command::Install { folder } => {
             let folder = studio(folder.as_deref())?;

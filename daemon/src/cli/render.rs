@@ -239,14 +239,24 @@ fn check_output(output: &Path) -> anyhow::Result<()> {
     }
     let mut front = Vec::new();
     match File::open(output) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => 0,
         Err(error) => return Err(error).with_context(|| unwritable(output)),
         Ok(file) => file.take(SIGNATURE.len() as u64).read_to_end(&mut front)?,
     };
-    if front.is_empty() || front == SIGNATURE {
-        return Ok(());
+    if !front.is_empty() && front != SIGNATURE {
+        bail!(
+            "{} is there and is no PNG, so it is not replaced; name another file",
+            output.display()
+        );
     }
-    bail!("{} is there and is no PNG, so it is not replaced; name another file", output.display())
+    let end = output.extension().and_then(|end| end.to_str()).unwrap_or("png");
+    if !end.eq_ignore_ascii_case("png") {
+        bail!(
+            "{} is named as a .{end} file, and only PNGs are drawn; name a .png file",
+            output.display()
+        );
+    }
+    Ok(())
 }
 
 fn unwritable(output: &Path) -> String {
@@ -255,7 +265,9 @@ fn unwritable(output: &Path) -> String {
 
 fn write(output: &Path, png: &[u8]) -> anyhow::Result<()> {
     if output != Path::new(STDOUT) {
-        return write_file(output, png).with_context(|| unwritable(output));
+        // The error names the temporary file beside it, which means nothing to anybody.
+        let written = write_file(output, png).map_err(|error| io::Error::from(error.kind()));
+        return written.with_context(|| unwritable(output));
     }
     let mut stdout = io::stdout().lock();
     match stdout.write_all(png).and_then(|()| stdout.flush()) {

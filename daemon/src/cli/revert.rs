@@ -3,17 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use clap::Args;
 use scene_schemas::entry::{Entry, Place, Seq};
 use scene_schemas::proposal::Ack;
 use serde_json::json;
 
+use super::calls::CallLog;
 use super::edit::{decide_all, listener};
 use super::log::{replay, reverted};
 use super::opened::Where;
 use super::terminal::{Terminal, say};
-use super::{Decide, Exit};
+use super::{Decide, Exit, interrupt};
 use crate::core::prompt::Call;
 use crate::core::workflow::Status;
 use crate::engine::{Driver, Engine, REVERT, applied, recover};
@@ -26,6 +27,7 @@ Examples:
   vector log                  # lists runs and their proposals with their numbers
   vector revert 12            # one proposal
   vector revert 1             # all that run 1 applied, newest first
+  vector revert 12 --dry-run  # shows it, and changes nothing
   vector revert 12 --yes --out before.rbxl")]
 pub(super) struct Revert {
     /// The number of a proposal, or of a run, as `vector log` shows them
@@ -33,32 +35,49 @@ pub(super) struct Revert {
     /// Write to this file and leave the place as it is
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Show what would be done on a copy that is thrown away; nothing is written or recorded
+    #[arg(long)]
+    dry_run: bool,
     #[command(flatten)]
     decide: Decide,
 }
 
 pub(super) fn run(args: &Revert, home: &Path) -> anyhow::Result<Exit> {
     let ledger = Arc::new(Ledger::open(home)?);
-    let terminal = Terminal::of(args.decide.json);
+    if args.dry_run {
+        let scratch = tempfile::tempdir().context("no temporary folder for the dry run")?;
+        let copy = scratch.path().join("home");
+        ledger.copy_to(&copy)?;
+        let ledger = Arc::new(Ledger::open(&copy)?);
+        let exit = go_back(args, &ledger, Some(&scratch.path().join("place")))?;
+        say("This was a dry run: nothing was written or recorded.");
+        return Ok(exit);
+    }
     // What a stopped process left behind is settled first: it may be what is to be taken back.
     if let Some(file) = written(&ledger, Seq(args.number))? {
         for notice in recover(&ledger, &file)? {
             say(&format!("note: {notice}"));
         }
     }
-    let Wanted { goal, proposals, last } = wanted(&ledger, Seq(args.number))?;
+    go_back(args, &ledger, args.out.as_deref())
+}
+
+fn go_back(args: &Revert, ledger: &Arc<Ledger>, out: Option<&Path>) -> anyhow::Result<Exit> {
+    interrupt::watch();
+    let terminal = Terminal::of(args.decide.json);
+    let Wanted { goal, proposals, last } = wanted(ledger, Seq(args.number))?;
     let Some(file) = last.file.as_ref().map(PathBuf::from) else {
         bail!(
             "{number} changed a place that was open in Studio; take it back there",
             number = args.number
         );
     };
-    let is_project = is_project(&ledger, Seq(args.number))?;
+    let is_project = is_project(ledger, Seq(args.number))?;
     if is_project && args.out.is_some() {
         bail!("a project's files are where they are: --out is for place files");
     }
     let at = if is_project { Where::Project(&file) } else { Where::Place(&file) };
-    let opened = at.open(&terminal, args.out.as_deref(), false)?;
+    let opened = at.open(&terminal, out.filter(|_| !is_project), args.dry_run)?;
     if Some(opened.0.base()) != last.after {
         say(&format!(
             "note: {} was changed since; what was done is taken back only where nothing else has \
@@ -66,11 +85,12 @@ pub(super) fn run(args: &Revert, home: &Path) -> anyhow::Result<Exit> {
             file.display()
         ));
     }
-    let (mode, listener) = (args.decide.mode(), listener(args.decide.json));
-    let mut engine = Engine::start(&ledger, opened, goal.as_str(), Driver::Calls, mode, listener)?;
+    let calls = CallLog::default();
+    let (mode, listener) = (args.decide.mode(), listener(args.decide.json, &calls));
+    let mut engine = Engine::start(ledger, opened, goal.as_str(), Driver::Calls, mode, listener)?;
     let call = |seq: Seq| Call::new(REVERT, json!({ "proposal": seq }));
     engine.call(proposals.into_iter().map(call).collect())?;
-    let exit = decide_all(&mut engine, &args.decide, &terminal, false)?;
+    let exit = decide_all(&mut engine, &args.decide, (&terminal, &calls), args.dry_run)?;
     engine.leave();
     Ok(exit)
 }
@@ -117,7 +137,7 @@ fn wanted(ledger: &Ledger, number: Seq) -> anyhow::Result<Wanted> {
         if let Some(by) = reverted.get(&number) {
             bail!(
                 "proposal {number} was taken back already, by proposal {by}; `vector revert {by}` \
-                 brings it again"
+                 reapplies it"
             );
         }
         let goal = format!("Revert proposal {number}: {title}");

@@ -242,5 +242,10 @@ impl Desk<'_> {
 fn asks(workflow: &WorkflowView, place: &SessionView) -> String {
     let goal: String =
         workflow.goal.lines().next().unwrap_or_default().chars().take(GOAL).collect();
-    format!("In {} ({}), by {}: {goal}", place.place.name, place.session, workflow.driver)
+    let gone = match workflow.state {
+        WorkflowState::Disconnected => " (disconnected)",
+        _ => "",
+    };
+    let WorkflowView { driver, .. } = workflow;
+    format!("In {} ({}), by {driver}{gone}: {goal}", place.place.name, place.session)
 }

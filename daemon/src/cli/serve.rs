@@ -14,12 +14,16 @@ use tokio::net::TcpListener;
 
 use super::Exit;
 use super::daemon::Daemon;
+use super::handover::{hand_over_keys, open_all};
 use super::open;
+use super::style::count;
 use super::terminal::{print_line, say};
 use crate::engine::access::Run;
 use crate::engine::house::House;
+use crate::engine::{asked, forget};
 use crate::ledger::{Ledger, private};
-use crate::providers::client::OfHome;
+use crate::providers::config::{self, Config};
+use crate::providers::who::OfHome;
 use crate::server::{self, Ask, Board, Desk};
 
 /// Who serves a ledger holds a lock on this file, which says who it is.
@@ -28,13 +32,16 @@ const LOCK: &str = "serve.lock";
 const MCP_SESSIONS: &str = "mcp-sessions.json";
 /// How often it is looked whether anybody still asks.
 const LOOKED: Duration = Duration::from_secs(5);
+/// How often tasks are looked for that have expired.
+const DAY: Duration = Duration::from_hours(24);
 
 #[derive(Debug, Args)]
 pub(super) struct Serve {
     /// The port on 127.0.0.1; 0 takes a free one
-    #[arg(long, default_value_t = PORT, value_name = "N")]
+    #[arg(long, env = "VECTOR_PORT", default_value_t = PORT, value_name = "N")]
     port: u16,
-    /// A place or model file to work on: .rbxl, .rbxlx, .rbxm or .rbxmx; may be said several times
+    /// A place or model file to work on: .rbxl, .rbxlx, .rbxm or .rbxmx; may be said several times. A
+    /// daemon that runs already opens it
     #[arg(long, value_name = "FILE")]
     place: Vec<PathBuf>,
     /// A Rojo project to work on: its file, or its folder; may be said several times
@@ -51,12 +58,21 @@ pub(super) struct Serve {
 
 pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
     let ledger = Arc::new(Ledger::open(home)?);
-    let mut lock = lock(home)?;
+    let mut lock = match try_lock(home)? {
+        Ok(lock) => lock,
+        Err(who) if !args.place.is_empty() || !args.project.is_empty() => {
+            return hand_over(args, home, &who);
+        }
+        Err(who) => return Err(is_served(&who)),
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .context("no threads to serve with")?;
+    // Settings that cannot be read are told when a model is asked.
+    let config = config::load(home, None, &|name| std::env::var(name).ok());
+    let pending = config.map(|(_, config)| config).unwrap_or_default().pending;
     runtime.block_on(async {
         let listener = listen(args.port).await?;
         let port = listener.local_addr()?.port();
@@ -65,12 +81,14 @@ pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
         let mut run = Run::new(home, port, args.idle);
         let person = run.begin().context("the tokens of this run cannot be written")?;
         let board = Arc::new(Board::new(person));
+        let expiring = Arc::clone(&ledger);
         let (desk, asks) = Desk::new();
         print_line(&format!("Vector serves on http://127.0.0.1:{port}. Ctrl-C ends it."));
         let tell = Box::new(|text: &str| print_line(text));
         let mut house = House::new(home, ledger, Arc::clone(&board), tell)
             .with_context(|| format!("{} cannot be read", home.display()))?
             .answered_by(Arc::new(OfHome::new(home)))
+            .keeping_pending_for(pending)
             .running(run);
         for place in &args.place {
             house.open_place(place)?;
@@ -81,6 +99,7 @@ pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
         let link = house.link().context("the way to the page cannot be made")?;
         print_line(&format!("Review page: {}", open::address(port, &link)));
         std::thread::spawn(move || house.run(asks));
+        tokio::spawn(expire(home.to_owned(), expiring));
         tokio::spawn(desk.clone().tidy());
         tokio::spawn(desk.clone().notice());
         let (kept, wait) = (home.join(MCP_SESSIONS), Duration::from_secs(args.wait));
@@ -92,6 +111,29 @@ pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
     Run::end(home);
     say("Vector has stopped.");
     Ok(Exit::Done)
+}
+
+/// Erases the texts of tasks that are over for as long as the settings say, once a day.
+async fn expire(home: PathBuf, ledger: Arc<Ledger>) {
+    let mut daily = tokio::time::interval(DAY);
+    loop {
+        daily.tick().await;
+        let (home, ledger) = (home.clone(), Arc::clone(&ledger));
+        let work = move || {
+            let env = |name: &str| std::env::var(name).ok();
+            // Settings that are wrong are said where somebody uses them.
+            let Ok((_, Config { forget_days: Some(days), .. })) = config::load(&home, None, &env)
+            else {
+                return;
+            };
+            match forget::expire(&ledger, days, asked::now()) {
+                Ok(0) => {}
+                Ok(n) => print_line(&format!("Erased the texts of {}.", count(n, "old task"))),
+                Err(error) => say(&format!("Old tasks could not be erased: {error}")),
+            }
+        };
+        let _ = tokio::task::spawn_blocking(work).await;
+    }
 }
 
 #[derive(Debug, Args)]
@@ -108,23 +150,60 @@ pub(super) fn stop(_args: &Stop, home: &Path) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Has the places opened by the daemon that serves the ledger already.
+fn hand_over(args: &Serve, home: &Path, who: &str) -> anyhow::Result<Exit> {
+    let Some(daemon) = Daemon::find_soon(home) else {
+        bail!(
+            "{who} serves this ledger, and does not answer; end it with `vector stop`, and start \
+             `vector serve` again"
+        );
+    };
+    hand_over_keys(home);
+    for opened in open_all(&daemon, (&args.place, &args.project))? {
+        print_line(&format!(
+            "{} is open in the daemon that runs ({who}): `vector chat --session {}` talks about it.",
+            opened.name, opened.session
+        ));
+    }
+    print_line("`vector open` shows the daemon's page, and `vector stop` ends it.");
+    Ok(Exit::Done)
+}
+
+fn is_served(who: &str) -> anyhow::Error {
+    anyhow::anyhow!(
+        "a daemon serves this ledger already ({who}). `vector open` shows its page, `vector serve --place \
+         FILE` opens a file in it, and `vector stop` ends it; --home DIR takes another ledger"
+    )
+}
+
 /// Nobody else serves this ledger.
 pub(super) fn lock(home: &Path) -> anyhow::Result<File> {
+    try_lock(home)?.map_err(|who| is_served(&who))
+}
+
+/// The port on which a process that holds the ledger's lock says that it listens.
+pub(super) fn serving_port(home: &Path) -> Option<u16> {
+    if !home.join(LOCK).exists() {
+        return None;
+    }
+    let who = try_lock(home).ok()?.err()?;
+    who.rsplit_once("port ")?.1.parse().ok()
+}
+
+/// The lock of the ledger, or who holds it.
+fn try_lock(home: &Path) -> anyhow::Result<Result<File, String>> {
     let path = home.join(LOCK);
     let mut options = OpenOptions::new();
     private::file(options.read(true).write(true).create(true).truncate(false));
     let mut file =
         options.open(&path).with_context(|| format!("{} cannot be opened", path.display()))?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
+        Ok(()) => Ok(Ok(file)),
         Err(TryLockError::WouldBlock) => {
             let mut who = String::new();
             let _ = file.read_to_string(&mut who);
             let who = Some(who.trim()).filter(|who| !who.is_empty()).unwrap_or("another process");
-            bail!(
-                "this ledger is served already, by {who}; use that one, or another ledger with \
-                 --home DIR"
-            )
+            Ok(Err(who.to_owned()))
         }
         Err(TryLockError::Error(error)) => {
             Err(error).with_context(|| format!("{} cannot be locked", path.display()))
@@ -184,7 +263,7 @@ async fn is_waiting(board: &Board, desk: &Desk) -> bool {
 }
 
 /// Until somebody asks the process to end.
-async fn stopped() {
+pub(super) async fn stopped() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

@@ -232,7 +232,7 @@ fn revoke(home: &Path, whom: &Whom) -> anyhow::Result<()> {
     if revoked.names.is_empty() {
         print_line("Nobody had access.");
     } else {
-        print_line(&format!("No access any more: {}.", revoked.names.join(", ")));
+        print_line(&format!("Revoked {}", revoked.names.join(", ")));
     }
     if !revoked.sessions.is_empty() {
         print_line(&format!("{} ended.", count(revoked.sessions.len(), "session")));

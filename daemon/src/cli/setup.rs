@@ -26,6 +26,7 @@ use self::files::Stored;
 use self::remembered::{Plugin, Remembered};
 use self::told::Told;
 use super::daemon::Daemon;
+use super::handover::hand_over_keys;
 use super::terminal::{print_line, say};
 use super::{Exit, pair, plugin};
 
@@ -62,7 +63,7 @@ pub(super) struct Setup {
     #[arg(long, value_name = "DIR", conflicts_with = "remove")]
     project: Option<PathBuf>,
     /// The port of the daemon that shows the code for Studio, where one has to be started
-    #[arg(long, default_value_t = PORT, value_name = "N")]
+    #[arg(long, env = "VECTOR_PORT", default_value_t = PORT, value_name = "N")]
     port: u16,
     /// Print one JSON object for each client, and nothing else on stdout
     #[arg(long)]
@@ -169,7 +170,11 @@ fn closing(args: &Setup, has_failed: bool, is_plugin_there: bool) -> String {
 
 /// Shows the code that pairs the plugin, of a daemon that is started for it where none runs.
 fn show_code(home: &Path, port: u16) {
-    let code = Daemon::found_or_started(home, port).and_then(|daemon| pair::code(&daemon));
+    let code = Daemon::found_or_started(home, port).and_then(|daemon| {
+        daemon.say_started();
+        pair::code(&daemon)
+    });
+    hand_over_keys(home);
     match code {
         Ok(code) => print_line(&code),
         Err(error) => say(&format!(

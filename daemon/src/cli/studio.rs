@@ -4,18 +4,20 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use scene_schemas::api::{Chat, Event, Nothing, Sessions, Started, StreamPage};
+use scene_schemas::api::{Chat, Event, Nothing, Sessions, Started, StreamPage, WorkflowView};
 use scene_schemas::entry::{Finish, Seq, Stance};
 
+use super::calls::is_talk;
 use super::cards::{Cards, Keys};
 use super::chat::{HELP, Said, line, read, unknown};
 use super::daemon::{Daemon, chosen};
+use super::handover::hand_over_keys;
 use super::style::{Paint, safe};
 use super::terminal::{Terminal, say};
-use super::{Decide as How, Exit};
+use super::{Decide as How, Exit, interrupt};
 
-/// How long the daemon is asked to wait for news, in seconds: less than a call may take.
-const HOLD: u32 = 15;
+/// How long the daemon is asked to wait for news, in seconds: no longer than a person waits for Ctrl-C.
+const HOLD: u32 = 1;
 
 const KEYS: Keys = Keys {
     shown: "[y]es [n]o [s]plit, or Enter to decide elsewhere",
@@ -25,9 +27,13 @@ const KEYS: Keys = Keys {
 /// Talks in an open place until the person ends it.
 pub(super) fn chat(home: &Path, named: Option<&str>, new: bool, how: &How) -> anyhow::Result<Exit> {
     let daemon = Daemon::find(home)?;
+    hand_over_keys(home);
+    interrupt::watch();
     let terminal = Terminal::of(how.json);
     let mut begins = new;
-    say("What is said here is said in Studio too. /help says what else there is.");
+    say(
+        "The page, and the widget where the place is open in Studio, show the same conversation. /help lists the commands.",
+    );
     loop {
         let Some(line) = line(&terminal)? else {
             return Ok(Exit::Done);
@@ -37,7 +43,9 @@ pub(super) fn chat(home: &Path, named: Option<&str>, new: bool, how: &How) -> an
             Said::Quit => return Ok(Exit::Done),
             Said::Help => say(HELP),
             Said::Unknown(name) => say(&unknown(&name)),
-            Said::Model(_) => say("The model of an open place is chosen in the widget's settings."),
+            Said::Model(_) => say(
+                "The model of a session is chosen in the settings of the page, or of the widget in Studio.",
+            ),
             Said::Clear => {
                 begins = true;
                 say("A new conversation begins.");
@@ -85,7 +93,18 @@ impl Talk<'_> {
                     return Ok(());
                 }
             }
+            if interrupt::take() {
+                return self.stop(workflow);
+            }
         }
+    }
+
+    /// Ends a task, as the person has pressed Ctrl-C; what waits in it is withdrawn.
+    fn stop(&self, workflow: Seq) -> anyhow::Result<()> {
+        let path = format!("/api/workflows/{workflow}/cancel");
+        self.daemon.call::<WorkflowView>("POST", &path, &Nothing {})?;
+        say("Stopped: nothing more is done in this task.");
+        Ok(())
     }
 
     /// Shows an event; true where the person is to say something now.
@@ -106,6 +125,7 @@ impl Talk<'_> {
                 }
                 return Ok(!answers.is_empty());
             }
+            Event::ToolParsed { tool, .. } if is_talk(tool) => {}
             Event::ToolParsed { tool, brief, .. } => self.dim(&format!("· {tool} {brief}")),
             Event::ToolError { reason, .. } => self.dim(&format!("  refused: {reason}")),
             Event::Stalled { seconds } => say(&format!("note: nothing has come for {seconds} s.")),
@@ -115,6 +135,9 @@ impl Talk<'_> {
             Event::Error { message, hint, .. } => {
                 say(&format!("error: {message} {hint}"));
                 return Ok(true);
+            }
+            Event::ClientDisconnected { client } => {
+                say(&format!("note: {client} disconnected; what it proposed still waits."));
             }
             Event::Done { outcome, summary } => {
                 if let Some(summary) = summary {

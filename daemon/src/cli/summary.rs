@@ -4,13 +4,14 @@
 
 use scene_schemas::Command;
 use scene_schemas::entry::Seq;
-use scene_schemas::proposal::{Change, Proposal};
+use scene_schemas::proposal::{Change, Proposal, name_files};
 use serde_json::Value as Json;
 use std::fmt::Write as _;
 
 use super::card::change_text;
 use super::style::{Paint, Style, count, safe, safe_lines};
 use super::tree::{Item, Mark, picture};
+use crate::core::prompt::without_picture;
 use crate::core::workflow::{CALLS, Status, Workflow};
 
 /// Lines of the picture; a person sees no more of it at once.
@@ -25,7 +26,9 @@ pub(super) fn render((run, workflow): (Seq, &Workflow), style: Style, dry_run: b
     }
     if workflow.driver == CALLS {
         for answer in workflow.answers().flat_map(single) {
-            let shown = serde_json::to_string_pretty(answer).unwrap_or_default();
+            // A picture is for eyes: `vector render` writes it to a file.
+            let answer = without_picture(answer, false);
+            let shown = serde_json::to_string_pretty(&*answer).unwrap_or_default();
             text.push_str(&safe_lines(&shown));
             text.push('\n');
         }
@@ -54,7 +57,11 @@ pub(super) fn render((run, workflow): (Seq, &Workflow), style: Style, dry_run: b
         return text;
     }
     let file = last.file.as_deref().unwrap_or("the place that is open in Studio");
-    let _ = writeln!(text, "Applied {what} to {}", safe(file));
+    let mut files: Vec<String> = applied.iter().flat_map(|(_, it, _)| it.writes.clone()).collect();
+    files.sort_unstable();
+    files.dedup();
+    let named = if files.is_empty() { String::new() } else { format!(": {}", name_files(&files)) };
+    let _ = writeln!(text, "Applied {what} to {}{}", safe(file), safe(&named));
     let hint = match applied.as_slice() {
         [(one, ..)] => format!("vector revert {one}"),
         _ => format!("vector revert {run} (or one of its proposals; vector log lists them)"),

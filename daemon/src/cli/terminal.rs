@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -15,8 +16,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use scene_schemas::entry::{Seq, Step};
 use scene_schemas::proposal::Proposal;
 
-use super::style::{Paint, Style, safe, safe_lines, wrap};
-use super::{card, summary};
+use super::style::{Paint, Style, fold, safe, safe_lines, wrap};
+use super::{card, interrupt, summary};
 use crate::core::workflow::Workflow;
 
 /// Work below this is not worth a spinner.
@@ -24,6 +25,16 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Steps of a plan that are shown.
 const STEPS: usize = 20;
+
+/// Whether the cursor of the terminal stands behind words that were streamed, in the middle of a line.
+static IS_MIDLINE: AtomicBool = AtomicBool::new(false);
+
+/// Ends the line of words that were streamed, so that what comes stands on a line of its own.
+pub(super) fn end_line() {
+    if IS_MIDLINE.swap(false, Ordering::SeqCst) {
+        print_quietly("\n");
+    }
+}
 
 /// JSON in which some readers would see a line end has it escaped.
 pub(super) fn one_line(json: &str) -> Cow<'_, str> {
@@ -82,6 +93,7 @@ impl Terminal {
 
     /// Shows something where cards are shown; with `--json` and nobody to ask, nowhere.
     pub(super) fn show(&self, text: &str) {
+        end_line();
         if self.on_stderr() {
             let _ = io::stderr().write_all(text.as_bytes());
         } else if !self.json {
@@ -92,6 +104,19 @@ impl Terminal {
     /// Shows a proposal.
     pub(super) fn card(&self, seq: Seq, proposal: &Proposal) {
         self.show(&card::render(seq, proposal, self.style()));
+    }
+
+    /// The same; in a dry run its number is not shown, as it will be another one.
+    pub(super) fn card_of(&self, seq: Seq, proposal: &Proposal, dry_run: bool) {
+        let card = card::render(seq, proposal, self.style());
+        let numbered = format!("Proposal {seq}");
+        let shown = if dry_run {
+            let same_width = format!("{:<width$}", "A dry run", width = numbered.len());
+            card.replacen(&numbered, &same_width, 1)
+        } else {
+            card
+        };
+        self.show(&shown);
     }
 
     /// Shows the steps that a model has planned.
@@ -126,9 +151,36 @@ impl Terminal {
         !self.json && io::stdout().is_terminal()
     }
 
-    /// Shows more of what a model says, as it comes.
+    /// Shows more of what a model says, as it comes. A card or a question begins on a line of its own.
     pub(super) fn stream(&self, text: &str) {
-        self.show(&safe_lines(text));
+        let Some(last) = text.chars().last() else {
+            return;
+        };
+        let mut shown = safe_lines(text);
+        if last == '\n' {
+            shown.push('\n');
+        }
+        if self.on_stderr() {
+            let _ = io::stderr().write_all(shown.as_bytes());
+        } else if !self.json {
+            print_quietly(&shown);
+        }
+        IS_MIDLINE.store(last != '\n', Ordering::SeqCst);
+    }
+
+    /// Shows a line beside what a model says: what it does.
+    pub(super) fn aside(&self, text: &str) {
+        let style = self.style();
+        let text = safe(text);
+        let line = match fold(&text, style.width.saturating_sub(1)).as_slice() {
+            [] | [_] => text.into_owned(),
+            [first, ..] => {
+                let mut cut: String = first.clone();
+                cut.pop();
+                format!("{cut}…")
+            }
+        };
+        self.show(&format!("{}\n", style.paint(Paint::Dim, line)));
     }
 
     /// Says how it ended: what was done, to which file, and the way back.
@@ -138,17 +190,17 @@ impl Terminal {
         }
     }
 
-    /// Asks, and reads a line; none where stdin has ended or nobody is there.
+    /// Asks, and reads a line; none where stdin has ended, Ctrl-C was pressed or nobody is there.
     pub(super) fn question(&self, text: &str) -> io::Result<Option<String>> {
         if !self.asks {
             return Ok(None);
         }
+        end_line();
         forget_what_was_typed();
         let mut stderr = io::stderr();
         write!(stderr, "{text} ")?;
         stderr.flush()?;
-        let mut bytes = Vec::new();
-        io::BufRead::read_until(&mut io::stdin().lock(), b'\n', &mut bytes)?;
+        let bytes = interrupt::read_line()?.unwrap_or_default();
         if bytes.is_empty() {
             writeln!(stderr)?;
             return Ok(None);
@@ -189,6 +241,7 @@ fn spin(what: &str, wait: &mpsc::Receiver<()>) {
 
 /// Says something on stderr, broken between words where that is a terminal.
 pub(super) fn say(text: &str) {
+    end_line();
     let text = safe_lines(text);
     let text = if io::stderr().is_terminal() {
         let width = Style::of(&Term::stderr(), false).width;

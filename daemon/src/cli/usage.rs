@@ -1,9 +1,10 @@
 //! `vector usage`: what models have taken, by model, day and task.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, hash_map};
 use std::path::Path;
 
 use clap::Args;
+use scene_schemas::entry::{Entry, Seq};
 use serde_json::json;
 
 use super::Exit;
@@ -12,6 +13,7 @@ use super::terminal::{print, stdout_style};
 use crate::core::calendar::date;
 use crate::engine::spent::{Message, Spent, day};
 use crate::ledger::Ledger;
+use crate::providers::config::MODELS_FILE;
 
 /// How many tasks are listed.
 const TASKS: usize = 20;
@@ -54,17 +56,21 @@ impl Sum {
     }
 
     fn line(&self, name: &str) -> String {
-        let unpriced = match self.unpriced {
-            0 => String::new(),
-            n if n == self.messages => "  price not known".to_owned(),
-            n => format!("  {n} without a price"),
+        // What nobody knows is no sum of money.
+        let dollars = match self.unpriced {
+            0 => format!("{:.4}", self.dollars),
+            n if n == self.messages => "-".to_owned(),
+            _ => format!("{:.4}+", self.dollars),
         };
         format!(
-            "  {name:<36} {:>8} {:>10} {:>10} {:>10} {:>9.4}{unpriced}\n",
-            self.messages, self.read, self.cached, self.written, self.dollars
+            "  {name:<NAME$} {:>8} {:>10} {:>10} {:>9} {dollars:>9}\n",
+            self.messages, self.read, self.cached, self.written
         )
     }
 }
+
+/// The columns of a name: a line has 80.
+const NAME: usize = 27;
 
 pub(super) fn run(args: &Usage, home: &Path) -> anyhow::Result<Exit> {
     let ledger = Ledger::open(home)?;
@@ -83,18 +89,36 @@ pub(super) fn run(args: &Usage, home: &Path) -> anyhow::Result<Exit> {
     let style = stdout_style();
     let names = ["messages", "read", "from cache", "written", "USD"];
     let [one, two, three, four, five] = names;
-    let head = format!("  {:<36} {one:>8} {two:>10} {three:>10} {four:>10} {five:>9}\n", "");
+    let head = format!("  {:<NAME$} {one:>8} {two:>10} {three:>10} {four:>9} {five:>9}\n", "");
     let mut text = style.paint(Paint::Dim, head);
     text.push_str(&block("By model", messages, usize::MAX, |it| it.model.clone()));
     text.push_str(&block("By day", messages, usize::MAX, |it| date(day(it.at))));
+    let mut goals: HashMap<Seq, String> = HashMap::new();
+    for message in messages {
+        if let hash_map::Entry::Vacant(new) = goals.entry(message.workflow) {
+            let started = ledger.record(message.workflow)?.map(|record| record.entry);
+            new.insert(match started {
+                Some(Entry::Started { goal, .. }) => goal,
+                _ => String::new(),
+            });
+        }
+    }
     text.push_str(&block("By task, the newest", messages, TASKS, |it| {
-        format!("run {:>8}  {}", it.workflow.0, last_part(&it.project))
+        let goal = goals.get(&it.workflow).map_or("", String::as_str);
+        task_name(it.workflow, goal)
     }));
     let mut all = Sum::default();
     for message in messages {
         all.add(message);
     }
     text.push_str(&all.line("all"));
+    if all.unpriced > 0 {
+        let file = home.join(MODELS_FILE);
+        text.push_str(&format!(
+            "\n- and +: the price of a model is not known. `price` of the model in\n{} says it.\n",
+            file.display()
+        ));
+    }
     print(&text)?;
     Ok(Exit::Done)
 }
@@ -114,8 +138,19 @@ fn block(
     format!("{title}\n{}", lines.collect::<String>())
 }
 
-fn last_part(project: &str) -> &str {
-    project.rsplit(['/', '\\']).next().unwrap_or(project)
+/// A task by its number and the beginning of its request, in one column.
+fn task_name(workflow: Seq, goal: &str) -> String {
+    let number = format!("{workflow:>6}  ");
+    let line = goal.lines().next().unwrap_or_default();
+    let left = NAME - number.len();
+    let goal: String = match line.char_indices().nth(left) {
+        Some((end, _)) => {
+            let end = line[..end].char_indices().next_back().map_or(0, |(at, _)| at);
+            format!("{}…", &line[..end])
+        }
+        None => line.to_owned(),
+    };
+    format!("{number}{goal}")
 }
 
 fn row(message: &Message) -> serde_json::Value {

@@ -5,6 +5,7 @@
 pub mod calendar;
 pub mod code;
 pub mod edit;
+pub mod erase;
 pub mod luau;
 pub mod memory;
 pub mod mention;

@@ -42,6 +42,7 @@ mod tests {
             files: None,
             from: None,
             replaces: None,
+            writes: Vec::new(),
         };
         let modes = [Mode::Confirm, Mode::Auto, Mode::Dangerous];
         assert_eq!(modes.map(|mode| lets_through(mode, &proposal)), through);

@@ -91,7 +91,8 @@ pub fn fits(models: &Models, asked: &Asked) -> Result<(), String> {
 pub(super) fn first(models: &Models, asked: &Asked) -> (u64, u64) {
     let (goal, attached) = (asked.goal.clone(), asked.attached.clone());
     let mut prompt = Prompt { goal, attached, ..Prompt::default() };
-    equip(&mut prompt, (asked.stance, models.config.scope), None);
+    // With all tools: what is to be found out is whether it fits.
+    equip(&mut prompt, (asked.stance, models.config.scope), None, true);
     let client = &models.edit;
     let bytes = client.request(&spelled(prompt, client.chosen().model.tools)).body.len();
     // Three bytes for a token are few; most texts need fewer tokens.
@@ -111,7 +112,12 @@ fn spelled(prompt: Prompt, has_tools: bool) -> Prompt {
 }
 
 /// Gives a prompt the rules and the tools of what is to be done.
-fn equip(prompt: &mut Prompt, (stance, scope): (Stance, u32), memory: Option<&str>) {
+fn equip(
+    prompt: &mut Prompt,
+    (stance, scope): (Stance, u32),
+    memory: Option<&str>,
+    is_in_studio: bool,
+) {
     let more = match stance {
         Stance::Act => prompt::ACT.replace("SCOPE", &scope.to_string()),
         Stance::Plan => prompt::PLAN.to_owned(),
@@ -131,7 +137,8 @@ fn equip(prompt: &mut Prompt, (stance, scope): (Stance, u32), memory: Option<&st
         about: tool.about.to_owned(),
         schema: (tool.schema)().to_value(),
     };
-    prompt.tools = TOOLS.iter().filter(|tool| tool.is_within(stance)).map(tool).collect();
+    let is_offered = |it: &&OwnTool| it.is_within(stance) && (is_in_studio || !it.needs_studio());
+    prompt.tools = TOOLS.iter().filter(is_offered).map(tool).collect();
 }
 
 impl Engine {
@@ -250,7 +257,8 @@ impl Engine {
         let mut prompt = self.state.prompt(self.workflow)?;
         let memory = self.scene.memory().map(|memory| memory::extract(memory, MEMORY));
         let scope = workflow.guards.as_ref().map_or(0, |guards| guards.scope);
-        equip(&mut prompt, (workflow.stance, scope), memory.as_deref().filter(|it| !it.is_empty()));
+        let memory = memory.as_deref().filter(|it| !it.is_empty());
+        equip(&mut prompt, (workflow.stance, scope), memory, self.scene.is_open());
         prompt.max_output = self.max_output();
         prompt.effort = client.chosen().effort;
         let system = System { rules: prompt.rules.clone(), tools: prompt.tools.clone() };
@@ -355,7 +363,8 @@ impl Engine {
             return message;
         }
         let mut equipped = Prompt::default();
-        equip(&mut equipped, (self.workflow().map_or(Stance::Act, |it| it.stance), 0), None);
+        let stance = self.workflow().map_or(Stance::Act, |it| it.stance);
+        equip(&mut equipped, (stance, 0), None, self.scene.is_open());
         let Some(text) = &message.text else {
             return message;
         };

@@ -117,6 +117,8 @@ pub struct Wanted<'w> {
     pub branch: Option<&'w str>,
     /// The first line of the message; what was asked for last where absent.
     pub message: Option<&'w str>,
+    /// Whether nothing is committed, so that no filter of the repository needs to run.
+    pub is_dry: bool,
 }
 
 /// What would be committed.
@@ -158,6 +160,7 @@ pub fn prepare(
     tell(Told::Step(Step::Reading));
     let written = written(ledger, wanted.project)?;
     let git = Git::of(wanted.project.parent().unwrap_or(Path::new(".")))?;
+    let git = if wanted.is_dry { git.without_filters() } else { git };
     tell(Told::Step(Step::Comparing));
     let mut ours = apart(&written, &git.root, tell)?;
     let newest = written.goals.keys().next_back().copied().unwrap_or(Seq(0));

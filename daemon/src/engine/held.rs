@@ -4,16 +4,17 @@
 use std::collections::BTreeMap;
 
 use scene_schemas::entry::Seq;
-use scene_schemas::proposal::Proposal;
+use scene_schemas::proposal::{Proposal, Warning, WarningKind, name_files};
 use scene_schemas::{Command, Fingerprint, Hashing};
 
 use super::revert::back;
 use super::target::Back;
-use super::{Engine, EngineError, Target};
+use super::{Driver, Engine, EngineError, Target};
 use crate::core::Refusal;
-use crate::core::tools::Plan;
+use crate::core::tools::{self, Plan, Tool};
 use crate::core::workflow::{Input, Status};
-use crate::targets::rojo::Project;
+use crate::providers::Provider;
+use crate::targets::rojo::{FileEffects, Project};
 
 impl Engine {
     /// Refuses a change of a project that no file can hold, and says of one in an open place what of it
@@ -22,29 +23,93 @@ impl Engine {
         &mut self,
         call: Seq,
         result: Result<Plan, Refusal>,
+        before: &BTreeMap<String, Option<Fingerprint>>,
     ) -> Result<Result<Plan, Refusal>, EngineError> {
-        let plan = match result {
+        let (proposal, answer) = match result {
             Ok(Plan::Propose(proposal, answer)) if self.studio().is_some() => {
                 let parted = self.part_files(call, *proposal);
+                let parted = parted.and_then(|it| self.warned_of_generated(it));
                 return Ok(parted.map(|it| Plan::Propose(Box::new(it), answer)));
             }
-            Ok(plan @ Plan::Propose(..)) => plan,
+            Ok(Plan::Propose(proposal, answer)) => (proposal, answer),
             other => return Ok(other),
         };
-        if let Plan::Propose(proposal, _) = &plan
-            && self.goes_back(proposal)?
-        {
-            return Ok(Ok(plan));
-        }
-        Ok(self.all_held().map(|()| plan))
+        let goes_back = self.goes_back(&proposal)?;
+        let named = match self.with_files(*proposal.clone(), before) {
+            Ok(proposal) => proposal,
+            // Files become what they were, whatever that is.
+            Err(_) if goes_back => *proposal,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let warned = if goes_back { Ok(named) } else { self.warned_of_generated(named) };
+        Ok(warned.map(|it| Plan::Propose(Box::new(it), answer)))
     }
 
-    /// Whether the files of a project can hold the scene.
-    pub(super) fn all_held(&self) -> Result<(), Refusal> {
+    /// The changes of files that a project has before a call is planned; nothing where none waits.
+    pub(super) fn files_before(&self, tool: &str) -> BTreeMap<String, Option<Fingerprint>> {
+        let reads = tools::find(tool).is_ok_and(Tool::reads);
         match &self.target {
-            Target::Project(project) => project.check(&self.scene),
-            Target::File(_) | Target::Open(_) => Ok(()),
+            Target::Project(project) if !reads && !self.trial.is_empty() => {
+                project.changes(&self.scene).unwrap_or_default()
+            }
+            _ => BTreeMap::new(),
         }
+    }
+
+    /// Names the files of a project that a proposal changes, and those that stay although their instances go.
+    pub(super) fn with_files(
+        &self,
+        mut proposal: Proposal,
+        before: &BTreeMap<String, Option<Fingerprint>>,
+    ) -> Result<Proposal, Refusal> {
+        let Target::Project(project) = &self.target else {
+            return Ok(proposal);
+        };
+        let FileEffects { changed, kept } = project.effects(&self.scene)?;
+        let is_new = |(name, hash): &(String, _)| before.get(name) != Some(hash);
+        proposal.writes = changed.into_iter().filter(is_new).map(|(name, _)| name).collect();
+        let deletes = proposal.commands.iter().any(|it| matches!(it, Command::Delete { .. }));
+        if deletes && !kept.is_empty() {
+            let files = name_files(&kept);
+            let text = format!(
+                "{files} stays on the disk: the project file names it by $path, and only that entry goes. Delete \
+                 it yourself if it is not needed any more."
+            );
+            proposal.warnings.push(Warning { kind: WarningKind::FilesStay, text });
+        }
+        Ok(proposal)
+    }
+
+    /// Warns of files that another tool will overwrite. A model is sent to their source first, once for each
+    /// file in a task.
+    pub(super) fn warned_of_generated(&self, mut proposal: Proposal) -> Result<Proposal, Refusal> {
+        let (project, files) = match (&self.target, &proposal.files) {
+            (Target::Project(project), _) => (Some(&**project), &proposal.writes),
+            (_, Some(files)) => (self.joined(), &files.files),
+            _ => return Ok(proposal),
+        };
+        let found = project.map(|it| it.generated(files)).unwrap_or_default();
+        let is_model = !matches!(
+            self.driver(),
+            None | Some(Driver::Calls | Driver::Provider(Provider::Offline))
+        );
+        let was_told = |file: &str| {
+            let told = format!("{file} is written by");
+            self.workflow()
+                .is_some_and(|it| it.refusals().any(|(_, reason)| reason.contains(&told)))
+        };
+        if let Some(first) = found.iter().find(|it| is_model && !was_told(&it.file)) {
+            return Err(Refusal(format!(
+                "{} Nothing was proposed. Tell the person which source to change, or change it yourself where it is \
+                 an instance of this place. If the person wants this very file changed, make the same call again.",
+                first.sentence()
+            )));
+        }
+        for it in &found {
+            let warning = Warning { kind: WarningKind::Generated, text: it.sentence() };
+            proposal.warnings.push(warning);
+        }
+        Ok(proposal)
     }
 
     /// The texts that proposals would take away with what they delete: a deletion itself expects no

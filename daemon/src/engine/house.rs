@@ -5,6 +5,7 @@
 
 mod agents;
 mod back;
+mod checkpoints;
 mod chosen;
 mod deploys;
 mod history;
@@ -28,11 +29,9 @@ use std::time::Duration;
 
 use scene_schemas::Fingerprint;
 use scene_schemas::api::{
-    Checkpoint, Checkpoints, Failure, FailureKind, MakeCheckpoint, OpenPlace, SessionId, Settings,
-    WorkflowView, Workflows,
+    Failure, FailureKind, OpenPlace, SessionId, Settings, WorkflowView, Workflows,
 };
-use scene_schemas::entry::{Entry, Finish, Place, Record, Seq, Stance};
-use scene_schemas::proposal::Mode;
+use scene_schemas::entry::{Finish, Place, Record, Seq};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use self::back::Ways;
@@ -46,12 +45,12 @@ use self::views::{
 use super::access::{Grants, Run};
 use super::history::{Measured, Seen};
 use super::kept::{Chosen, settings};
-use super::live::Word;
+use super::live::{Request, Word};
 use super::settled;
 use super::settled::Readings;
 use crate::core::workflow::{Input, Status, Workflow};
-use crate::ledger::{Append, Ledger};
-use crate::providers::client::{OnlyOffline, Who};
+use crate::ledger::Ledger;
+use crate::providers::who::{OnlyOffline, Who};
 use crate::server::{Ask, Board, Reply, Secret, Verb, failed};
 use crate::targets::rojo::Watch;
 
@@ -210,6 +209,14 @@ impl House {
         self
     }
 
+    /// Withdraws what disconnected agents proposed and nobody decided upon for this long; none where it waits
+    /// for a decision however long that takes.
+    #[must_use]
+    pub fn keeping_pending_for(self, limit: Option<Duration>) -> Self {
+        self.chosen.limit_pending(limit);
+        self
+    }
+
     /// Puts on the board what has happened lately.
     fn replay(&self) {
         let Ok(head) = self.ledger.head() else {
@@ -236,7 +243,16 @@ impl House {
         let Ok(head) = self.ledger.head() else {
             return;
         };
-        let is_news = std::mem::replace(&mut self.noticed, head) != head;
+        let before = std::mem::replace(&mut self.noticed, head);
+        let is_news = before != head;
+        if is_news && self.ledger.is_erased_after(before).unwrap_or(true) {
+            self.seen.forget();
+            self.readings = Readings::default();
+            self.board.forget(|workflow| {
+                let state = settled::read(&self.ledger, workflow).ok();
+                state.and_then(|it| it.workflow(workflow).map(|it| it.is_erased)).unwrap_or(true)
+            });
+        }
         if is_news && self.board.head() <= Board::before(head) {
             self.board.places_change();
         }
@@ -268,7 +284,11 @@ impl House {
                 let session = chat.session.clone();
                 let mode = self.mode();
                 let model = self.model();
-                self.tell(&session, |_| Word::Chat(chat, mode, model, reply));
+                let request = Box::new(Request { chat, mode, model });
+                self.tell(&session, |_| Word::Chat(request, reply));
+            }
+            Ask::Find(session, typed, reply) => {
+                self.tell(&session, |_| Word::Find(typed, reply));
             }
             Ask::Decide(seq, decide, reply) => match self.session_of_entry(seq) {
                 Ok(session) => self.tell(&session, |_| Word::Decide(seq, decide, reply)),
@@ -287,10 +307,7 @@ impl House {
             Ask::Do(seq, verb, reply) => self.act(seq, verb, reply),
             Ask::Checkpoints(reply) => drop(reply.send(self.checkpoints())),
             Ask::MakeCheckpoint(make, reply) => drop(reply.send(self.make_checkpoint(make))),
-            Ask::Restore(seq, reply) => match self.session_of_workflow(seq) {
-                Ok(session) => self.tell(&session, |_| history::restore(seq, reply)),
-                Err(failure) => drop(reply.send(Err(failure))),
-            },
+            Ask::Restore(seq, reply) => self.restore(seq, reply),
             Ask::Settings(reply) => drop(reply.send(Ok(self.shown()))),
             Ask::Choose(settings, reply) => drop(reply.send(self.choose(settings))),
             Ask::Call(call, noted, reply) => self.agent_calls(*call, noted, reply),
@@ -300,9 +317,15 @@ impl House {
             Ask::AgentEnds(connection) => {
                 self.tell_all(|| Word::AgentEnds(connection.clone()));
             }
+            Ask::Scripts(session, cursor, reply) => match self.place_of(Some(&session)) {
+                Ok(session) => self.tell(&session, |_| Word::Scripts(cursor, reply)),
+                Err(failure) => drop(reply.send(Err(failure))),
+            },
             Ask::Open(open, reply) => self.open(&open, reply),
             Ask::Tidy => self.tidy(),
             Ask::Notice => self.notice(),
+            Ask::Keys(reply) => drop(reply.send(Ok(self.who.keys()))),
+            Ask::HandKeys(keys, reply) => drop(reply.send(Ok(self.take_keys(keys)))),
             Ask::Usage(reply) => drop(reply.send(self.usage())),
             Ask::Past(past) => self.look_back(past),
             Ask::Deploy(deploying) => self.deploy(deploying),
@@ -411,53 +434,5 @@ impl House {
     fn workflow(&mut self, seq: Seq) -> Result<WorkflowView, Failure> {
         let read = self.readings.of(&self.ledger, seq).map_err(|error| broken(&error))?;
         view(&self.ledger, &self.board, seq, read)
-    }
-
-    fn checkpoints(&self) -> Result<Checkpoints, Failure> {
-        let checkpoint = |record: Record| {
-            let session = session_of(&record)?;
-            let Entry::Started { goal, .. } = record.entry else {
-                return None;
-            };
-            Some(Checkpoint { seq: record.seq, at: record.at, session, label: goal })
-        };
-        Ok(Checkpoints {
-            checkpoints: self.started()?.into_iter().filter_map(checkpoint).collect(),
-        })
-    }
-
-    /// A moment is a workflow that began and ended.
-    fn make_checkpoint(&mut self, make: MakeCheckpoint) -> Result<Checkpoint, Failure> {
-        let Some(session) = self.sessions.get(&make.session) else {
-            return Err(away());
-        };
-        if session.place.open().is_none() {
-            let message = "A checkpoint is of a place that is open in Studio.";
-            let hint = match session.place {
-                Place::File(_) => {
-                    "`vector log` lists what was applied, and `vector revert` takes it back."
-                }
-                _ => "The files of a project are kept by Git: commit them.",
-            };
-            return Err(failed(FailureKind::Settled, message, hint));
-        }
-        let label = make.label.unwrap_or_else(|| "Checkpoint".to_owned());
-        let started = Entry::Started {
-            place: session.place.clone(),
-            goal: label.clone(),
-            driver: CHECKPOINT.to_owned(),
-            mode: Mode::Confirm,
-            attached: Vec::new(),
-            stance: Stance::Act,
-            follows: None,
-            guards: None,
-            served: false,
-        };
-        let finished = Entry::Finished { outcome: Finish::Done, summary: None };
-        let entries = vec![started, finished];
-        let batch = Append { workflow: None, entries, blobs: Vec::new() };
-        let records = self.ledger.append(batch).map_err(|error| broken(&error))?;
-        let first = records.first().ok_or_else(away)?;
-        Ok(Checkpoint { seq: first.seq, at: first.at, session: make.session, label })
     }
 }

@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::time::Duration;
 
 use scene_schemas::api::Settings;
 use scene_schemas::proposal::Mode;
@@ -35,11 +36,20 @@ pub(super) fn keep_settings(home: &Path, settings: &Settings) -> std::io::Result
 pub(super) struct Chosen {
     dry_run: AtomicBool,
     mode: AtomicU8,
+    /// How long what a disconnected agent proposed waits for a decision, in seconds; 0 is without end.
+    pending_seconds: AtomicU64,
 }
+
+/// How long that is where nobody says otherwise.
+const PENDING: Duration = Duration::from_hours(7 * 24);
 
 impl Chosen {
     pub(super) fn of(settings: &Settings) -> Self {
-        let chosen = Self { dry_run: AtomicBool::default(), mode: AtomicU8::default() };
+        let chosen = Self {
+            dry_run: AtomicBool::default(),
+            mode: AtomicU8::default(),
+            pending_seconds: AtomicU64::new(PENDING.as_secs()),
+        };
         chosen.set(settings);
         chosen
     }
@@ -47,6 +57,17 @@ impl Chosen {
     pub(super) fn set(&self, settings: &Settings) {
         self.dry_run.store(settings.dry_run, Ordering::Relaxed);
         self.mode.store(settings.mode as u8, Ordering::Relaxed);
+    }
+
+    pub(super) fn limit_pending(&self, limit: Option<Duration>) {
+        let seconds = limit.map_or(0, |limit| limit.as_secs().max(1));
+        self.pending_seconds.store(seconds, Ordering::Relaxed);
+    }
+
+    /// How long what a disconnected agent proposed waits for a decision; none where that has no end.
+    pub(super) fn pending_limit(&self) -> Option<Duration> {
+        let seconds = self.pending_seconds.load(Ordering::Relaxed);
+        (seconds > 0).then(|| Duration::from_secs(seconds))
     }
 
     /// Whether proposals are shown and never applied.

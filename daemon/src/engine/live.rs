@@ -11,6 +11,7 @@ mod attached;
 mod decisions;
 mod moment;
 mod pictures;
+mod plugin_reports;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
@@ -20,33 +21,35 @@ use std::time::Duration;
 
 use scene_schemas::InstancePath;
 use scene_schemas::api::{
-    ApplyAck, ApplyTaken, CallView, Chat, Decide, Decided, EventRecord, Failure, FailureKind, Need,
-    ScenePart, SceneTaken, SceneUpdate, SessionId, Started, ThinkingPhase,
+    ApplyAck, ApplyTaken, CallView, Decide, Decided, EventRecord, Failure, FailureKind, Need,
+    SceneTaken, SceneUpdate, ScriptPage, SessionId, Started, ThinkingPhase,
 };
-use scene_schemas::entry::{Entry, Record, Seq, StudioPlace};
+use scene_schemas::entry::{Attached, Entry, Record, Seq, StudioPlace};
 use scene_schemas::proposal::Mode;
 use serde_json::Value as Json;
 
 use super::asked::Ask;
 use super::kept::Chosen;
 use super::pictured::Pictured;
-use super::{Asked, Driver, Due, Engine, EngineError, Listener, Target, asked, settled};
+use super::{Asked, Driver, Due, Engine, EngineError, Listener, Target, asked};
 use crate::core::prompt::Call;
 use crate::core::scene::Scene;
-use crate::core::workflow::{AGENT, CALLS, Input, events};
+use crate::core::workflow::{AGENT, CALLS, Workflow, events};
 use crate::ledger::Ledger;
 use crate::providers::Provider;
 use crate::providers::answer::Answer;
 use crate::providers::choose::OFFLINE;
-use crate::providers::client::Who;
 use crate::providers::http::HttpError;
-use crate::server::{Board, PictureAsked, Reply, Seat, Seen, Size, Verb, failed};
+use crate::providers::who::Who;
+use crate::server::{Board, FoundInstance, PictureAsked, Reply, Seat, Seen, Size, Verb, failed};
 use crate::targets::rojo::{Heard, Project};
-use crate::targets::studio::{Studio, recorded};
+use crate::targets::studio::Studio;
 
 use self::agent::Agent;
 pub(super) use self::agent::{Calling, name, no_call, view};
 use self::asking::Asking;
+pub(super) use self::attached::Request;
+use self::attached::instances;
 pub(super) use self::decisions::AtOnce;
 
 /// What a session is told.
@@ -63,8 +66,12 @@ pub(super) enum Word {
     Scene(Box<SceneUpdate>, Reply<SceneTaken>),
     /// Its plugin says what became of a proposal.
     Ack(Seq, Box<ApplyAck>, Reply<ApplyTaken>),
-    /// A person asks for something, of this model.
-    Chat(Chat, Mode, Option<String>, Reply<Started>),
+    /// A person asks for something.
+    Chat(Box<Request>, Reply<Started>),
+    /// What a request points at was read, or cannot be.
+    Mentioned(Box<Request>, Result<Vec<Attached>, String>, Reply<Started>),
+    /// The instances whose names fit what a person is typing.
+    Find(String, Reply<Vec<FoundInstance>>),
     /// An agent calls a tool.
     Call(Box<Calling>),
     /// What became of a call is wanted.
@@ -73,6 +80,8 @@ pub(super) enum Word {
     CancelCall(String),
     /// A connection of an agent has ended.
     AgentEnds(String),
+    /// A page of the scripts is wanted, from where a cursor says.
+    Scripts(Option<String>, Reply<ScriptPage>),
     /// Connections of agents that were silent for long are over.
     Tidy,
     /// A model has answered in a workflow, or has not.
@@ -98,6 +107,8 @@ pub(super) enum Word {
 /// What a session knows of a workflow at work in it.
 #[derive(Debug, Default)]
 struct Job {
+    /// Whether it was said that what is approved cannot be applied for the moment.
+    held_up: bool,
     /// Whether something went wrong that has to be tried again.
     stopped: bool,
     /// What was last said of the moment.
@@ -121,6 +132,8 @@ pub(super) struct Live {
     cancelled: VecDeque<String>,
     /// The last requests by the names that were given to them, and what they became.
     requests: VecDeque<(String, Seq)>,
+    /// Requests whose mentions are being read.
+    reading: attached::Reading,
     version: u64,
     /// How much was asked of Studio when that was last said.
     asked: usize,
@@ -155,6 +168,7 @@ impl Live {
             jobs: BTreeMap::new(),
             cancelled: VecDeque::new(),
             requests: VecDeque::new(),
+            reading: attached::Reading::new(),
             version: 0,
             asked: 0,
             chosen,
@@ -254,6 +268,10 @@ impl Live {
             if let Some(job) = self.jobs.get_mut(&record.seq) {
                 let left = |it| Agent::left(it, Duration::from_millis(ago));
                 job.agent = self.engine.workflow().and_then(left);
+                let is_gone = job.agent.as_ref().is_some_and(|agent| !agent.is_connected());
+                if is_gone {
+                    self.note_disconnected(record.seq);
+                }
             }
         }
         if self.jobs.len() > before {
@@ -290,9 +308,11 @@ impl Live {
                 self.post();
                 let _ = reply.send(taken);
             }
-            Word::Chat(chat, mode, model, reply) => {
-                let started = self.chat(chat, mode, model.as_deref());
-                let _ = reply.send(started);
+            Word::Chat(request, reply) => self.chat(*request, reply),
+            Word::Mentioned(request, read, reply) => self.has_read(*request, read, reply),
+            Word::Find(typed, reply) => {
+                let _ = reply.send(Ok(instances(self.engine.scene(), &typed)));
+                return;
             }
             Word::GoBack(goal, call, reply) => {
                 // A call that cannot be written down is missed when the engine works.
@@ -313,7 +333,15 @@ impl Live {
             }
             Word::CancelCall(name) => self.agent_cancels(&name),
             Word::AgentEnds(connection) => self.agent_ends(&connection),
-            Word::Tidy => self.agents_are_idle(),
+            Word::Tidy => {
+                self.agents_are_idle();
+                self.expire_disconnected();
+            }
+            Word::Scripts(cursor, reply) => {
+                let listed = self.engine.list_scripts(cursor.as_deref());
+                let _ = reply.send(listed.map_err(|refusal| wrong(&refusal.into())));
+                return;
+            }
             Word::Do(workflow, verb, model, reply) => {
                 let done = self.act(workflow, verb, model.as_deref());
                 let _ = reply.send(done);
@@ -356,74 +384,6 @@ impl Live {
             self.pictures.forget();
             self.go_on();
         }
-    }
-
-    /// The plugin knows nothing any more of what was asked, and tells the place anew.
-    fn began_anew(&mut self, place: StudioPlace) {
-        if let Some(seat) = self.board.seat(&self.session) {
-            self.seat = seat;
-        }
-        self.engine.opened(place);
-        self.engine.began_anew();
-    }
-
-    /// Whether a call is of this epoch; it may have begun anew while the call waited for its turn.
-    fn is_now(&self, epoch: u64) -> Result<(), Failure> {
-        if epoch == self.seat.epoch() {
-            return Ok(());
-        }
-        let message = format!("Session {} began anew.", self.session);
-        Err(failed(FailureKind::Stale, message, "Say hello again."))
-    }
-
-    fn scene(&mut self, update: &SceneUpdate) -> Result<SceneTaken, Failure> {
-        self.is_now(update.epoch)?;
-        for part in &update.parts {
-            self.note_undone(part).map_err(|error| wrong(&error))?;
-            let heard = self.engine.hear(part).map_err(|error| wrong(&error))?;
-            if let Err(torn) = heard {
-                // Nothing of the place is known any more.
-                self.engine.began_anew();
-                return Err(failed(
-                    FailureKind::Stale,
-                    format!("What was said does not fit the mirror: {torn}."),
-                    "Send a whole snapshot.",
-                ));
-            }
-        }
-        self.version = update.version;
-        if update.parts.iter().any(|part| matches!(part, ScenePart::End {})) {
-            self.engine.look_for_project().map_err(|error| wrong(&error))?;
-        }
-        Ok(SceneTaken { instances: self.engine.scene().mirrored() })
-    }
-
-    /// What was undone may be of a workflow that is over.
-    fn note_undone(&mut self, part: &ScenePart) -> Result<(), EngineError> {
-        let (ScenePart::Undone { recording } | ScenePart::Redone { recording }) = part else {
-            return Ok(());
-        };
-        let Some(proposal) = recorded(recording) else {
-            return Ok(());
-        };
-        let Some(record) = self.ledger.record(proposal)? else {
-            return Ok(());
-        };
-        if self.engine.is_at_work(record.workflow) {
-            return Ok(());
-        }
-        let again = matches!(part, ScenePart::Redone { .. });
-        let left = self.engine.undo_files(proposal, again)?;
-        let input = Input::Undone { proposal, again, left };
-        let records = settled::input(&self.ledger, &self.board, record.workflow, [input])?;
-        self.engine.heard_of(&records);
-        Ok(())
-    }
-
-    fn acknowledged(&mut self, seq: Seq, ack: ApplyAck) -> Result<ApplyTaken, Failure> {
-        self.is_now(ack.epoch)?;
-        let is_news = self.engine.acknowledged(seq, &ack.patch_id, ack.outcome);
-        is_news.map(|is_news| ApplyTaken { is_news }).map_err(|error| wrong(&error))
     }
 
     /// Begins a workflow.
@@ -480,6 +440,9 @@ impl Live {
             Ok(Due::Call) => self.no_more_calls(workflow),
             due => due,
         };
+        if let Some(job) = self.jobs.get_mut(&workflow).filter(|_| due.is_ok()) {
+            job.held_up = false;
+        }
         self.answer_agents(workflow, due.as_ref().err().map(ToString::to_string).as_deref());
         match due {
             Ok(Due::Model) => self.asks(workflow),
@@ -490,6 +453,10 @@ impl Live {
                 None
             }
             Ok(due) => Some(due),
+            Err(EngineError::Place(error)) if error.is_passing() => {
+                self.is_held_up(workflow, &error);
+                None
+            }
             Err(error) => {
                 self.went_wrong(workflow, &error);
                 None
@@ -520,10 +487,14 @@ impl Live {
 
     /// Has something looked at for a call, unless it is being looked at.
     fn looks(&mut self, workflow: Seq, call: Seq) -> Due {
+        // All connections of a program have their turns together.
+        let agent = self.engine.workflow().and_then(Workflow::agent).map(str::to_owned);
+        let client = agent.unwrap_or_else(|| workflow.to_string());
         let job = self.jobs.entry(workflow).or_default();
         if job.asking.is_none() {
             let looking = self.engine.look(call);
-            job.asking = looking.map(|it| Asking::look(it, (workflow, call), self.words.clone()));
+            job.asking =
+                looking.map(|it| Asking::look(it, (workflow, call), &client, self.words.clone()));
         }
         Due::Look(call)
     }
@@ -537,13 +508,13 @@ impl Live {
         }
     }
 
-    fn post(&self) {
+    pub(super) fn post(&self) {
         // Also while one is being told: it may never end.
         let need = (!self.engine.scene().is_whole()).then_some(Need::Snapshot);
         let stopped = self.jobs.iter().filter(|(_, job)| job.stopped);
         let stopped = stopped.map(|(workflow, _)| *workflow).collect();
         let seen = self.seat.shows(Size {
-            instances: self.engine.scene().mirrored(),
+            instances: self.engine.scene().instance_count(),
             is_whole: need.is_none(),
             version: self.version,
             project: self.engine.joined().map(Project::name),

@@ -50,11 +50,19 @@ impl Looking {
         }
     }
 
+    /// Whether it waits for the network, and computes nothing.
+    pub fn is_fetched(&self) -> bool {
+        matches!(&*self.look, Look::Page(_))
+    }
+
     /// Looks, and waits for it.
     ///
     /// # Errors
     /// A sentence that says what to do instead.
     pub fn take(&self, cancel: &Cancel) -> Result<Json, String> {
+        if cancel.is_cancelled() {
+            return Err(CANCELLED.to_owned());
+        }
         match &*self.look {
             Look::Page(address) => web::look(address, cancel).map(Json::from),
             Look::Diagnostics(wanted) => self.diagnostics(wanted, cancel),

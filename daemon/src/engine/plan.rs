@@ -1,14 +1,19 @@
 //! Plans calls on the scene. What a call says of the place is its tool's business; here is what stands
 //! around it: questions to Studio, looks elsewhere, what files can hold, and the trial.
 
+use scene_schemas::api::{ListedScript, ScriptPage};
 use scene_schemas::entry::Seq;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::{Driver, Engine, EngineError, RESTORE, REVERT, reading};
 use crate::core::code;
 use crate::core::prompt::Call;
+use crate::core::refusal::{Refusal, refuse};
 use crate::core::tools::{self, Plan, Tool};
 use crate::core::workflow::{Input, Want, Workflow, before};
+
+/// How many scripts a page lists.
+const LISTED: u64 = 100;
 
 impl Engine {
     /// Answers a call that only reads, where the place can be read now and nothing else is to be done
@@ -40,11 +45,41 @@ impl Engine {
         }
         let answer = match planned {
             Ok(Plan::Answer(answer)) => Ok(answer),
-            Err(refusal) => Err(refusal),
+            Err(refusal) => Err(self.with_pending(refusal, args)),
             Ok(_) => return Ok(None),
         };
         let records = self.input(Input::Read { call: call.clone(), answer })?;
         Ok(records.first().map(|record| record.seq))
+    }
+
+    /// A page of the scripts, as far as the place is known now: nothing is asked of Studio, and nothing is a
+    /// call on record.
+    pub(super) fn list_scripts(&mut self, cursor: Option<&str>) -> Result<ScriptPage, Refusal> {
+        self.is_at_hand()?;
+        if self.is_asking() {
+            return refuse!("The place is being read now; list again in a moment.");
+        }
+        let args = json!({ "selector": "LuaSourceContainer", "limit": LISTED, "cursor": cursor });
+        let base = self.base();
+        self.scene.mean(None);
+        let (scene, blobs) = (&mut self.scene, &self.blobs);
+        let found = tools::plan(Seq(0), "find_instances", &args, scene, &base, blobs, None)?;
+        if !self.scene.take_missing().is_empty() {
+            return refuse!("Not all of the place is known yet; list again in a moment.");
+        }
+        let Plan::Answer(found) = found else {
+            return refuse!("The scripts cannot be listed.");
+        };
+        let script = |it: &Json| {
+            let path = it["path"].as_str()?.to_owned();
+            let class = it["class"].as_str().unwrap_or("Script").to_owned();
+            Some(ListedScript { path, class })
+        };
+        let scripts = found["instances"].as_array().into_iter().flatten();
+        Ok(ScriptPage {
+            scripts: scripts.filter_map(script).collect(),
+            cursor: found["cursor"].as_str().map(str::to_owned),
+        })
     }
 
     /// Plans a call; true where something has to be looked at for it first. While that is looked at,
@@ -60,6 +95,7 @@ impl Engine {
             return Ok(false);
         }
         let base = self.base();
+        let files = self.files_before(tool);
         self.begin_questions(call);
         let earlier = self.earlier(call);
         let mark = self.scene.mark();
@@ -81,7 +117,7 @@ impl Engine {
             }
             None => result,
         };
-        let result = self.held_by_files(call, result)?;
+        let result = self.held_by_files(call, result, &files)?;
         if self.asks_studio(call, &result) {
             self.scene.rollback(mark);
             return Ok(false);
@@ -92,6 +128,7 @@ impl Engine {
             return Ok(true);
         }
         self.end_questions();
+        let result = result.map_err(|refusal| self.with_pending(refusal, args));
         let after = self.trial.iter().map(|(seq, _)| *seq).collect();
         let records = self.input(Input::Planned { call, result, after })?;
         self.keep_trial(&records, mark);

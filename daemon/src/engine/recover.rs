@@ -38,9 +38,23 @@ pub(super) fn concerned(ledger: &Ledger, file: &Path) -> Result<HashSet<String>,
 /// was; what nobody decided is withdrawn, and planned again where the next daemon goes on with it.
 /// Answers a sentence for each that mattered.
 pub fn recover(ledger: &Arc<Ledger>, file: &Path) -> Result<Vec<String>, EngineError> {
-    let mut notices = Vec::new();
+    recover_runs(ledger, file).map(|recovered| recovered.notices)
+}
+
+/// What [`recover_runs`] found.
+#[derive(Debug, Default)]
+pub struct Recovered {
+    /// A sentence for each that mattered.
+    pub notices: Vec<String>,
+    /// The workflows that had been cut off, in order.
+    pub workflows: Vec<Seq>,
+}
+
+/// [`recover`], which also names the workflows that it settled.
+pub fn recover_runs(ledger: &Arc<Ledger>, file: &Path) -> Result<Recovered, EngineError> {
+    let mut recovered = Recovered::default();
     let Ok(file) = place::real(file) else {
-        return Ok(notices);
+        return Ok(recovered);
     };
     let name = file.display().to_string();
     let project = Project::locate(&file).ok().map(|file| file.display().to_string());
@@ -61,9 +75,10 @@ pub fn recover(ledger: &Arc<Ledger>, file: &Path) -> Result<Vec<String>, EngineE
         let Some(lease) = ledger.lease(record.seq)? else {
             continue;
         };
-        notices.extend(settle(ledger, lease)?);
+        recovered.workflows.push(record.seq);
+        recovered.notices.extend(settle(ledger, lease)?);
     }
-    Ok(notices)
+    Ok(recovered)
 }
 
 fn settle(ledger: &Arc<Ledger>, lease: Lease) -> Result<Vec<String>, EngineError> {

@@ -1,9 +1,6 @@
 //! The way back from what was applied: inverse commands, and the bytes themselves where they are known.
 
-use std::collections::{HashMap, hash_map};
-
-use scene_schemas::api::SessionId;
-use scene_schemas::entry::{Entry, Seq};
+use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Ack, Proposal};
 use scene_schemas::{Command, Fingerprint};
 use serde_json::Value as Json;
@@ -80,88 +77,8 @@ impl Engine {
 }
 
 impl Engine {
-    /// Plans the way back to a checkpoint of an open place: all that was applied in it since, newest
-    /// first, as one proposal.
-    pub(super) fn plan_restore(
-        &mut self,
-        call: Seq,
-        args: &Json,
-        base: &Fingerprint,
-    ) -> Result<Result<Plan, Refusal>, EngineError> {
-        let checkpoint = args.get("checkpoint").and_then(Json::as_u64).map(Seq);
-        let Some((checkpoint, studio)) = checkpoint.zip(self.studio()) else {
-            return Ok(refuse!("`checkpoint` is the position of a checkpoint of this open place."));
-        };
-        let since = applied_since(&self.ledger, checkpoint, &studio.place().session)?;
-        if since.is_empty() {
-            return Ok(refuse!("Nothing was applied since checkpoint {checkpoint}."));
-        }
-        let in_files = since.iter().filter_map(|(_, ack)| ack.files.as_ref());
-        self.fetch(in_files.flat_map(|files| restored(&files.inverse)).collect())?;
-        if let Some((seq, files)) =
-            since.first().and_then(|(seq, ack)| Some((seq, ack.files.as_ref()?)))
-            && let Err(refusal) = self.are_files_as_left(call, files)
-        {
-            let why = for_person(&refusal.0);
-            return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
-        }
-        self.scene.begin(call);
-        let mut draft = Draft::new(&mut self.scene, &self.blobs);
-        draft.title(format!("Go back to checkpoint {checkpoint}"));
-        draft.goes_back();
-        for (seq, ack) in since {
-            let in_files = ack.files.map(|files| files.inverse).unwrap_or_default();
-            let mut own = ack.inverse.into_iter();
-            let went = own.try_for_each(|command| draft.push(command).map(drop));
-            if let Err(refusal) = went.and_then(|()| draft_by_path(&mut draft, in_files)) {
-                let why = for_person(&refusal.0);
-                return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
-            }
-        }
-        Ok(draft.finish(base).map(|proposal| Plan::Propose(Box::new(proposal), Json::Null)))
-    }
-}
-
-/// What was applied in a session since a position and still is, newest first.
-fn applied_since(
-    ledger: &Ledger,
-    since: Seq,
-    session: &SessionId,
-) -> Result<Vec<(Seq, Ack)>, EngineError> {
-    let mut found = Vec::new();
-    let mut states: HashMap<Seq, State> = HashMap::new();
-    for record in ledger.read(since, usize::MAX)? {
-        let Entry::Applied { proposal, .. } = record.entry else {
-            continue;
-        };
-        let state = match states.entry(record.workflow) {
-            hash_map::Entry::Occupied(known) => known.into_mut(),
-            hash_map::Entry::Vacant(new) => {
-                let mut state = State::default();
-                for record in ledger.workflow(record.workflow)? {
-                    state.apply(&record);
-                }
-                new.insert(state)
-            }
-        };
-        let workflow = state.workflow(record.workflow);
-        let is_here =
-            workflow.and_then(|it| it.place.open()).is_some_and(|open| open.session == *session);
-        let pending = workflow.filter(|_| is_here).and_then(|it| it.proposal(proposal));
-        // What is remembered is no part of the place.
-        if let Some(Status::Applied(ack)) = pending.map(|pending| &pending.status)
-            && !ack.inverse.iter().any(Command::is_memory)
-        {
-            found.push((proposal, ack.as_ref().clone()));
-        }
-    }
-    found.reverse();
-    Ok(found)
-}
-
-impl Engine {
     /// Whether what was written to files by a proposal in an open place is there as it was left.
-    fn are_files_as_left(&mut self, call: Seq, files: &Ack) -> Result<(), Refusal> {
+    pub(super) fn are_files_as_left(&mut self, call: Seq, files: &Ack) -> Result<(), Refusal> {
         let (scene, blobs) = match files.file.as_deref().and_then(|file| self.joined.scene_of(file))
         {
             Some(scene) => (scene, &self.blobs),
@@ -216,7 +133,7 @@ pub(super) fn go_back(
 }
 
 /// A refusal that was worded for a model, for a person who takes something back.
-fn for_person(refusal: &str) -> String {
+pub(super) fn for_person(refusal: &str) -> String {
     refusal
         .replace("list_children shows", "`vector show` shows")
         .replace("; say which one:", ", and which of them is meant is not known:")
@@ -345,7 +262,13 @@ pub fn applied(ledger: &Ledger, seq: Seq) -> Result<Result<(String, Ack), Refusa
     for record in ledger.workflow(record.workflow)? {
         state.apply(&record);
     }
-    let pending = state.workflow(record.workflow).and_then(|workflow| workflow.proposal(seq));
+    let workflow = state.workflow(record.workflow);
+    if workflow.is_some_and(|it| it.is_erased) {
+        return Ok(refuse!(
+            "What proposal {seq} did was erased (`vector forget`), so it cannot be taken back."
+        ));
+    }
+    let pending = workflow.and_then(|workflow| workflow.proposal(seq));
     Ok(match pending.map(|pending| (&pending.proposal, &pending.status)) {
         Some((proposal, Status::Applied(ack))) => {
             Ok((proposal.title.clone(), ack.as_ref().clone()))

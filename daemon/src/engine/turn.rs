@@ -58,6 +58,7 @@ impl Engine {
             served: false,
             read_after: Seq(0),
             listener,
+            unrecorded: Vec::new(),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! These sentences are read by people as they stand; nobody puts them into other words.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
@@ -11,6 +11,9 @@ use scene_schemas::entry::Seq;
 
 /// Why the ledger did not do what it was asked for. After any of these on
 /// [`append`](super::Ledger::append), nothing of the batch was written.
+///
+/// The sentences speak of the ledger alone. What the place holds by then is known to the caller, who
+/// says so: a failed append may come after the place was written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LedgerError {
@@ -27,7 +30,7 @@ pub enum LedgerError {
     },
     /// The file cannot be opened or written.
     #[error(
-        "The ledger {} cannot be opened for writing ({source}). See that you may write to the file and its folder, and run again; nothing was written.",
+        "The ledger {} cannot be opened for writing ({source}). Nothing was added to it. See that you may write to the file and its folder.",
         file.display()
     )]
     ReadOnly {
@@ -38,7 +41,7 @@ pub enum LedgerError {
     },
     /// The disk is full.
     #[error(
-        "The disk that holds the ledger {} is full. Free space and run again; nothing was written.",
+        "The disk that holds the ledger {} is full, and nothing was added to it. Free some space on that disk.",
         file.display()
     )]
     Full {
@@ -47,7 +50,7 @@ pub enum LedgerError {
     },
     /// Another process has been writing for too long.
     #[error(
-        "Another program has kept the ledger {} locked for 10 seconds. Let the other Vector finish, or end it, and run again; nothing was written.",
+        "Another program has kept the ledger {} locked for 10 seconds, and nothing was added to it. Let the other Vector finish, or end it.",
         file.display()
     )]
     Locked {
@@ -107,7 +110,9 @@ pub enum LedgerError {
         hash: Fingerprint,
     },
     /// The batch breaks a rule of the ledger. This is a mistake in Vector.
-    #[error("A batch of entries was refused: {reason}. Nothing was written; please report this.")]
+    #[error(
+        "A batch of entries was refused: {reason}. Nothing was added to the ledger; please report this."
+    )]
     Malformed {
         /// Which rule.
         reason: String,
@@ -132,7 +137,7 @@ pub enum LedgerError {
     },
     /// Anything else that SQLite says.
     #[error(
-        "The ledger {} could not be used: {source}. Nothing was written. Run again; if it stays, look after the disk.",
+        "The ledger {} could not be used: {source}. Nothing was added to it. Check the disk that holds it if this happens again.",
         file.display()
     )]
     Sqlite {
@@ -147,6 +152,11 @@ impl LedgerError {
     /// What SQLite's error means for a person.
     pub(super) fn sql(file: &Path, source: rusqlite::Error) -> Self {
         let file = file.to_owned();
+        // SQLite says "disk I/O error" where its side files cannot grow.
+        let is_io = source.sqlite_error_code() == Some(ErrorCode::SystemIoFailure);
+        if is_io && is_disk_full(file.parent().unwrap_or(Path::new("."))) {
+            return Self::Full { file };
+        }
         match source.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::Full { file },
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked { file },
@@ -172,4 +182,18 @@ impl LedgerError {
         let path = path.to_owned();
         move |source| Self::Unusable { path, source }
     }
+}
+
+/// SQLite's side file for shared memory grows in steps of this many bytes.
+const SIDE_FILE_STEP: usize = 32 * 1024;
+
+/// Whether a folder's disk has no room for what SQLite would have written.
+fn is_disk_full(folder: &Path) -> bool {
+    let fill = || {
+        let mut file = tempfile::tempfile_in(folder)?;
+        file.write_all(&vec![0; SIDE_FILE_STEP])?;
+        file.sync_all()
+    };
+    let failed = fill().err().map(|why| why.kind());
+    matches!(failed, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
 }

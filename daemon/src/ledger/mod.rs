@@ -12,6 +12,7 @@
 //!
 //! - `schema`: the tables, and how a connection is opened;
 //! - `writer`: one writes at a time, many batches to a commit;
+//! - `erase`: what a person wants forgotten, the one exception to the third promise;
 //! - `blobs`: large texts and removed subtrees, by their hash;
 //! - `lease`: which process works on a workflow;
 //! - `private`: files and folders for their owner alone;
@@ -19,6 +20,7 @@
 //! - `error`: what can go wrong, in the person's words.
 
 mod blobs;
+mod erase;
 mod error;
 pub mod health;
 mod lease;
@@ -36,6 +38,7 @@ use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Entry, Record, Seq};
 use serde::de::DeserializeOwned;
 
+pub use erase::Erasure;
 pub use error::LedgerError;
 pub use lease::Lease;
 
@@ -259,6 +262,13 @@ impl Ledger {
     /// Whether this process has leased a workflow, through this ledger.
     pub fn holds(&self, workflow: Seq) -> bool {
         self.leases.holds(workflow)
+    }
+
+    /// Writes a copy of all that is in it to another folder, as it is at this moment.
+    pub fn copy_to(&self, home: &Path) -> Result<(), LedgerError> {
+        private::folder(home).map_err(LedgerError::unusable(home))?;
+        let copy = home.join(FILE);
+        schema::copy(&self.file, &copy)
     }
 
     /// The ledger's file, for messages.

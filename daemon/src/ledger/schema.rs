@@ -50,15 +50,29 @@ CREATE INDEX entries_replied ON entries (seq) WHERE kind = 'replied';
 CREATE TRIGGER entries_follow BEFORE INSERT ON entries
 WHEN new.seq <> (SELECT coalesce(max(seq), 0) + 1 FROM entries)
 BEGIN SELECT RAISE(ABORT, 'an entry takes the next position'); END;
-CREATE TRIGGER entries_stay BEFORE UPDATE ON entries
-BEGIN SELECT RAISE(ABORT, 'entries are appended, never changed'); END;
 CREATE TRIGGER entries_remain BEFORE DELETE ON entries
 BEGIN SELECT RAISE(ABORT, 'entries are appended, never deleted'); END;
 CREATE TRIGGER blobs_stay BEFORE UPDATE ON blobs
 BEGIN SELECT RAISE(ABORT, 'blobs are added, never changed'); END;
+";
+
+/// The rules that only [`erase`](super::erase) suspends, within its transaction.
+const STAY: &str = "
+CREATE TRIGGER entries_stay BEFORE UPDATE ON entries
+BEGIN SELECT RAISE(ABORT, 'entries are appended, never changed'); END;
 CREATE TRIGGER blobs_remain BEFORE DELETE ON blobs
 BEGIN SELECT RAISE(ABORT, 'blobs are added, never deleted'); END;
 ";
+
+/// Suspends the rules by which nothing that was written changes.
+pub(super) fn suspend_rules(tx: &Transaction) -> rusqlite::Result<()> {
+    tx.execute_batch("DROP TRIGGER entries_stay; DROP TRIGGER blobs_remain;")
+}
+
+/// Brings them back.
+pub(super) fn restore_rules(tx: &Transaction) -> rusqlite::Result<()> {
+    tx.execute_batch(STAY)
+}
 
 /// What a ledger of the same format may lack that an earlier Vector made: it reads the same, slower.
 const LATER: &str = "
@@ -117,6 +131,13 @@ pub(super) fn reader(file: &Path) -> Result<Connection, LedgerError> {
     open().map_err(|source| LedgerError::sql(file, source))
 }
 
+/// A whole copy of a file, which is not there yet.
+pub(super) fn copy(file: &Path, to: &Path) -> Result<(), LedgerError> {
+    let failed = |source| LedgerError::sql(file, source);
+    let conn = connect(file).map_err(failed)?;
+    conn.execute("VACUUM INTO ?1", [to.display().to_string()]).map(drop).map_err(failed)
+}
+
 fn connect(file: &Path) -> rusqlite::Result<Connection> {
     let conn = Connection::open(file)?;
     conn.busy_timeout(PATIENCE)?;
@@ -137,6 +158,7 @@ fn touch(file: &Path) -> Result<(), LedgerError> {
 fn create(tx: Transaction) -> rusqlite::Result<()> {
     if format(&tx)?.is_none() {
         tx.execute_batch(TABLES)?;
+        tx.execute_batch(STAY)?;
         let insert = "INSERT INTO meta (key, value) VALUES (?1, ?2)";
         tx.execute(insert, ("format", FORMAT.to_string()))?;
         tx.execute(insert, ("written_by", this_vector()))?;

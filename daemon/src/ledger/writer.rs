@@ -195,6 +195,11 @@ impl Writer {
         }
     }
 
+    /// Does something with the connection while nobody else of this process writes.
+    pub(super) fn alone<T>(&self, work: impl FnOnce(&mut Connection) -> T) -> T {
+        work(&mut lock(&self.conn))
+    }
+
     /// The batches that share the next commit.
     fn next_group(&self) -> Vec<Job> {
         let mut queue = lock(&self.queue);
@@ -299,7 +304,7 @@ fn insert(tx: &Transaction, batch: &Prepared, first: i64) -> rusqlite::Result<Re
 }
 
 /// Milliseconds since 1970-01-01 UTC.
-fn now() -> u64 {
+pub(super) fn now() -> u64 {
     SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .map_or(0, |since| since.as_millis() as u64)

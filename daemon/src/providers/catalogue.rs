@@ -5,6 +5,7 @@
 //! price is not known.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::Deserialize;
 use toml::{Table, Value};
@@ -163,6 +164,8 @@ pub struct Catalogue {
     pub services: Vec<Service>,
     /// The models, by their provider.
     pub models: Vec<Model>,
+    /// The user's own file, and whether it was there.
+    pub user_file: Option<(PathBuf, bool)>,
 }
 
 /// The order in which keys that exist choose a provider.
@@ -242,7 +245,7 @@ impl Catalogue {
         let models = file.models.into_iter().flat_map(|(provider, models)| {
             models.into_iter().map(move |(id, model)| described(&provider, id, model))
         });
-        Ok(Self { models: models.collect(), services })
+        Ok(Self { models: models.collect(), services, user_file: None })
     }
 
     /// The provider of this name.

@@ -131,7 +131,17 @@ fn find<'a>(name: &str, catalogue: &'a Catalogue) -> Result<(&'a Service, Model)
     let Some(service) = catalogue.service(provider) else {
         let known = catalogue.services.iter().map(|service| service.name.as_str());
         let near = did_you_mean(provider, known.chain([OFFLINE]));
-        return Err(format!("there is no provider `{provider}`.{near}"));
+        let file = match &catalogue.user_file {
+            Some((file, true)) => {
+                format!(" {} is there, and has no [providers.{provider}].", file.display())
+            }
+            Some((file, false)) => format!(
+                " A file {} with [providers.{provider}] makes one; it is not there.",
+                file.display()
+            ),
+            None => String::new(),
+        };
+        return Err(format!("there is no provider `{provider}`.{near}{file}"));
     };
     let Some(id) = id.filter(|id| !id.is_empty()).or(service.default.as_deref()) else {
         return Err(format!("{provider} has no usual model: say {provider}/MODEL."));

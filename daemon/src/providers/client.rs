@@ -3,7 +3,7 @@
 //! It keeps nothing between two requests but its connections. What an answer means for the work is
 //! decided elsewhere.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,12 +11,12 @@ use tokio::runtime::{Handle, Runtime};
 
 use super::answer::{Answer, Outcome, Part, Usage};
 use super::capture::Capture;
-use super::choose::{Choice, ChoiceError, Chosen, OFFLINE, choose, usable};
+use super::choose::{Choice, ChoiceError, Chosen, choose};
 use super::config::{self, Action, Caps, Config};
 use super::decode::Decoder;
 use super::failure::Head;
 use super::http::{Cancel, Http, HttpError, Notice, Reader, Waits};
-use super::keys::{Credential, Keychain, Keys, System};
+use super::keys::{Credential, Keychain, Keys};
 use super::request::Request;
 use super::retry::Verdict;
 use crate::core::prompt::Prompt;
@@ -72,6 +72,11 @@ impl Client {
             Some(price) => Some(price.of(usage)),
             None => self.is_free().then_some(0.0),
         }
+    }
+
+    /// Whether it runs on this machine.
+    pub fn is_local(&self) -> bool {
+        super::choose::is_local(&self.chosen.service.base_url)
     }
 
     /// Whether it asks for no money: it runs on this machine, and needs no key.
@@ -166,7 +171,8 @@ impl<T: Fn(Heard) + Sync> Reader for Reading<'_, T> {
     fn end(&mut self, cut: Option<&str>) -> Verdict {
         if let Some((capture, model)) = &self.capture {
             // Whoever looks for a fault misses a file, and nobody else is told.
-            let _ = capture.keep(model, self.raw.0, &self.raw.1);
+            let body = self.request.credential.scrub_bytes(std::mem::take(&mut self.raw.1));
+            let _ = capture.keep(model, self.raw.0, &body);
         }
         let parts = self.decoder.take().map(Decoder::finish).unwrap_or_default();
         self.take(parts);
@@ -234,6 +240,13 @@ impl Models {
         drop(self.threads.handle.spawn(work));
     }
 
+    /// Whether these are the same as others, asked in the same way.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.config == other.config
+            && self.edit.chosen == other.edit.chosen
+            && self.plan.chosen == other.plan.chosen
+    }
+
     /// What may be spent.
     pub fn caps(&self) -> Caps {
         self.config.caps
@@ -252,14 +265,23 @@ pub fn models(
     env: config::Env<'_>,
     chain: &dyn Keychain,
 ) -> Result<Option<Models>, String> {
+    models_by(home, project, said, (env, &Keys::new(env, chain)))
+}
+
+/// The same with keys that are known.
+pub(super) fn models_by(
+    home: &Path,
+    project: Option<&Path>,
+    said: Option<&str>,
+    (env, keys): (config::Env<'_>, &Keys<'_>),
+) -> Result<Option<Models>, String> {
     let (catalogue, config) = config::load(home, project, env)?;
-    let keys = Keys::new(env, chain);
     let waits = Waits::of(&config);
     let days = u64::from(config.capture_days);
     let capture = Capture::new(home, Duration::from_hours(24 * days));
     capture.expire();
     let client = |action| -> Result<Option<Client>, String> {
-        let choice = choose(said, Some(action), &config, &catalogue, &keys)
+        let choice = choose(said, Some(action), &config, &catalogue, keys)
             .map_err(|ChoiceError(error)| error)?;
         match choice {
             Choice::Offline(_) => Ok(None),
@@ -281,94 +303,4 @@ pub fn models(
     let runtime = runtime.map_err(|error| format!("no request can be sent: {error}"))?;
     let threads = Threads { handle: runtime.handle().clone(), runtime: Some(runtime) };
     Ok(Some(Models { edit, plan, config: Arc::new(config), threads: Arc::new(threads) }))
-}
-
-/// Says who answers, wherever that is set.
-pub trait Who: Send + Sync {
-    /// Who answers; none is the offline planner. `said` is whom a person has chosen.
-    ///
-    /// # Errors
-    /// A sentence: a setting that is wrong, or why the one who was chosen cannot be asked.
-    fn answers(&self, said: Option<&str>) -> Result<Option<Models>, String>;
-
-    /// Whom a person can choose, the one first who answers where nobody has chosen.
-    fn names(&self) -> Vec<String>;
-}
-
-/// The offline planner, and nobody else.
-#[derive(Debug)]
-pub struct OnlyOffline;
-
-impl Who for OnlyOffline {
-    fn answers(&self, said: Option<&str>) -> Result<Option<Models>, String> {
-        match said {
-            None | Some(OFFLINE) => Ok(None),
-            Some(name) => Err(format!("{name} cannot be asked here; the offline planner can.")),
-        }
-    }
-
-    fn names(&self) -> Vec<String> {
-        vec![OFFLINE.to_owned()]
-    }
-}
-
-/// The models of a home, by its settings, the environment and the system's keychain.
-#[derive(Debug)]
-pub struct OfHome {
-    home: PathBuf,
-    /// The last ones, whose connections are kept.
-    last: Mutex<Option<Models>>,
-}
-
-impl OfHome {
-    /// Of this home.
-    pub fn new(home: &Path) -> Self {
-        Self { home: home.to_owned(), last: Mutex::new(None) }
-    }
-}
-
-impl Who for OfHome {
-    fn answers(&self, said: Option<&str>) -> Result<Option<Models>, String> {
-        let env = |name: &str| std::env::var(name).ok();
-        let models = models(&self.home, None, said, &env, &System)?;
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_same = |one: &Models, other: &Models| {
-            one.config == other.config
-                && one.edit.chosen == other.edit.chosen
-                && one.plan.chosen == other.plan.chosen
-        };
-        if let (Some(models), Some(kept)) = (&models, last.as_ref())
-            && is_same(models, kept)
-        {
-            return Ok(Some(kept.clone()));
-        }
-        last.clone_from(&models);
-        Ok(models)
-    }
-
-    fn names(&self) -> Vec<String> {
-        let env = |name: &str| std::env::var(name).ok();
-        let Ok((catalogue, config)) = config::load(&self.home, None, &env) else {
-            return vec![OFFLINE.to_owned()];
-        };
-        let keys = Keys::new(&env, &System);
-        let first = match choose(None, Some(Action::Edit), &config, &catalogue, &keys) {
-            Ok(Choice::Model(chosen)) => format!("{}/{}", chosen.service.name, chosen.model.id),
-            Ok(Choice::Offline(_)) => OFFLINE.to_owned(),
-            // What was chosen and cannot be asked stays chosen: asking says why.
-            Err(_) => config.model.as_ref().map_or(OFFLINE, |(name, _)| name).to_owned(),
-        };
-        let usable = catalogue.models.iter().filter(|model| {
-            let service = catalogue.service(&model.provider);
-            service.is_some_and(|service| usable(service, &keys).is_ok())
-        });
-        let usable = usable.map(|model| format!("{}/{}", model.provider, model.id));
-        let mut names = vec![first];
-        for name in usable.chain([OFFLINE.to_owned()]) {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        names
-    }
 }

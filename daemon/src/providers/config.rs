@@ -4,6 +4,8 @@
 //! A file with a setting that does not exist is refused, with the nearest name. A project's file comes
 //! with the project, so it may choose a model and lower a cap, but never say where keys are sent.
 
+mod settings;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
@@ -16,6 +18,9 @@ use super::answer::Wire;
 use super::catalogue::{Catalogue, plain};
 use crate::core::prompt::Effort;
 use crate::core::refusal::did_you_mean;
+
+use self::settings::{Put, days};
+pub use self::settings::{SETTINGS, Setting};
 
 /// The name of the files.
 pub const FILE: &str = "vector.toml";
@@ -99,6 +104,10 @@ pub struct Config {
     pub capture: bool,
     /// For how many days.
     pub capture_days: u32,
+    /// How long what a disconnected agent proposed waits for a decision; none where that has no end.
+    pub pending: Option<Duration>,
+    /// After how many days of silence a task is erased; never where absent.
+    pub forget_days: Option<u32>,
     /// Models by action.
     pub routes: BTreeMap<Action, String>,
     /// Efforts by action.
@@ -122,196 +131,14 @@ impl Default for Config {
             needs_script: true,
             capture: false,
             capture_days: 3,
+            pending: Some(days(7)),
+            forget_days: None,
             routes: BTreeMap::new(),
             efforts: BTreeMap::new(),
             providers: BTreeMap::new(),
         }
     }
 }
-
-/// How a value is set.
-#[derive(Clone, Copy)]
-enum Put {
-    Text(fn(&mut Config, &str, Origin) -> Result<(), String>),
-    Number(u32, u32, fn(&mut Config, u32)),
-    Money(fn(&mut Caps) -> &mut Option<f64>),
-    Switch(fn(&mut Config, bool)),
-}
-
-/// One setting.
-pub struct Setting {
-    /// Its name in the file; a dot stands for a table.
-    pub key: &'static str,
-    /// Its variable.
-    pub env: &'static str,
-    /// What counts where it is not set.
-    pub default: &'static str,
-    /// What it is.
-    pub about: &'static str,
-    put: Put,
-}
-
-const fn setting(
-    key: &'static str,
-    env: &'static str,
-    default: &'static str,
-    about: &'static str,
-    put: Put,
-) -> Setting {
-    Setting { key, env, default, about, put }
-}
-
-macro_rules! route {
-    ($action:ident) => {
-        Put::Text(|config, text, _| {
-            config.routes.insert(Action::$action, text.to_owned());
-            Ok(())
-        })
-    };
-}
-
-macro_rules! effort {
-    ($action:ident) => {
-        Put::Text(|config, text, _| {
-            config.efforts.insert(Action::$action, effort(text)?);
-            Ok(())
-        })
-    };
-}
-
-/// All settings but those of single providers.
-pub const SETTINGS: [Setting; 22] = [
-    setting(
-        "model",
-        "VECTOR_MODEL",
-        "the first key that exists",
-        "`PROVIDER/MODEL`, `PROVIDER` for its usual model, or `offline`",
-        Put::Text(|config, text, origin| {
-            config.model = Some((text.to_owned(), origin));
-            Ok(())
-        }),
-    ),
-    setting(
-        "effort",
-        "VECTOR_EFFORT",
-        "the model's own",
-        "how hard models think: low, medium, high or max, where they can be told",
-        Put::Text(|config, text, _| {
-            config.effort = Some(effort(text)?);
-            Ok(())
-        }),
-    ),
-    setting(
-        "max_output_tokens",
-        "VECTOR_MAX_OUTPUT_TOKENS",
-        "the model's own",
-        "how long an answer may become, thoughts included",
-        Put::Number(256, 1_000_000, |config, number| config.max_output = Some(number)),
-    ),
-    setting(
-        "first_byte_seconds",
-        "VECTOR_FIRST_BYTE_SECONDS",
-        "30",
-        "how long a provider may take before its answer begins",
-        Put::Number(1, 3_600, |config, number| config.first_byte = seconds(number)),
-    ),
-    setting(
-        "stall_seconds",
-        "VECTOR_STALL_SECONDS",
-        "300",
-        "how long an answer that began may pause; you are told after 60 and 120",
-        Put::Number(1, 3_600, |config, number| config.stall = seconds(number)),
-    ),
-    setting(
-        "retries",
-        "VECTOR_RETRIES",
-        "3",
-        "how often a request is sent again where that may help",
-        Put::Number(0, 10, |config, number| config.retries = number),
-    ),
-    setting(
-        "turn_limit",
-        "VECTOR_TURN_LIMIT",
-        "50",
-        "how many messages a model may write in one workflow",
-        Put::Number(1, 1_000, |config, number| config.turn_limit = number),
-    ),
-    setting(
-        "caps.day_usd",
-        "VECTOR_CAP_DAY_USD",
-        "none",
-        "how much may be spent in a day",
-        Put::Money(|caps| &mut caps.day),
-    ),
-    setting(
-        "caps.project_usd",
-        "VECTOR_CAP_PROJECT_USD",
-        "none",
-        "how much may be spent on a project",
-        Put::Money(|caps| &mut caps.project),
-    ),
-    setting(
-        "caps.workflow_usd",
-        "VECTOR_CAP_WORKFLOW_USD",
-        "none",
-        "how much may be spent in one workflow",
-        Put::Money(|caps| &mut caps.workflow),
-    ),
-    setting(
-        "guards.scope",
-        "VECTOR_GUARD_SCOPE",
-        "8",
-        "a model that would touch more scripts, or subtrees, than this asks you first",
-        Put::Number(1, 100_000, |config, number| config.scope = number),
-    ),
-    setting(
-        "guards.needs_script",
-        "VECTOR_GUARD_NEEDS_SCRIPT",
-        "true",
-        "whether a model that made parts and no script has to add one, or ask you",
-        Put::Switch(|config, is_on| config.needs_script = is_on),
-    ),
-    setting(
-        "debug.capture",
-        "VECTOR_DEBUG_CAPTURE",
-        "false",
-        "whether whole replies of providers are kept in files of yours, to look for faults",
-        Put::Switch(|config, is_on| config.capture = is_on),
-    ),
-    setting(
-        "debug.capture_days",
-        "VECTOR_DEBUG_CAPTURE_DAYS",
-        "3",
-        "after how many days these files are removed",
-        Put::Number(1, 30, |config, number| config.capture_days = number),
-    ),
-    setting("routes.plan", "VECTOR_ROUTE_PLAN", "`model`", "who makes plans", route!(Plan)),
-    setting("routes.edit", "VECTOR_ROUTE_EDIT", "`model`", "who edits", route!(Edit)),
-    setting(
-        "routes.summarise",
-        "VECTOR_ROUTE_SUMMARISE",
-        "`model`",
-        "who sums up long conversations",
-        route!(Summarise),
-    ),
-    setting("routes.review", "VECTOR_ROUTE_REVIEW", "`model`", "who reviews", route!(Review)),
-    setting("efforts.plan", "VECTOR_EFFORT_PLAN", "`effort`", "how hard, for plans", effort!(Plan)),
-    setting("efforts.edit", "VECTOR_EFFORT_EDIT", "`effort`", "how hard, for edits", effort!(Edit)),
-    setting(
-        "efforts.summarise",
-        "VECTOR_EFFORT_SUMMARISE",
-        "`effort`",
-        "how hard, for summaries",
-        effort!(Summarise),
-    ),
-    setting(
-        "efforts.review",
-        "VECTOR_EFFORT_REVIEW",
-        "`effort`",
-        "how hard, for reviews",
-        effort!(Review),
-    ),
-];
 
 /// A setting of one provider: its name, its variable (behind `VECTOR_` and the provider's name) and
 /// what it is.
@@ -335,10 +162,6 @@ pub const WIRES: [(&str, Wire); 6] = [
     ("ollama_chat", Wire::Ollama),
 ];
 
-fn seconds(number: u32) -> Duration {
-    Duration::from_secs(u64::from(number))
-}
-
 /// An effort by its name.
 pub fn effort(text: &str) -> Result<Effort, String> {
     let found = Effort::ALL.into_iter().find(|effort| effort.name() == text);
@@ -356,6 +179,7 @@ pub fn load(
     let text = read(&models)?;
     let wrong = |error| format!("{}: {error}", models.display());
     let mut catalogue = Catalogue::read(text.as_deref()).map_err(wrong)?;
+    catalogue.user_file = Some((models.clone(), text.is_some()));
     let mut config = Config::default();
     for (folder, origin) in [(Some(home), Origin::Home), (project, Origin::Project)] {
         let Some(file) = folder.map(|folder| folder.join(FILE)) else {
@@ -383,8 +207,12 @@ impl Config {
     /// Lays a file over what is set.
     fn lay(&mut self, text: &str, origin: Origin) -> Result<(), String> {
         let table: Table = text.parse().map_err(|error| plain(&error))?;
-        let before = self.caps;
+        let (before, scope) = (self.caps, self.scope);
         for (key, value) in flat(table) {
+            // What a project says of its files is read with them.
+            if key == GENERATED {
+                continue;
+            }
             self.put(&key, &value, origin)?;
         }
         if origin == Origin::Project {
@@ -397,6 +225,8 @@ impl Config {
                 project: least(self.caps.project, before.project),
                 workflow: least(self.caps.workflow, before.workflow),
             };
+            // A project that was downloaded must not widen what a model may touch without a question.
+            self.scope = self.scope.min(scope);
         }
         Ok(())
     }
@@ -414,6 +244,12 @@ impl Config {
         let Some(setting) = SETTINGS.iter().find(|setting| setting.key == key) else {
             return Err(unknown(key));
         };
+        if key.starts_with("forget.") && origin == Origin::Project {
+            return Err(format!(
+                "`{key}` is not taken from a project, which could have your record erased. Set it in \
+                 {FILE} in Vector's folder, which `vector models` names."
+            ));
+        }
         if key.starts_with("debug.") && origin == Origin::Project {
             return Err(format!(
                 "`{key}` is not taken from a project, which could have your conversations kept. Set it \
@@ -545,6 +381,9 @@ pub fn variable(provider: &str, suffix: &str) -> String {
     let name = provider.to_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     format!("VECTOR_{name}_{suffix}")
 }
+
+/// The files that another tool writes, as `vector.toml` of a project names them.
+const GENERATED: &str = "generated";
 
 fn unknown(key: &str) -> String {
     let of = key.strip_prefix("providers.").and_then(|rest| rest.rsplit_once('.'));

@@ -227,12 +227,21 @@ impl Decoder {
                 values => values.iter().for_each(|event| self.event("", event)),
             },
             Err(error) if error.is_eof() => {}
+            Err(_) if is_page(self.head.content_type(), body) => {
+                self.draft.end_with(Outcome::Error, failure::of_page(&self.head, body, self.wire));
+            }
             Err(error) => {
                 self.draft
                     .broken(format!("the answer is not JSON as {} has it: {error}", self.wire));
             }
         }
     }
+}
+
+/// Whether a body is a page for people: somebody else answers at that address.
+fn is_page(content_type: &str, body: &[u8]) -> bool {
+    content_type.to_ascii_lowercase().starts_with("text/html")
+        || body.trim_ascii_start().starts_with(b"<")
 }
 
 fn is_whole(data: &str) -> bool {

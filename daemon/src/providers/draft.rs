@@ -7,6 +7,10 @@ use serde_json::Value as Json;
 
 use super::answer::{Called, End, Failure, Malformed, Outcome, Part, Usage};
 
+/// A message with more calls than this is cut off: each is looked for among all others while it comes,
+/// and no model makes so many.
+pub(super) const MAX_CALLS: usize = 256;
+
 /// How a wire says that a message is finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Finish {
@@ -156,9 +160,18 @@ impl Draft {
     /// A new call.
     pub(super) fn call(&mut self, call: Calling) -> &mut Calling {
         self.has_message = true;
+        self.check_count(self.calls.len());
         self.calls.push(call);
         let last = self.calls.len() - 1;
         &mut self.calls[last]
+    }
+
+    /// Ends a message that already has as many calls as one may have.
+    pub(super) fn check_count(&mut self, calls: usize) {
+        if calls >= MAX_CALLS {
+            let message = format!("the answer makes more than {MAX_CALLS} tool calls");
+            self.end_with(Outcome::Error, Failure { message, ..Failure::default() });
+        }
     }
 
     /// Finishes the message, for a reason where the wire names one. What makes it fail is not taken back by a better word that follows.

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value as Json;
 
-use super::answer::Failure;
+use super::answer::{Failure, Wire};
 use super::draft::{list, text};
 use super::hint;
 
@@ -54,6 +54,26 @@ pub(super) fn of_response(head: &Head, body: &[u8]) -> Failure {
     let body: Json = serde_json::from_slice(body)
         .unwrap_or_else(|_| Json::from(String::from_utf8_lossy(body).into_owned()));
     told(&body, head, Some(head.status))
+}
+
+/// The kind of a failure where no provider answered, but somebody who serves pages.
+pub const PAGE: &str = "page";
+
+/// A page in the place of an answer: asking again brings the same.
+pub(super) fn of_page(head: &Head, body: &[u8], wire: Wire) -> Failure {
+    const SHOWN: usize = 80;
+    let kind = match head.content_type() {
+        "" => "a page",
+        kind => kind,
+    };
+    let words: String = short(&String::from_utf8_lossy(body)).chars().take(SHOWN).collect();
+    let begins =
+        if words.is_empty() { String::new() } else { format!(", which begins \"{words}\"") };
+    Failure {
+        kind: Some(PAGE.to_owned()),
+        message: format!("the answer is {kind}{begins}, and not JSON as {wire} has it"),
+        ..Failure::default()
+    }
 }
 
 /// An error that came although the status was none.

@@ -76,6 +76,13 @@ impl Credential {
         }
     }
 
+    /// A body without any of them. One that has none stays as it is, whatever bytes it is of.
+    pub fn scrub_bytes(&self, body: Vec<u8>) -> Vec<u8> {
+        let text = String::from_utf8_lossy(&body);
+        let scrubbed = self.scrub(&text);
+        if scrubbed == text { body } else { scrubbed.into_bytes() }
+    }
+
     /// A text without any of them.
     pub fn scrub(&self, text: &str) -> String {
         self.secrets().into_iter().fold(text.to_owned(), |text, secret| secret.scrub(&text))
@@ -105,6 +112,10 @@ impl fmt::Display for Found {
 
 /// A keychain.
 pub trait Keychain {
+    /// Whether this build has one at all; it may be locked all the same.
+    fn is_there(&self) -> bool {
+        true
+    }
     /// The key of a provider, where there is one. `Err` is why nobody can tell.
     fn get(&self, provider: &str) -> Result<Option<Secret>, String>;
     /// Keeps a key, in place of the one before.
@@ -117,12 +128,28 @@ pub trait Keychain {
 pub struct Keys<'a> {
     env: Env<'a>,
     chain: &'a dyn Keychain,
+    holder: Holder,
+}
+
+/// Whose keys they are: what to do about a missing one depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Holder {
+    /// The process that says so, at a terminal.
+    Terminal,
+    /// A daemon that runs, by its process.
+    Daemon(u32),
 }
 
 impl<'a> Keys<'a> {
     /// From these two.
     pub fn new(env: Env<'a>, chain: &'a dyn Keychain) -> Self {
-        Self { env, chain }
+        Self { env, chain, holder: Holder::Terminal }
+    }
+
+    /// The same, of a daemon that runs as this process.
+    #[must_use]
+    pub fn of_daemon(self, process: u32) -> Self {
+        Self { holder: Holder::Daemon(process), ..self }
     }
 
     /// The keychain.
@@ -154,8 +181,24 @@ impl<'a> Keys<'a> {
         let variable = &service.keys[0];
         match self.chain.get(name) {
             Ok(Some(key)) => Ok((Credential::Key(key), Found::Keychain)),
-            Ok(None) => Err(format!("no key: `vector key set {name}`, or set {variable}")),
-            Err(error) => Err(format!("no key: set {variable} (keychain: {error})")),
+            Ok(None) => Err(self.missing(name, variable, true)),
+            Err(_) if !self.chain.is_there() => Err(self.missing(name, variable, false)),
+            Err(error) => {
+                Err(format!("{} (keychain: {error})", self.missing(name, variable, false)))
+            }
+        }
+    }
+
+    /// What to do about a missing key.
+    fn missing(&self, name: &str, variable: &str, has_keychain: bool) -> String {
+        let keychain =
+            if has_keychain { format!("`vector key set {name}`, or ") } else { String::new() };
+        match self.holder {
+            Holder::Terminal => format!("no key: {keychain}set {variable}"),
+            Holder::Daemon(process) => format!(
+                "the daemon that runs (process {process}) has no key: {keychain}run `vector open` in a \
+                 terminal where {variable} is set, which hands it over"
+            ),
         }
     }
 
@@ -253,6 +296,10 @@ mod system {
     }
 
     impl Keychain for System {
+        fn is_there(&self) -> bool {
+            false
+        }
+
         fn get(&self, _provider: &str) -> Result<Option<Secret>, String> {
             Err("this build has none".to_owned())
         }
@@ -322,6 +369,16 @@ mod tests {
     }
 
     const KEY: &str = "sk-very-secret";
+
+    #[test]
+    fn a_kept_body_has_no_key_and_is_otherwise_as_it_came() {
+        let credential = Credential::Key(Secret::new("sk-0123456789"));
+        let echo = b"{\"error\":\"Authorization: Bearer sk-0123456789\"}".to_vec();
+        let kept = String::from_utf8(credential.scrub_bytes(echo)).unwrap();
+        assert_eq!(kept, "{\"error\":\"Authorization: Bearer ***\"}");
+        let other = vec![0xff, b'a', 0xfe];
+        assert_eq!(credential.scrub_bytes(other.clone()), other);
+    }
 
     #[test]
     fn a_key_is_never_shown() {

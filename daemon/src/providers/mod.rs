@@ -35,6 +35,7 @@ mod sigv4;
 mod sse;
 #[cfg(test)]
 mod tests;
+pub mod who;
 
 use self::client::Models;
 

@@ -13,6 +13,7 @@ use scene_schemas::api::{
 use scene_schemas::entry::Seq;
 use tokio::sync::{Notify, watch};
 
+use super::clients::ConnectedClients;
 use super::guard::Secret;
 
 /// How many events are kept.
@@ -45,6 +46,8 @@ pub struct Board {
     /// The tokens of pages, which are a person's too.
     pages: RwLock<Vec<Secret>>,
     agents: RwLock<Vec<Secret>>,
+    /// The token of agents that belongs to this run of the daemon.
+    run: RwLock<Option<Secret>>,
     /// Told when a token does not count any more.
     ousted: watch::Sender<u64>,
     touched: Mutex<Instant>,
@@ -53,6 +56,7 @@ pub struct Board {
     log: Mutex<Log>,
     wake: watch::Sender<u64>,
     news: watch::Sender<News>,
+    clients: ConnectedClients,
 }
 
 #[derive(Debug, Default)]
@@ -142,6 +146,7 @@ impl Board {
             human: RwLock::new(human),
             pages: RwLock::default(),
             agents: RwLock::default(),
+            run: RwLock::default(),
             ousted: watch::Sender::new(0),
             touched: Mutex::new(Instant::now()),
             stop: Notify::new(),
@@ -149,7 +154,13 @@ impl Board {
             log: Mutex::default(),
             wake: watch::Sender::new(0),
             news: watch::Sender::new(News::default()),
+            clients: ConnectedClients::default(),
         }
+    }
+
+    /// The clients of agents that are connected.
+    pub fn clients(&self) -> &ConnectedClients {
+        &self.clients
     }
 
     /// Somebody has asked something.
@@ -200,6 +211,24 @@ impl Board {
             // The board outlives whoever looks at it.
             let _ = news.changed().await;
         }
+    }
+
+    /// Whose sessions a token opens: those of the run's own tokens outlive the run, for whoever can read
+    /// the next one; those of a client's token are that client's.
+    pub(super) fn owner_of(&self, token: &str) -> String {
+        let run = self.run.read().unwrap_or_else(PoisonError::into_inner);
+        if self.is_human(token) {
+            "person".to_owned()
+        } else if run.as_ref().is_some_and(|it| it.fits(token)) {
+            "run".to_owned()
+        } else {
+            Secret::of(token).hash().to_owned()
+        }
+    }
+
+    /// From now on this token of agents is the run's own.
+    pub fn know_run(&self, agent: Option<Secret>) {
+        *self.run.write().unwrap_or_else(PoisonError::into_inner) = agent;
     }
 
     pub(super) fn is_agent(&self, token: &str) -> bool {
@@ -341,6 +370,13 @@ impl Board {
         if log.events.len() > MAX_EVENTS {
             log.events.pop_front();
         }
+    }
+
+    /// Forgets what was said of workflows whose texts were erased.
+    pub fn forget(&self, is_erased: impl Fn(Seq) -> bool) {
+        let mut known: HashMap<Seq, bool> = HashMap::new();
+        let mut is_erased = |seq: Seq| *known.entry(seq).or_insert_with(|| is_erased(seq));
+        lock(&self.log).events.retain(|it| !is_erased(it.record.workflow));
     }
 
     /// The session that a proposal was published for.

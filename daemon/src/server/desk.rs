@@ -5,10 +5,11 @@ use std::time::Duration;
 use scene_schemas::InstancePath;
 use scene_schemas::api::{
     About, Access, AgentCall, AgentLog, ApplyAck, ApplyTaken, CallView, CancelCall, Chat,
-    Checkpoint, Checkpoints, Decide, Decided, EnterPage, EnteredPage, Failure, FailureKind, Hello,
-    MadeToken, MakeCheckpoint, MakeToken, Open, Opened, PageLink, Pair, Paired, PairingCode,
-    ProposalView, Proposals, Revoke, Revoked, SceneTaken, SceneUpdate, SessionId, Sessions,
-    Settings, Started, Talk, TalkHead, Usage, Welcome, WorkflowView, Workflows,
+    Checkpoint, Checkpoints, Decide, Decided, EnterPage, EnteredPage, Failure, FailureKind,
+    HandKeys, Hello, MadeToken, MakeCheckpoint, MakeToken, Open, Opened, PageLink, Pair, Paired,
+    PairingCode, ProposalView, Proposals, ProviderKeys, Revoke, Revoked, SceneTaken, SceneUpdate,
+    ScriptPage, SessionId, Sessions, Settings, Started, Talk, TalkHead, Usage, Welcome,
+    WorkflowView, Workflows,
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::{mpsc, oneshot};
@@ -77,6 +78,15 @@ pub struct PictureAsked {
     pub size: u32,
 }
 
+/// An instance that fits what is being typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundInstance {
+    /// Its path.
+    pub path: String,
+    /// Its class.
+    pub class: String,
+}
+
 /// What somebody wants.
 #[derive(Debug)]
 pub enum Ask {
@@ -94,6 +104,8 @@ pub enum Ask {
     Open(Open, Reply<Opened>),
     /// To have something done.
     Chat(Chat, Reply<Started>),
+    /// To find instances by what is being typed of their names.
+    Find(SessionId, String, Reply<Vec<FoundInstance>>),
     /// To decide.
     Decide(Seq, Decide, Reply<Decided>),
     /// To see the sessions.
@@ -128,6 +140,10 @@ pub enum Ask {
     Settings(Reply<Settings>),
     /// To choose.
     Choose(Settings, Reply<Settings>),
+    /// To see which providers can be asked.
+    Keys(Reply<ProviderKeys>),
+    /// To hand over keys.
+    HandKeys(HandKeys, Reply<ProviderKeys>),
     /// To see what models used.
     Usage(Reply<Usage>),
     /// To look back.
@@ -144,6 +160,8 @@ pub enum Ask {
     AgentLog(Reply<AgentLog>),
     /// To end a connection of an agent.
     AgentEnds(String),
+    /// To list the scripts of a place, from where a cursor says.
+    Scripts(SessionId, Option<String>, Reply<ScriptPage>),
     /// To close what nobody has used for a while.
     Tidy,
     /// To notice what other processes have written down.

@@ -1,6 +1,7 @@
 //! From a request to who answers it, by the table of the routes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody, to_bytes};
 use axum::extract::{Request, State};
@@ -8,14 +9,15 @@ use axum::http::{HeaderMap, Response};
 use futures_util::StreamExt;
 use percent_encoding::percent_decode_str;
 use scene_schemas::api::{
-    AgentEnds, ApplyAck, Chat, Failure, FailureKind, Health, MAX_BODY, MAX_HOLD, Nothing, Poll,
-    SceneUpdate, SessionId,
+    AgentEnds, AgentPresence, ApplyAck, Chat, Failure, FailureKind, Health, MAX_BODY, MAX_HOLD,
+    Nothing, Poll, Route, SceneUpdate, SessionId,
 };
 use scene_schemas::entry::Seq;
 use serde::de::DeserializeOwned;
 use tokio::task::yield_now;
 
 use super::board::Board;
+use super::clients;
 use super::deploy::{self, Deploying};
 use super::desk::{Ask, Desk, Door, PictureAsked, PictureOf, Verb};
 use super::failure::{answer, failed};
@@ -36,6 +38,8 @@ pub(super) struct House {
     pub(super) board: Arc<Board>,
     pub(super) desk: Desk,
     pub(super) mcp: Arc<Http>,
+    /// How long the body of a request may be on its way.
+    pub(super) patience: Duration,
 }
 
 /// A request that has passed every check.
@@ -83,6 +87,18 @@ impl Asked<'_> {
                 "Say hello again.",
             )),
             _ => Ok(()),
+        }
+    }
+
+    /// Whether a person at a terminal or the page calls, and no plugin: keys never pass through Studio.
+    fn is_at_terminal(&self) -> Result<(), Failure> {
+        match self.caller {
+            Caller::Human => Ok(()),
+            _ => Err(failed(
+                FailureKind::Forbidden,
+                "Keys are handed over from a terminal alone.",
+                "Run `vector open` in a terminal that has the key.",
+            )),
         }
     }
 
@@ -143,7 +159,11 @@ async fn handled(house: &House, request: Request) -> Result<Response<Body>, Fail
         let (route, _) = guard::route(request.method().as_str(), MCP)?;
         guard::check(route, request.headers(), house.port, &house.board)?;
         let token = token(request.headers())?;
-        let answered = async { Ok(house.mcp.answer(request).await) };
+        let (head, body) = request.into_parts();
+        let body = Box::pin(whole(body, MAX_BODY, house.patience)).await?;
+        let request = Request::from_parts(head, Body::from(body));
+        let owner = house.board.owner_of(&token);
+        let answered = house.mcp.answer(request, owner);
         return Box::pin(while_known(&house.board, token, answered)).await;
     }
     let (parts, body) = request.into_parts();
@@ -151,13 +171,7 @@ async fn handled(house: &House, request: Request) -> Result<Response<Body>, Fail
     let (route, id) = guard::route(parts.method.as_str(), &path)?;
     let caller = guard::check(route, &parts.headers, house.port, &house.board)?;
     let limit = if guard::brings(route.method) { MAX_BODY } else { 0 };
-    let body = to_bytes(body, limit).await.map_err(|_| {
-        failed(
-            FailureKind::TooLarge,
-            format!("The body is larger than {limit} bytes, or was cut off."),
-            "Send it in pieces.",
-        )
-    })?;
+    let body = Box::pin(whole(body, limit, house.patience)).await?;
     // What a plugin waits for ends with its session; for whoever else waits, their token is looked at.
     let token = match caller {
         Caller::Agent => token(&parts.headers)?,
@@ -167,6 +181,7 @@ async fn handled(house: &House, request: Request) -> Result<Response<Body>, Fail
     // While an answer is held, nothing of the request is: its head stands in the connection's buffer.
     drop(parts);
     let query = query.as_deref().unwrap_or_default();
+    check_query(route, query)?;
     let asked = Asked { path: route.path, id, query, caller, body };
     if guard::reads(route.method) {
         Box::pin(while_known(&house.board, token, read(house, &asked))).await
@@ -176,6 +191,48 @@ async fn handled(house: &House, request: Request) -> Result<Response<Body>, Fail
         let answered = act(house, route.method.as_str(), &asked);
         Box::pin(while_known(&house.board, token, answered)).await
     }
+}
+
+/// Reads a body, which may take so long altogether: one that drips would hold its connection for ever.
+async fn whole(body: Body, limit: usize, patience: Duration) -> Result<Bytes, Failure> {
+    let read = tokio::time::timeout(patience, to_bytes(body, limit)).await;
+    let Ok(read) = read else {
+        let seconds = patience.as_secs();
+        return Err(failed(
+            FailureKind::TooSlow,
+            format!("The body did not come within {seconds} s."),
+            "Send it at once.",
+        ));
+    };
+    read.map_err(|_| {
+        failed(
+            FailureKind::TooLarge,
+            format!("The body is larger than {limit} bytes, or was cut off."),
+            "Send it in pieces.",
+        )
+    })
+}
+
+/// What a route does not take behind its path is refused, as it is in bodies.
+fn check_query(route: &Route, query: &str) -> Result<(), Failure> {
+    // The page itself may be asked for by any link.
+    if !["/api/", "/page/"].iter().any(|start| route.path.starts_with(start)) {
+        return Ok(());
+    }
+    let known = || route.query.iter().chain(route.texts);
+    let names = query.split('&').filter(|pair| !pair.is_empty());
+    let mut names = names.map(|pair| pair.split_once('=').map_or(pair, |(name, _)| name));
+    let Some(unknown) = names.find(|name| !known().any(|it| it == name)) else {
+        return Ok(());
+    };
+    let takes = known().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ");
+    let hint =
+        if takes.is_empty() { "It takes none.".to_owned() } else { format!("It takes {takes}.") };
+    Err(failed(
+        FailureKind::BadRequest,
+        format!("{} takes no parameter `{}`.", route.path, unknown.escape_default()),
+        hint,
+    ))
 }
 
 fn token(headers: &HeaderMap) -> Result<String, Failure> {
@@ -250,6 +307,7 @@ async fn read(house: &House, asked: &Asked<'_>) -> Result<Response<Body>, Failur
         "/api/checkpoints" => ask!(desk, Ask::Checkpoints),
         "/api/settings" => ask!(desk, Ask::Settings),
         "/api/usage" => ask!(desk, Ask::Usage),
+        "/api/keys" => ask!(desk, Ask::Keys),
         "/api/agents/calls" => ask!(desk, Ask::AgentLog),
         "/api/agents/calls/{id}" => {
             let hold = asked.number("hold")?.unwrap_or(0);
@@ -266,6 +324,9 @@ async fn read(house: &House, asked: &Asked<'_>) -> Result<Response<Body>, Failur
         "/api/talks/{id}" => ask!(desk, Ask::Talk, asked.seq()?),
         "/api/about" => answer(desk.ask(|reply| Ask::Door(Door::About(reply))).await),
         "/api/access" => answer(desk.ask(|reply| Ask::Door(Door::Access(reply))).await),
+        "/api/agents/scripts/{id}" => {
+            ask!(desk, Ask::Scripts, asked.session()?, asked.text("cursor")?)
+        }
         _ => Box::pin(look_back(desk, asked)).await?,
     })
 }
@@ -368,6 +429,11 @@ async fn act(house: &House, method: &str, asked: &Asked<'_>) -> Result<Response<
             desk.tell(Ask::AgentEnds(connection));
             answer(Ok(Nothing {}))
         }
+        ("POST", "/api/agents/presence") => {
+            let AgentPresence { connection } = asked.body()?;
+            let held = clients::hold(Arc::clone(board), desk.clone(), connection);
+            answer(Box::pin(held).await)
+        }
         ("PUT", "/api/settings") => ask!(desk, Ask::Choose, asked.body()?),
         _ => door(desk, asked).await?,
     })
@@ -398,6 +464,11 @@ async fn door(desk: &Desk, asked: &Asked<'_>) -> Result<Response<Body>, Failure>
         "/api/page" => {
             let enter = asked.body()?;
             answer(desk.ask(|reply| Ask::Door(Door::Enter(enter, reply))).await)
+        }
+        "/api/keys" => {
+            let keys = asked.body()?;
+            asked.is_at_terminal()?;
+            answer(desk.ask(|reply| Ask::HandKeys(keys, reply)).await)
         }
         "/api/access/token" => {
             let make = asked.body()?;
@@ -447,7 +518,7 @@ mod tests {
         let board = Arc::new(Board::new(Secret::of("token")));
         let (desk, _asked) = Desk::new();
         let mcp = Arc::new(Http::new(&board, &desk, Path::new("no such file"), HEAD));
-        let house = Arc::new(House { port: 1, board, desk, mcp });
+        let house = Arc::new(House { port: 1, board, desk, mcp, patience: HEAD });
         let asked = Asked {
             path: "/api/stream",
             id: "",

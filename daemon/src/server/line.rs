@@ -15,16 +15,20 @@ use axum::extract::State;
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use scene_schemas::api::{FailureKind, Nothing};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::dispatch::{self, House};
+use super::failure::{answer, failed};
 
 /// How long the head of a request may be on its way, and a connection may say nothing.
 pub(super) const HEAD: Duration = Duration::from_mins(1);
 /// The longest head, in bytes, and the most that is read of a body at once.
 const MAX_HEAD: usize = 32 << 10;
+/// What a header has beside its name and its value: a colon, a blank and the end of the line.
+const HEADER_END: usize = 4;
 /// How long those that are open are waited for in the end.
 const ENDS: Duration = Duration::from_secs(5);
 /// How long nobody is taken after no connection could be, when files ran out for example.
@@ -71,6 +75,14 @@ fn is_theirs(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }
 
+/// How long the head of a request is, as it was sent.
+fn head_size<B>(request: &hyper::Request<B>) -> usize {
+    let target = request.uri().path_and_query().map_or(0, |it| it.as_str().len());
+    let headers = request.headers().iter();
+    let headers = headers.map(|(name, value)| name.as_str().len() + value.len() + HEADER_END);
+    target + headers.sum::<usize>()
+}
+
 /// Answers what comes over one connection.
 async fn speak(
     http: Builder,
@@ -83,6 +95,13 @@ async fn speak(
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
         let house = Arc::clone(&house);
         async move {
+            // Hyper bounds what it buffers, which may be more than the head.
+            if head_size(&request) > MAX_HEAD {
+                let message = format!("The head of the request is longer than {MAX_HEAD} bytes.");
+                let hint = "Send fewer or shorter headers, and what is long in the body.";
+                let refused = failed(FailureKind::TooLarge, message, hint);
+                return Ok(answer::<Nothing>(Err(refused)));
+            }
             let request = request.map(Body::new);
             Ok::<_, Infallible>(dispatch::handle(State(house), request).await)
         }
@@ -119,7 +138,7 @@ mod tests {
         let (desk, _asked) = Desk::new();
         let mcp = Http::new(&board, &desk, std::path::Path::new("no such file"), HEAD);
         let (board_of, mcp) = (Arc::clone(&board), Arc::new(mcp));
-        let house = House { port: address.port(), board: board_of, desk, mcp };
+        let house = House { port: address.port(), board: board_of, desk, mcp, patience: head };
         let (end, ended) = oneshot::channel();
         let ends = async move {
             let _ = ended.await;
@@ -162,6 +181,63 @@ mod tests {
             let line = format!("X: {}\r\n", "a".repeat(1_000));
             while stream.write_all(line.as_bytes()).is_ok() {}
         });
+    }
+
+    #[test]
+    fn a_head_over_the_limit_is_refused_and_one_below_is_not() {
+        serving(HEAD, |address, _end| {
+            let ask = |bytes: usize| {
+                let host = format!("Host: {address}\r\nConnection: close\r\n");
+                let long = format!("X: {}\r\n\r\n", "a".repeat(bytes));
+                let said = format!("GET /health HTTP/1.1\r\n{host}{long}");
+                let mut stream = TcpStream::connect(address).unwrap();
+                stream.set_read_timeout(Some(SOON)).unwrap();
+                // It may be refused before all of it was sent.
+                let _ = stream.write_all(said.as_bytes());
+                let mut text = String::new();
+                let _ = stream.read_to_string(&mut text);
+                text
+            };
+            assert!(ask(30 << 10).starts_with("HTTP/1.1 200"));
+            for bytes in [MAX_HEAD, 40_000, 60_000] {
+                let text = ask(bytes);
+                assert!(!text.starts_with("HTTP/1.1 200"), "{bytes}: {text}");
+            }
+            let refused = ask(MAX_HEAD);
+            assert!(
+                refused.starts_with("HTTP/1.1 413") && refused.contains("too_large"),
+                "{refused}"
+            );
+        });
+    }
+
+    /// A byte comes in time, again and again, and the body never ends.
+    #[test]
+    fn a_body_that_does_not_come_ends_its_connection() {
+        for path in ["/api/chat", "/mcp"] {
+            serving(Duration::from_millis(300), |address, _end| {
+                let head = format!(
+                    "POST {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer token\r\n\
+                     Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+                     Content-Length: 100000\r\n\r\n"
+                );
+                let mut slow = connect(address, &head);
+                let mut writer = slow.try_clone().unwrap();
+                std::thread::spawn(move || {
+                    while writer.write_all(b" ").is_ok() {
+                        std::thread::yield_now();
+                        if writer.take_error().is_ok_and(|it| it.is_some()) {
+                            break;
+                        }
+                        std::thread::park_timeout(Duration::from_millis(20));
+                    }
+                });
+                let mut answer = [0; 12];
+                slow.read_exact(&mut answer)
+                    .expect("it is answered although the body is not there");
+                assert_eq!(&answer, b"HTTP/1.1 408", "{path}");
+            });
+        }
     }
 
     #[test]

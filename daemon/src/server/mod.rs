@@ -5,6 +5,7 @@
 //! is refusal: a request reaches the desk only by a route that is known, with a token of its kind.
 
 mod board;
+mod clients;
 mod deploy;
 mod desk;
 mod dispatch;
@@ -26,8 +27,9 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 
 pub use self::board::{AWAY, Board, Decides, News, Seat, Seen, Size};
+pub use self::clients::ConnectedClients;
 pub use self::deploy::Deploying;
-pub use self::desk::{Ask, Desk, Door, PictureAsked, PictureOf, Reply, Verb};
+pub use self::desk::{Ask, Desk, Door, FoundInstance, PictureAsked, PictureOf, Reply, Verb};
 pub use self::failure::failed;
 pub use self::guard::Secret;
 pub use self::mcp::{Agent, Gate, WAIT, listed, unique};
@@ -52,7 +54,8 @@ pub async fn run(
     let port = listener.local_addr()?.port();
     let mcp = Arc::new(Http::new(&board, &desk, kept, wait));
     let own = Arc::clone(&mcp);
-    let house = Arc::new(House { port, board: Arc::clone(&board), desk, mcp });
+    let (own_board, patience) = (Arc::clone(&board), line::HEAD);
+    let house = Arc::new(House { port, board: own_board, desk, mcp, patience });
     let ends = async move {
         shutdown.await;
         board.close();

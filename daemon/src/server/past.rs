@@ -72,6 +72,8 @@ pub struct Filter {
     pub day: Option<u64>,
     /// With this in what was asked, said or proposed.
     pub text: Option<String>,
+    /// Only what was asked, and each change once, by its proposal.
+    pub is_brief: bool,
 }
 
 /// Which script, and when.
@@ -142,6 +144,7 @@ impl Filter {
             outcome: outcome.map(|it| it.0),
             day: day.transpose()?,
             text: asked.text("text")?,
+            is_brief: asked.text("only")?.as_deref() == Some("changes"),
         })
     }
 }

@@ -58,6 +58,13 @@ impl MemoryFile {
         &self.path
     }
 
+    /// Removes the temporary files that stopped processes left beside it.
+    pub(super) fn sweep(&self) {
+        if let Some(folder) = self.path.parent() {
+            disk::sweep(folder);
+        }
+    }
+
     /// What it says; nothing where there is no file.
     pub(super) fn text(&self) -> &str {
         self.text.as_deref().unwrap_or_default()

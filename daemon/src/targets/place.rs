@@ -4,6 +4,8 @@
 //! temporary file beside the target, synced, and renamed over it; so a reader sees the old file or
 //! the new one, and a crash leaves one of them. Links stay links, permissions stay.
 
+mod error;
+
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -14,121 +16,14 @@ use scene_schemas::proposal::{Ack, Bytes, Proposal};
 use scene_schemas::{Fingerprint, Hashing};
 use tempfile::NamedTempFile;
 
+pub use self::error::PlaceError;
+
 use super::disk;
 use super::memory::{self, MemoryFile};
 use super::perform::{DoneOne, Performed, outcome, perform_all};
 use super::stamp::Stamp;
 use crate::core::proposal::{Blobs, Inverse, inverse};
 use crate::core::scene::{CodecError, Patch, Scene};
-
-/// What can go wrong with a place file.
-#[derive(Debug, thiserror::Error)]
-pub enum PlaceError {
-    /// It cannot be read.
-    #[error("{file} cannot be read: {why}")]
-    Read {
-        /// The file.
-        file: String,
-        /// Why.
-        why: io::Error,
-    },
-    /// Its content is not a place.
-    #[error("{file} cannot be opened: {why}")]
-    Open {
-        /// The file.
-        file: String,
-        /// Why.
-        why: CodecError,
-    },
-    /// It is marked as read-only.
-    #[error("{file} is read-only; make it writable, or write elsewhere with --out")]
-    ReadOnly {
-        /// The file.
-        file: String,
-    },
-    /// It is no file that could be written.
-    #[error(
-        "{file} is no file (a folder, a device, or a link to nothing); choose another with --out"
-    )]
-    NoFile {
-        /// What is there.
-        file: String,
-    },
-    /// The project cannot be read.
-    #[error(transparent)]
-    Project(#[from] super::rojo::ProjectError),
-    /// The files of a project did not come out as was approved.
-    #[error(
-        "{project} was not changed: its files would have been read otherwise than what was approved \
-         ({what}); make this change by hand, or another one"
-    )]
-    Otherwise {
-        /// The project file.
-        project: String,
-        /// The first difference.
-        what: String,
-    },
-    /// A step of a project was not done, and all files were put back but some that are somebody else's.
-    #[error(
-        "{project} was not changed: {why}; all files were put back but for {files}, which somebody \
-         else has saved meanwhile: they stay as they are, so look at them"
-    )]
-    Kept {
-        /// The project file.
-        project: String,
-        /// Why it was not done.
-        why: String,
-        /// The files that are somebody else's now.
-        files: String,
-    },
-    /// A step of a project was done in part, and could not be taken back.
-    #[error(
-        "{project} is changed in part: {why}; these files could not be put back: {left}. Mend that, and \
-         run it again: what is left is put back first"
-    )]
-    Torn {
-        /// The project file.
-        project: String,
-        /// Why it was not done.
-        why: String,
-        /// The files that are not as they were, each with the reason.
-        left: String,
-    },
-    /// There is no folder to write to.
-    #[error("{file} cannot be written: {why}; choose another place with --out")]
-    Output {
-        /// The file.
-        file: String,
-        /// Why.
-        why: io::Error,
-    },
-    /// Somebody else changed it meanwhile.
-    #[error(
-        "{file} was changed by somebody else since it was read; nothing was written. Run it again"
-    )]
-    Changed {
-        /// The file.
-        file: String,
-    },
-    /// The new content cannot be made.
-    #[error("{file} was not written: {why}")]
-    Encode {
-        /// The file.
-        file: String,
-        /// Why.
-        why: CodecError,
-    },
-    /// The new content cannot be stored.
-    #[error("{file} was not written and is as it was: {why}{hint}")]
-    Write {
-        /// The file.
-        file: String,
-        /// Why.
-        why: io::Error,
-        /// What to do.
-        hint: &'static str,
-    },
-}
 
 /// A place file that is open for an edit.
 #[derive(Debug)]
@@ -232,8 +127,10 @@ impl PlaceFile {
             }
             Err(_) => None,
         };
+        disk::sweep(output.parent().unwrap_or(Path::new(".")));
         let memory = MemoryFile::beside(&output).ok();
         if let Some(memory) = &memory {
+            memory.sweep();
             scene.know_memory(memory.text().to_owned());
         }
         let (by_path, away) = (false, None);
@@ -507,7 +404,12 @@ impl PlaceFile {
             let stamp = temporary.as_file().metadata().map(|it| Stamp::from(&it));
             if let Err(error) = self.replace(temporary) {
                 if let (Some(file), Some(before)) = (&mut self.memory, remembered) {
-                    file.put_back(before).map_err(|why| memory_not_written(file, why))?;
+                    file.put_back(before).map_err(|why| PlaceError::MemoryAhead {
+                        file: show(&self.output),
+                        memory: show(file.path()),
+                        error: error.to_string(),
+                        why,
+                    })?;
                 }
                 return Err(error);
             }

@@ -70,6 +70,7 @@ impl TextFile {
         let failed = |why| TextError::Read { file: named.clone(), why };
         let path = disk::canonical(file).map_err(failed)?;
         let bytes = fs::read(&path).map_err(failed)?;
+        disk::sweep(path.parent().unwrap_or(Path::new(".")));
         let text =
             String::from_utf8(bytes).map_err(|_| TextError::NoText { file: named.clone() })?;
         Ok(Self { named, path, text })

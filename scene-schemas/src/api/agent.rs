@@ -135,6 +135,36 @@ pub struct AgentEnds {
     pub connection: String,
 }
 
+/// A client says that it is there, for as long as the request is held: when that breaks off, the client is
+/// gone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentPresence {
+    /// Its connection.
+    pub connection: String,
+}
+
+/// A page of the scripts of a place, as a client lists them for its person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptPage {
+    /// They.
+    pub scripts: Vec<ListedScript>,
+    /// Where the next page begins; none where this is the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// A script in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListedScript {
+    /// Where it is.
+    pub path: String,
+    /// Its class.
+    pub class: String,
+}
+
 /// What agents have called.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -155,6 +185,9 @@ pub struct LoggedCall {
     pub place: String,
     /// Its arguments in a line; empty of one that was made long ago.
     pub brief: String,
+    /// Whether that client has disconnected since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub disconnected: bool,
     /// The call; a long answer is left out.
     pub view: CallView,
 }

@@ -217,6 +217,11 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         setting: Option<Setting>,
     },
+    /// The client that calls the tools has ended, or its connection broke; what it proposed still waits.
+    ClientDisconnected {
+        /// What the client calls itself.
+        client: String,
+    },
     /// The workflow is over.
     Done {
         /// How.

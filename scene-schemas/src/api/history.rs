@@ -83,6 +83,8 @@ pub enum HistoryOutcome {
     Applied,
     /// A person said no.
     Rejected,
+    /// A part of it, or a changed form of it, was accepted.
+    PartlyAccepted,
     /// It lost its base or its run.
     Withdrawn,
     /// The target did not do it.
@@ -99,11 +101,12 @@ pub enum HistoryOutcome {
 
 impl HistoryOutcome {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Waiting,
         Self::Approved,
         Self::Applied,
         Self::Rejected,
+        Self::PartlyAccepted,
         Self::Withdrawn,
         Self::Failed,
         Self::Undone,
@@ -119,6 +122,7 @@ impl HistoryOutcome {
             Self::Approved => "approved",
             Self::Applied => "applied",
             Self::Rejected => "rejected",
+            Self::PartlyAccepted => "partly_accepted",
             Self::Withdrawn => "withdrawn",
             Self::Failed => "failed",
             Self::Undone => "undone",

@@ -9,6 +9,7 @@ mod agent;
 mod deploy;
 mod event;
 mod history;
+mod keys;
 mod route;
 mod scene;
 mod session;
@@ -23,8 +24,8 @@ pub use access::{
     Revoke, Revoked,
 };
 pub use agent::{
-    AgentCall, AgentEnds, AgentLog, AppliedChange, Became, CallView, CancelCall, LoggedCall,
-    MAX_WAIT,
+    AgentCall, AgentEnds, AgentLog, AgentPresence, AppliedChange, Became, CallView, CancelCall,
+    ListedScript, LoggedCall, MAX_WAIT, ScriptPage,
 };
 pub use deploy::{Deploy, DeployPlan, DeployStarted, DeployState, DeployedProposal, LeftOut};
 pub use event::{Event, EventRecord, ProposalStatus, Setting, StreamPage, ThinkingPhase};
@@ -32,6 +33,7 @@ pub use history::{
     FailureFigures, Figures, History, HistoryEntry, HistoryOutcome, HistoryRecord, MAX_PAGE,
     ModelFigures, ScriptAt, ScriptVersion, Times, ToolFigures, UsageFigures,
 };
+pub use keys::{HandKeys, ProviderKey, ProviderKeys};
 pub use route::{Method, ROUTES, Route, Token, openapi};
 pub use scene::{
     Answer, Document, KnownProperties, Nodes, ScenePart, SceneTaken, SceneUpdate, ScriptText,
@@ -94,7 +96,9 @@ pub enum FailureKind {
     Stale,
     /// It was decided or done already, or cannot be done in this state: 409.
     Settled,
-    /// The body is too large: 413.
+    /// The body did not come in time: 408. Send it at once.
+    TooSlow,
+    /// The body or the head is too large: 413.
     TooLarge,
     /// The body is not JSON by its content type: 415.
     UnsupportedMediaType,
@@ -121,6 +125,7 @@ impl FailureKind {
             Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
             Self::Stale | Self::Settled => 409,
+            Self::TooSlow => 408,
             Self::TooLarge => 413,
             Self::UnsupportedMediaType => 415,
             Self::Protocol => 426,

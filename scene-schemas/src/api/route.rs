@@ -4,13 +4,13 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    About, Access, AgentCall, AgentEnds, AgentLog, ApplyAck, ApplyTaken, CallView, CancelCall,
-    Chat, Checkpoints, Decide, Decided, Deploy, DeployPlan, DeployStarted, DeployState, EnterPage,
-    EnteredPage, Failure, Figures, Health, Hello, History, HistoryRecord, MadeToken,
-    MakeCheckpoint, MakeToken, Nothing, Open, Opened, PROTOCOL, PageLink, Pair, Paired,
-    PairingCode, Poll, Polled, ProposalView, Proposals, Revoke, Revoked, SceneTaken, SceneUpdate,
-    ScriptAt, Sessions, Settings, Started, StreamPage, Talk, Usage, Welcome, WorkflowView,
-    Workflows,
+    About, Access, AgentCall, AgentEnds, AgentLog, AgentPresence, ApplyAck, ApplyTaken, CallView,
+    CancelCall, Chat, Checkpoints, Decide, Decided, Deploy, DeployPlan, DeployStarted, DeployState,
+    EnterPage, EnteredPage, Failure, Figures, HandKeys, Health, Hello, History, HistoryRecord,
+    MadeToken, MakeCheckpoint, MakeToken, Nothing, Open, Opened, PROTOCOL, PageLink, Pair, Paired,
+    PairingCode, Poll, Polled, ProposalView, Proposals, ProviderKeys, Revoke, Revoked, SceneTaken,
+    SceneUpdate, ScriptAt, ScriptPage, Sessions, Settings, Started, StreamPage, Talk, Usage,
+    Welcome, WorkflowView, Workflows,
 };
 
 /// Who may call a route.
@@ -91,6 +91,7 @@ impl Route {
             "/api/about",
             "/api/access",
             "/api/figures",
+            "/api/keys",
             "/api/page",
             "/api/pairing",
             "/api/scripts/at",
@@ -158,10 +159,11 @@ fn text(_: &mut SchemaGenerator) -> Json {
 }
 
 /// What a part of the page may be asked for by.
-const PARTS: &[&str] =
-    &["layout", "session", "place", "path", "tool", "kind", "outcome", "day", "text"];
+const PARTS: &[&str] = &[
+    "layout", "session", "place", "path", "tool", "kind", "outcome", "day", "text", "only", "typed",
+];
 /// By what the history is looked through.
-const HISTORY: &[&str] = &["place", "path", "tool", "kind", "outcome", "day", "text"];
+const HISTORY: &[&str] = &["place", "path", "tool", "kind", "outcome", "day", "text", "only"];
 
 /// All routes.
 pub const ROUTES: &[Route] = &[
@@ -195,7 +197,7 @@ pub const ROUTES: &[Route] = &[
         get::<StreamPage>(
             "/api/stream",
             Token::Human,
-            "What has happened behind a position; held while nothing has.",
+            "What has happened behind a position, or from the first entry on; held while nothing has.",
         ),
         &["cursor", "hold"],
     ),
@@ -205,7 +207,8 @@ pub const ROUTES: &[Route] = &[
             get::<Nothing>(
                 "/api/stream/sse",
                 Token::Human,
-                "The same as server-sent events, one for each event.",
+                "The same as server-sent events, one for each event. Without a position it begins with \
+                 what happens next: who watches wants no past.",
             ),
             &["cursor"],
         ),
@@ -341,6 +344,16 @@ pub const ROUTES: &[Route] = &[
     get::<Usage>("/api/usage", Token::Human, "What models used."),
     post::<Nothing, Nothing>("/api/stop", Token::Human, "End the daemon."),
     get::<About>("/api/about", Token::Human, "Which daemon this is."),
+    get::<ProviderKeys>(
+        "/api/keys",
+        Token::Human,
+        "Which providers this daemon can ask; never a key.",
+    ),
+    post::<HandKeys, ProviderKeys>(
+        "/api/keys",
+        Token::Human,
+        "Hand over keys that the daemon lacks, from a terminal; it keeps them in memory until it ends.",
+    ),
     post::<Nothing, PairingCode>("/api/pairing", Token::Human, "Make a code that pairs a plugin."),
     get::<Access>(
         "/api/access",
@@ -392,6 +405,19 @@ pub const ROUTES: &[Route] = &[
     ),
     get::<AgentLog>("/api/agents/calls", Token::Client, "What agents have called lately."),
     post::<AgentEnds, Nothing>("/api/agents/end", Token::Client, "End a connection."),
+    post::<AgentPresence, Nothing>(
+        "/api/agents/presence",
+        Token::Client,
+        "Say that a client is there; held until it is not, or until the daemon ends.",
+    ),
+    with_texts(
+        get::<ScriptPage>(
+            "/api/agents/scripts/{id}",
+            Token::Client,
+            "The scripts of an open place, for a list of resources; not a call on record.",
+        ),
+        &["cursor"],
+    ),
     post::<Json, Json>("/mcp", Token::Client, "MCP, streamable HTTP: messages of a client."),
     get::<Json>("/mcp", Token::Client, "MCP: the stream of a session's messages."),
     Route {

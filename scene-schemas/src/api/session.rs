@@ -160,7 +160,7 @@ pub struct SessionView {
     pub place: OpenPlace,
     /// Whether it has polled within the last 30 seconds.
     pub connected: bool,
-    /// How many instances are mirrored.
+    /// How many instances it has; of a place in Studio, how many are mirrored.
     pub instances: u32,
     /// The version of the mirror.
     pub version: u64,

@@ -144,6 +144,9 @@ pub struct ProposalView {
     /// The newest proposal that stands for it: a part of it, a changed form, or the same planned again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub successor: Option<Seq>,
+    /// The client that proposed it, where that has disconnected since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disconnected: Option<String>,
     /// Whether a yes has to be said twice.
     pub needs_twice: bool,
     /// Whether it may change what a picture of the place shows.
@@ -171,6 +174,8 @@ pub enum WorkflowState {
     Waiting,
     /// Its agent may call something more, and nothing is at work until then.
     Idle,
+    /// Its client has disconnected; a person is to decide upon what it proposed.
+    Disconnected,
     /// It needs its place, which is not connected.
     Away,
     /// Something went wrong, and it can be tried again.

@@ -27,6 +27,7 @@ fn proposal(class: Class, commands: Vec<Command>, rows: Vec<Row>) -> Proposal {
         files: None,
         from: None,
         replaces: None,
+        writes: Vec::new(),
     }
 }
 
@@ -120,7 +121,7 @@ fn operations_are_gathered_by_instance_and_the_class_is_explained() {
 │ It deletes 3 instances, changes 2 properties of 1 instance and moves 1 instance.
 │
 │ !  Names differ.
-│ !! Line 3 loads a string. (asks twice)
+│ !! Line 3 loads a string. (needs a second confirmation)
 │
 │ - Model game.Workspace.Wall[1]  with everything below it, 3 instances
 │ ~ Part game.Workspace.Wall[1]

@@ -2,9 +2,10 @@
 
 use super::Site;
 use super::finding::Finding;
+use crate::cli::handover::{daemon_keys, lacking};
 use crate::providers::choose::{self, Choice};
 use crate::providers::config;
-use crate::providers::keys::{Keys, System};
+use crate::providers::keys::{Keychain, Keys, System};
 
 pub(super) fn check(site: &Site) -> Vec<Finding> {
     let env = |name: &str| std::env::var(name).ok();
@@ -28,7 +29,14 @@ pub(super) fn check(site: &Site) -> Vec<Finding> {
     }
     if !without.is_empty() {
         let says = format!("no key of {}", without.join(", "));
-        found.push(Finding::note("keys", says).mended("vector key set PROVIDER, where you use it"));
+        let mend = match without.first().and_then(|name| catalogue.service(name)) {
+            Some(service) if !System.is_there() => format!(
+                "set {} in the environment, or the variable of the provider that you use",
+                service.keys.first().map_or("its variable", String::as_str)
+            ),
+            _ => "vector key set PROVIDER, for the one that you use".to_owned(),
+        };
+        found.push(Finding::note("keys", says).mended(mend));
     }
     found.push(match choose::choose(None, None, &config, &catalogue, &keys) {
         Ok(Choice::Offline(why)) => {
@@ -40,5 +48,19 @@ pub(super) fn check(site: &Site) -> Vec<Finding> {
         }
         Err(error) => Finding::problem("answers", error.to_string()).mended("vector models"),
     });
+    found.extend(daemon(site));
     found
+}
+
+/// What the daemon that runs has: it need not be what this terminal has.
+fn daemon(site: &Site) -> Option<Finding> {
+    let (_, keys) = daemon_keys(&site.home)?;
+    let lacking = lacking(&site.home, &keys);
+    let says = format!("process {} answers with {}", keys.process, keys.answers);
+    if lacking.is_empty() {
+        return Some(Finding::ok("in the daemon", says));
+    }
+    let names: Vec<&str> = lacking.iter().map(|(_, variable)| variable.as_str()).collect();
+    let says = format!("{says}; it lacks {}, which this terminal has", names.join(", "));
+    Some(Finding::note("in the daemon", says).mended("vector open, which hands it over"))
 }

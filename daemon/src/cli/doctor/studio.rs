@@ -15,10 +15,12 @@ pub(super) fn check(site: &Site) -> Vec<Finding> {
 }
 
 fn installed() -> Finding {
-    let file = match studio(None) {
-        Ok(folder) => folder.join(FILE),
-        Err(error) => return Finding::note("plugin", error.to_string()),
+    let Ok(folder) = studio(None) else {
+        let says = "Studio's folder of plugins was not found (under Wine it is \
+                    drive_c/users/NAME/AppData/Local/Roblox/Plugins in the prefix)";
+        return Finding::note("plugin", says).mended("vector plugin install --folder DIR");
     };
+    let file = folder.join(FILE);
     let shown = file.display();
     match (fs::read(&file), plugin::build()) {
         (Err(error), _) if error.kind() == std::io::ErrorKind::NotFound => {

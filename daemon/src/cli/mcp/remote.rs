@@ -9,23 +9,31 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Client, Method};
 use scene_schemas::api::{
-    AgentCall, AgentEnds, AgentLog, CallView, CancelCall, Failure, FailureKind, MAX_BODY, Nothing,
-    Open, Opened, Sessions,
+    AgentCall, AgentEnds, AgentLog, AgentPresence, CallView, CancelCall, Failure, FailureKind,
+    MAX_BODY, Nothing, Open, Opened, ScriptPage, SessionId, Sessions,
 };
 use scene_schemas::entry::Seq;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
-use crate::cli::background::{self, BEGINS, LOOKED, OTHERS, why_not};
+use crate::cli::background::{self, BEGINS, IDLE, LOOKED, OTHERS, why_not};
+use crate::cli::terminal::say;
 use crate::engine::access::{AGENT_TOKEN, TOKEN};
 use crate::server::{Gate, failed};
 
 /// More than the longest that a request is held.
 const PATIENCE: Duration = Duration::from_secs(90);
+
+/// How long the request is held that says that the connection is there: as long as any client runs.
+const HELD: Duration = Duration::from_hours(24 * 365);
+/// After how long it is sent again where it has ended: the daemon may have restarted.
+const RETURNS: Duration = Duration::from_secs(2);
 
 /// The daemon, wherever it is now.
 #[derive(Debug)]
@@ -35,6 +43,8 @@ pub(super) struct Remote {
     open: Option<Open>,
     http: Client,
     at: Mutex<Option<Address>>,
+    /// Cancelled when the client has gone.
+    pub(super) gone: CancellationToken,
 }
 
 /// Where a daemon listens, and who asks.
@@ -93,7 +103,7 @@ impl Remote {
             .tcp_nodelay(true)
             .build()?;
         let home = home.to_owned();
-        Ok(Self { home, port, open, http, at: Mutex::new(None) })
+        Ok(Self { home, port, open, http, at: Mutex::new(None), gone: CancellationToken::new() })
     }
 
     /// Joins the daemon, or starts one; the session of the place that was named.
@@ -122,6 +132,14 @@ impl Remote {
             if let Some(address) = Address::read(&file)
                 && self.answers(&address).await
             {
+                if !has_ended {
+                    say(&format!(
+                        "note: a daemon was started in the background (process {}, port {}). It stays \
+                         until nobody has used it for {IDLE} minutes; `vector stop` ends it.",
+                        started.id(),
+                        address.port
+                    ));
+                }
                 return Ok(address);
             }
             if has_ended && began.elapsed() > OTHERS {
@@ -162,6 +180,21 @@ impl Remote {
         if let Some(address) = at {
             let path = "/api/agents/end";
             let _ = self.send::<Nothing>(&address, Method::POST, path, Some(&ends)).await;
+        }
+    }
+
+    /// Says that the connection is there, for as long as this is awaited, to whichever daemon runs: where
+    /// this process ends without a word, its request breaks off. Starts no daemon.
+    pub(super) async fn stay(&self, connection: &str) {
+        let presence = AgentPresence { connection: connection.to_owned() };
+        let body = serde_json::to_vec(&presence).unwrap_or_default();
+        loop {
+            if let Some(Address { port, token }) = Address::read(&self.home.join(AGENT_TOKEN)) {
+                let url = format!("http://127.0.0.1:{port}/api/agents/presence");
+                let held = self.http.post(url).bearer_auth(token).timeout(HELD).body(body.clone());
+                let _ = held.header("Content-Type", "application/json").send().await;
+            }
+            sleep(RETURNS).await;
         }
     }
 
@@ -309,6 +342,23 @@ impl Gate for Remote {
 
     async fn log(&self) -> Result<AgentLog, Failure> {
         self.ask(Method::GET, "/api/agents/calls", NOTHING).await
+    }
+
+    async fn scripts(
+        &self,
+        session: &SessionId,
+        cursor: Option<String>,
+    ) -> Result<ScriptPage, Failure> {
+        let mut path = format!("/api/agents/scripts/{session}");
+        if let Some(cursor) = cursor {
+            let cursor = utf8_percent_encode(&cursor, NON_ALPHANUMERIC);
+            path.push_str(&format!("?cursor={cursor}"));
+        }
+        self.ask(Method::GET, &path, NOTHING).await
+    }
+
+    fn gone(&self, _connection: &str) -> CancellationToken {
+        self.gone.clone()
     }
 
     fn ends(&self, _connection: &str) {

@@ -95,7 +95,10 @@ pub(super) fn run(holds_luau: bool) -> anyhow::Result<()> {
                 answer.id = case.id;
                 answer
             }
-            Err(error) => Answer::refused(format!("The line is not a case: {error}.")),
+            Err(error) => {
+                let reason = format!("The line is not a case: {error}.");
+                Answer { id: id_of(&line), ..Answer::refused(reason) }
+            }
         };
         out.write_all(one_line(&serde_json::to_string(&answer)?).as_bytes())?;
         out.write_all(b"\n")?;
@@ -103,6 +106,12 @@ pub(super) fn run(holds_luau: bool) -> anyhow::Result<()> {
         out.flush()?;
     }
     Ok(())
+}
+
+/// The `id` of a line that is not a case; null where there is none.
+fn id_of(line: &str) -> serde_json::Value {
+    let object: Option<serde_json::Value> = serde_json::from_str(line).ok();
+    object.and_then(|mut object| Some(object.get_mut("id")?.take())).unwrap_or_default()
 }
 
 /// Refuses what would no longer compile.

@@ -1,7 +1,8 @@
 //! How much a change of a text takes away.
 //!
 //! It judges characters and lines, not meaning: two inserted dashes make a comment of a line and
-//! are an insertion all the same.
+//! are an insertion all the same. So what it calls additive holds for prose alone; whether an edit of
+//! a script only adds is for `core::luau` to say.
 
 use scene_schemas::proposal::Class;
 
@@ -11,7 +12,7 @@ use super::lines::with_ends;
 /// How many bytes of lines are compared word by word. What lies behind counts as changed.
 const MAX_LOOKED_AT: usize = 1_000_000;
 
-/// The class of a change.
+/// The class of a change of prose.
 ///
 /// - Additive: nothing is removed, only inserted, also inside of lines. No change is additive too.
 /// - Destructive: more lines are removed than added, or a text of more than five lines is
@@ -28,13 +29,20 @@ pub fn change_class(before: &str, after: &str) -> Class {
     if changes.iter().all(|change| only_inserts(&old, &new, change, &mut looked_at)) {
         return Class::Additive;
     }
+    loss(&old, &changes)
+}
+
+/// The class of a change of which something else has said that it does not only add: destructive
+/// or modifying, as [`change_class`] says.
+pub fn loss_class(before: &str, after: &str) -> Class {
+    let (old, new) = (with_ends(before), with_ends(after));
+    loss(&old, &changes(&old, &new))
+}
+
+fn loss(old: &[&str], changes: &[Change]) -> Class {
     let removed: usize = changes.iter().map(|change| change.old.len()).sum();
     let added: usize = changes.iter().map(|change| change.new.len()).sum();
-    if removed > added || overwrites(&old, &changes) {
-        Class::Destructive
-    } else {
-        Class::Modifying
-    }
+    if removed > added || overwrites(old, changes) { Class::Destructive } else { Class::Modifying }
 }
 
 /// Whether `after` is `before` with one passage inserted.

@@ -25,8 +25,8 @@ pub enum EditError {
     },
     /// A position lies behind the end of its line.
     #[error(
-        "Position {}:{} is behind the end of line {}, which is {length} UTF-16 characters long (the text has {lines} lines, counted from 0). The end of that line is {}:{length}.",
-        .at.line, .at.character, .at.line, .at.line
+        "Position {}:{} is behind the end of line {}, which is {length} UTF-16 characters long (lines are counted from 0; the last one is {}). The end of that line is {}:{length}.",
+        .at.line, .at.character, .at.line, .lines - 1, .at.line
     )]
     BehindLineEnd {
         /// The position as it was sent.

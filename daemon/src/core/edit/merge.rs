@@ -2,11 +2,20 @@
 //!
 //! Nothing is decided where both sides changed the same lines, or lines that touch: the conflict is
 //! handed over with the three versions. Where both changed them alike, there is none.
+//!
+//! A diff alone does not say where a run of lines was inserted or deleted: where lines repeat, the
+//! run can stand in several places and give the same text. So every run gets one place before the
+//! merge (`slide`), and two runs that can meet and share a line count as touching, because both sides
+//! may have made the same change there.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 
-use super::diff::{Change, changes};
+use rustc_hash::FxHashSet;
+
+use super::diff::changes;
 use super::lines::with_ends;
+use super::slide::{SlidingChange, settle};
 
 /// What became of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,12 +44,58 @@ pub struct Conflict {
     pub theirs_line: usize,
 }
 
+/// A piece of a merge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MergePart {
+    /// Lines that are decided.
+    Text(String),
+    /// Lines that somebody has to decide.
+    Conflict(Conflict),
+}
+
 /// Does to `ours` what `theirs` did to `base`.
 pub fn merge(base: &str, ours: &str, theirs: &str) -> Merged {
+    let (mut text, mut conflicts) = (String::new(), Vec::new());
+    for part in merge_parts(base, ours, theirs) {
+        match part {
+            MergePart::Text(lines) => text.push_str(&lines),
+            MergePart::Conflict(conflict) => conflicts.push(conflict),
+        }
+    }
+    if conflicts.is_empty() { Merged::Text(text) } else { Merged::Conflicts(conflicts) }
+}
+
+/// A merge as one text, with both versions of each conflict between conflict markers.
+pub fn marked_text(parts: &[MergePart]) -> String {
+    let mut text = String::new();
+    for part in parts {
+        let Conflict { ours, theirs, .. } = match part {
+            MergePart::Text(lines) => {
+                text.push_str(lines);
+                continue;
+            }
+            MergePart::Conflict(conflict) => conflict,
+        };
+        let versions = [("<<<<<<< ours", ours), ("=======", theirs)];
+        for (marker, lines) in versions {
+            text.extend([marker, "\n", lines.as_str()]);
+            if !lines.is_empty() && !lines.ends_with('\n') {
+                text.push('\n');
+            }
+        }
+        text.push_str(">>>>>>> theirs\n");
+    }
+    text
+}
+
+/// Does to `ours` what `theirs` did to `base`; the pieces of the result, in order.
+pub fn merge_parts(base: &str, ours: &str, theirs: &str) -> Vec<MergePart> {
     let (base, ours, theirs) = (with_ends(base), with_ends(ours), with_ends(theirs));
-    let (our_changes, their_changes) = (changes(&base, &ours), changes(&base, &theirs));
+    let our_changes = settle(&base, &ours, changes(&base, &ours));
+    let their_changes = settle(&base, &theirs, changes(&base, &theirs));
     let (mut one, mut other) = (Side::new(&our_changes), Side::new(&their_changes));
-    let (mut text, mut conflicts, mut done) = (String::new(), Vec::new(), 0);
+    link(&mut one, &ours, &mut other, &theirs, &base);
+    let (mut text, mut parts, mut done) = (String::new(), Vec::new(), 0);
     while let Some(start) = one.next().into_iter().chain(other.next()).min() {
         // Changes that touch, of either side, are one region.
         let (our_first, their_first) = (one.at, other.at);
@@ -56,32 +111,93 @@ pub fn merge(base: &str, ours: &str, theirs: &str) -> Merged {
         } else if other.at == their_first || our_text == their_text {
             text.extend(our_text.iter().copied());
         } else {
-            conflicts.push(Conflict {
+            if !text.is_empty() {
+                parts.push(MergePart::Text(std::mem::take(&mut text)));
+            }
+            parts.push(MergePart::Conflict(Conflict {
                 base: base[start..end].concat(),
                 ours: our_text.concat(),
                 theirs: their_text.concat(),
                 base_line: start + 1,
                 ours_line: our_lines.start + 1,
                 theirs_line: their_lines.start + 1,
-            });
+            }));
         }
     }
-    if !conflicts.is_empty() {
-        return Merged::Conflicts(conflicts);
-    }
     text.extend(base[done..].iter().copied());
-    Merged::Text(text)
+    if !text.is_empty() {
+        parts.push(MergePart::Text(text));
+    }
+    parts
+}
+
+/// Extends the changes of the two sides that can slide into each other and share a line, so that they
+/// become one region. Changes that both sides made alike stay as they are.
+fn link(one: &mut Side<'_>, ours: &[&str], other: &mut Side<'_>, theirs: &[&str], base: &[&str]) {
+    let our_lines: Vec<ChangedLines<'_>> = one.changed_lines(base, ours);
+    let their_lines: Vec<ChangedLines<'_>> = other.changed_lines(base, theirs);
+    let mut first = 0;
+    for (at, change) in one.changes.iter().enumerate() {
+        while other.changes.get(first).is_some_and(|it| it.old.end < change.reach) {
+            first += 1;
+        }
+        for (there, their_change) in other.changes.iter().enumerate().skip(first) {
+            if their_change.reach > change.old.end {
+                break;
+            }
+            let is_same = change.old == their_change.old
+                && ours[change.new.clone()] == theirs[their_change.new.clone()];
+            if is_same || !our_lines[at].share_one(&their_lines[there]) {
+                continue;
+            }
+            let (our_end, their_end) = (&mut one.ends[at], &mut other.ends[there]);
+            *our_end = (*our_end).max(their_change.old.start);
+            *their_end = (*their_end).max(change.old.start);
+        }
+    }
+}
+
+/// The lines that a change deletes and inserts.
+struct ChangedLines<'c> {
+    deleted: &'c [&'c str],
+    inserted: &'c [&'c str],
+    sets: OnceCell<[FxHashSet<&'c str>; 2]>,
+}
+
+impl ChangedLines<'_> {
+    /// Whether both delete, or both insert, the same line.
+    fn share_one(&self, other: &Self) -> bool {
+        let is_smaller =
+            self.deleted.len() + self.inserted.len() <= other.deleted.len() + other.inserted.len();
+        let (few, many) = if is_smaller { (self, other) } else { (other, self) };
+        let [deleted, inserted] = many
+            .sets
+            .get_or_init(|| [many.deleted, many.inserted].map(|it| it.iter().copied().collect()));
+        few.deleted.iter().any(|line| deleted.contains(line))
+            || few.inserted.iter().any(|line| inserted.contains(line))
+    }
 }
 
 /// The changes of a side, of which those before `at` are dealt with.
 struct Side<'c> {
-    changes: &'c [Change],
+    changes: &'c [SlidingChange],
+    /// By change: the line of the base up to which it counts.
+    ends: Vec<usize>,
     at: usize,
 }
 
 impl<'c> Side<'c> {
-    fn new(changes: &'c [Change]) -> Self {
-        Self { changes, at: 0 }
+    fn new(changes: &'c [SlidingChange]) -> Self {
+        Self { changes, ends: changes.iter().map(|change| change.old.end).collect(), at: 0 }
+    }
+
+    fn changed_lines<'t>(&self, base: &'t [&'t str], text: &'t [&'t str]) -> Vec<ChangedLines<'t>> {
+        let lines = |change: &SlidingChange| ChangedLines {
+            deleted: &base[change.old.clone()],
+            inserted: &text[change.new.clone()],
+            sets: OnceCell::new(),
+        };
+        self.changes.iter().map(lines).collect()
     }
 
     /// Where the next change begins, in the text before.
@@ -91,11 +207,10 @@ impl<'c> Side<'c> {
 
     /// Takes the next change to a region that ends here, where it touches it.
     fn takes(&mut self, end: &mut usize) -> bool {
-        let Some(change) = self.changes.get(self.at).filter(|change| change.old.start <= *end)
-        else {
+        if self.next().is_none_or(|start| start > *end) {
             return false;
-        };
-        *end = (*end).max(change.old.end);
+        }
+        *end = (*end).max(self.ends[self.at]);
         self.at += 1;
         true
     }

@@ -23,17 +23,18 @@ mod ranges;
 mod replace;
 #[cfg(test)]
 pub(crate) mod seeded;
+mod slide;
 mod space;
 mod words;
 
-pub use class::change_class;
+pub use class::{change_class, loss_class};
 pub use diff::{LineCounts, line_counts, whole};
 pub use duplication::duplicated;
 pub use elision::elided;
 pub use error::EditError;
 pub use hunks::{hunks, pick_hunks, unified};
 pub use lines::ended_as;
-pub use merge::{Conflict, Merged, merge};
+pub use merge::{Conflict, MergePart, Merged, marked_text, merge, merge_parts};
 pub use nearest::Nearest;
 pub use patch::{FileChange, PatchError, Patched, Stage, apply_to_files, patch};
 pub use ranges::{MAX_EDITS, MAX_INSERTED, apply, check_limits, checked, fitted, invert};

@@ -163,7 +163,11 @@ mod tests {
     #[test]
     fn refuses_what_does_not_fit() {
         refused("a\nb\n", &[edit(3, 0, 3, 0, "x")], "it has 3, so the last one is 2");
-        refused("abc\r\nd", &[edit(0, 4, 0, 4, "x")], "3 UTF-16 characters long (the text has 2");
+        refused(
+            "abc\r\nd",
+            &[edit(0, 4, 0, 4, "x")],
+            "3 UTF-16 characters long (lines are counted from 0; the last one is 1)",
+        );
         refused("abc", &[edit(0, 2, 0, 1, "x")], "ends before it starts");
         refused("abc", &[edit(0, 0, 0, 2, "x"), edit(0, 1, 0, 3, "y")], "overlap");
         refused("abc", &[edit(0, 0, 0, 1, "x"), edit(0, 0, 0, 0, "y")], "overlap");

@@ -3,6 +3,7 @@
 //! Two things differ from StyLua's command line: the syntax is Luau's where the settings name none, and
 //! a script keeps its line ends where they name none. `.editorconfig` is not read.
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -88,6 +89,7 @@ pub fn format(
     })?;
     let range = range.map(|it| stylua_lib::Range::from_values(Some(it.start), Some(it.end)));
     // It is somebody else's code, and must not end whoever plans.
+    let _caught = Caught::begin();
     let format = || stylua_lib::format_code(source, config, range, OutputVerification::Full);
     let formatted = catch_unwind(AssertUnwindSafe(format))
         .map_err(|_| FormatError::TooMuch("makes StyLua fail".to_owned()))?;
@@ -99,6 +101,31 @@ pub fn format(
         _ => FormatError::Wrong,
     })?;
     if compile::check(&formatted).is_empty() { Ok(formatted) } else { Err(FormatError::Wrong) }
+}
+
+thread_local! {
+    static IS_CAUGHT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether a panic of this thread becomes an error that is reported: nobody has to print it.
+pub fn is_caught() -> bool {
+    IS_CAUGHT.get()
+}
+
+/// Until it is dropped, a panic of this thread is caught.
+struct Caught;
+
+impl Caught {
+    fn begin() -> Self {
+        IS_CAUGHT.set(true);
+        Self
+    }
+}
+
+impl Drop for Caught {
+    fn drop(&mut self) {
+        IS_CAUGHT.set(false);
+    }
 }
 
 fn config(source: &str, style: Option<&Style>) -> Result<Config, FormatError> {
@@ -203,6 +230,16 @@ mod tests {
         let unread = Style { file: "stylua.toml".to_owned(), text: Err("denied".to_owned()) };
         let why = format("", Some(&unread), None, Stack::Usual).unwrap_err().to_string();
         assert_eq!(why, "stylua.toml cannot be read: denied. Mend it, and format again.");
+    }
+
+    #[test]
+    fn a_panic_of_stylua_is_caught_and_nobody_has_to_print_it() {
+        let source = format!("local x=0x{}", "f".repeat(40));
+        let why = super::format(&source, None, None, Stack::Usual);
+        assert!(!is_caught());
+        if let Err(why) = why {
+            assert!(why.to_string().contains("StyLua"), "{why}");
+        }
     }
 
     /// `StyLua` tries each call that holds a function in several layouts, so that one more level takes

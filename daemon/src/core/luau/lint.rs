@@ -123,7 +123,7 @@ impl Linter {
             not_linted(at, "their parser does not know this syntax yet".to_owned())
         };
         match nesting::look(source, Reader::Lints, stack) {
-            Ok(()) => {}
+            Ok(_) => {}
             Err(Unfit::TooDeep) => {
                 return not_linted(Span::START, "the script is nested too deeply".to_owned());
             }
@@ -228,9 +228,33 @@ pub fn roblox() -> Option<StandardLibrary> {
             globals.insert(format!("Enum.{name}.{method}"), field);
         }
     }
+    for LegacyName { enum_name, legacy, current } in legacy_names() {
+        let deprecated = json!({
+            "message": format!("Roblox has renamed {legacy} to {current} and still takes the old name"),
+            "replace": [format!("Enum.{enum_name}.{current}")],
+        });
+        let field = json!({ "struct": "EnumItem", "deprecated": deprecated });
+        globals.entry(format!("Enum.{enum_name}.{legacy}")).or_insert(field);
+    }
     let mut library = settings::globals(globals)?;
     library.extend(StandardLibrary::roblox_base());
     Some(library)
+}
+
+/// A name of an enum's item that another has replaced, and that Roblox still takes.
+struct LegacyName<'a> {
+    enum_name: &'a str,
+    legacy: &'a str,
+    current: &'a str,
+}
+
+fn legacy_names() -> impl Iterator<Item = LegacyName<'static>> {
+    let lines = include_str!("legacy_enums.txt").lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| {
+        let mut words = line.split(' ');
+        let (enum_name, legacy, current) = (words.next()?, words.next()?, words.next()?);
+        Some(LegacyName { enum_name, legacy, current })
+    })
 }
 
 #[cfg(test)]
@@ -257,6 +281,29 @@ mod tests {
             &[],
         );
         check("local = 1", &[]);
+    }
+
+    #[test]
+    fn legacy_names_of_enum_items_are_warnings() {
+        let source = "local params = RaycastParams.new()\n\
+                      params.FilterType = Enum.RaycastFilterType.Blacklist\nprint(params)\n";
+        let found = lint(source);
+        let said: Vec<_> = found.iter().map(|it| (it.severity, it.code.as_str())).collect();
+        assert_eq!(said, [(Severity::Warning, "deprecated")], "{found:?}");
+        let text = format!("{} {:?}", found[0].message, found[0].notes);
+        assert!(text.contains("Exclude"), "{text}");
+        check("print(Enum.RaycastFilterType.Cheese)", &[(1, "incorrect_standard_library_use")]);
+    }
+
+    #[test]
+    fn every_legacy_name_stands_for_an_item_of_today() {
+        let enums = &rbx_reflection_database::get_bundled().enums;
+        assert_eq!(legacy_names().count(), 46);
+        for LegacyName { enum_name, legacy, current } in legacy_names() {
+            let items = &enums.get(enum_name).expect(enum_name).items;
+            // One of them has no item of today in the database.
+            assert!(items.contains_key(current) || legacy == "DisconnectNoResponse", "{current}");
+        }
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl Stack {
 /// Who wants to have a script parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reader {
-    /// Who makes outlines, and is quick.
+    /// Who makes outlines or scans for backdoors, and is quick.
     Outlines,
     /// selene.
     Lints,
@@ -58,11 +58,12 @@ pub(super) enum Unfit {
     Unknown(usize, usize),
 }
 
-/// Whether a script that compiles may be parsed. What cannot be told from tokens alone counts as
-/// deeper than it is.
-pub(super) fn look(source: &str, reader: Reader, stack: Stack) -> Result<(), Unfit> {
+/// Whether a script that compiles may be parsed; how many tokens it has, where it may. What cannot be
+/// told from tokens alone counts as deeper than it is.
+pub(super) fn look(source: &str, reader: Reader, stack: Stack) -> Result<usize, Unfit> {
     let mut lexer = Lexer::new(source, LuaVersion::luau());
     let mut open = Open::of(reader);
+    let mut count = 0;
     while let Some(next) = lexer.consume() {
         let token = match next {
             LexerResult::Ok(token) => token,
@@ -73,6 +74,7 @@ pub(super) fn look(source: &str, reader: Reader, stack: Stack) -> Result<(), Unf
             }
         };
         open.see(token.token_type());
+        count += usize::from(*token.token_type() != TokenType::Eof);
         if open.weight.stack > STACK * stack.times() || open.work > WORK {
             return Err(Unfit::TooDeep);
         }
@@ -80,7 +82,7 @@ pub(super) fn look(source: &str, reader: Reader, stack: Stack) -> Result<(), Unf
             return Err(Unfit::TooMuch);
         }
     }
-    Ok(())
+    Ok(count)
 }
 
 /// What something that is open costs whoever recurses: measured, at the worst.

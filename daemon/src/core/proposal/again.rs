@@ -337,6 +337,7 @@ mod tests {
             files: None,
             from: None,
             replaces: None,
+            writes: Vec::new(),
         }
     }
 

@@ -93,7 +93,7 @@ impl Draft<'_> {
         let mut left = MAX_SHOWN;
         for (node, text) in scripts {
             let path = self.scene.path(*node);
-            self.warn_of(&path, luau::security(text));
+            self.warn_of(&path, luau::scan_script(text));
             let is_shown = text.len() <= left;
             if is_shown {
                 left -= text.len();

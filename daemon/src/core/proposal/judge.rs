@@ -2,14 +2,15 @@
 //! on the card.
 
 use scene_schemas::command::Props;
-use scene_schemas::proposal::{ScriptDiff, WarningKind};
+use scene_schemas::proposal::{Class, ScriptDiff, WarningKind};
 use scene_schemas::{Command, InstancePath, Value};
 
-use super::{CONTEXT, Draft, Text};
+use super::{CONTEXT, Draft, Text, activation};
 use crate::core::edit;
-use crate::core::luau::{self, Finding};
+use crate::core::luau::{self, Finding, ScanFinding};
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::count;
+use crate::core::scene::range::out_of_range;
 
 /// Scripts of this many characters cannot be written in Studio (`Source` refuses them).
 const MAX_SCRIPT: usize = 200_000;
@@ -24,6 +25,11 @@ const SWITCHES: [(&str, &str); 2] = [
     ("HttpEnabled", "lets its scripts send and fetch over the internet"),
     ("LoadStringEnabled", "lets its scripts run text as code"),
 ];
+
+/// The class of an edit of a script that was there.
+fn script_class(before: &str, after: &str) -> Class {
+    if luau::only_adds(before, after) { Class::Additive } else { edit::loss_class(before, after) }
+}
 
 impl Draft<'_> {
     /// Holds a script's new text against Luau, and describes the change.
@@ -52,15 +58,14 @@ impl Draft<'_> {
             );
         }
         if self.is_known(text.node) {
-            self.class = self.class.max(edit::change_class(before, &after));
+            self.class = self.class.max(script_class(before, &after));
         }
         let edits =
             if text.edits.is_empty() { edit::whole(before, &after) } else { text.edits.clone() };
         for sentence in edit::duplicated(before, &edits) {
             self.warn(WarningKind::Duplication, format!("{path}: {sentence}"));
         }
-        let suspicious = luau::added(&luau::security(before), luau::security(&after));
-        self.warn_of(&path, suspicious);
+        self.warn_of(&path, luau::scan_change(before, &after));
         self.lint(&path, before, &after);
         let hunks = edit::hunks(before, &after, CONTEXT);
         let edit::LineCounts { added, removed } = edit::line_counts(before, &after);
@@ -68,8 +73,8 @@ impl Draft<'_> {
     }
 
     /// Warns of what a script reaches for or hides.
-    pub(super) fn warn_of(&mut self, path: &InstancePath, suspicious: Vec<String>) {
-        for sentence in luau::listed(suspicious) {
+    pub(super) fn warn_of(&mut self, path: &InstancePath, found: Vec<ScanFinding>) {
+        for sentence in luau::list_findings(found) {
             self.warn(WarningKind::Security, format!("{path}: {sentence}"));
         }
     }
@@ -98,11 +103,51 @@ impl Draft<'_> {
         if let Some(name) = named.filter(|_| !self.goes_back) {
             self.judge_name(name);
         }
+        if !self.goes_back {
+            self.judge_ranges(command, props);
+        }
         let path = &command.target().path;
         for (switch, what) in SWITCHES {
             if matches!(props.get(switch), Some(Some(Value::Bool(true)))) && !self.goes_back {
                 let text = format!("{path}: {switch} is switched on, which {what}.");
                 self.warn(WarningKind::Security, text);
+            }
+        }
+        let link = props.get("LinkedSource").and_then(Option::as_ref);
+        if link.is_some_and(activation::is_link) && !self.goes_back {
+            let path = match command {
+                Command::Create { name, .. } => path.child(name, None),
+                _ => path.clone(),
+            };
+            self.warn(WarningKind::Security, activation::linked(&path));
+        }
+    }
+
+    /// Warns of values that Roblox does not take, once for each property of a class.
+    fn judge_ranges(&mut self, command: &Command, props: &Props) {
+        let target = command.target();
+        let class = match command {
+            Command::Create { class, .. } => class.clone(),
+            _ => match self.scene.by_id(&target.id) {
+                Some(node) => self.scene.class(node).to_owned(),
+                None => return,
+            },
+        };
+        for (property, value) in props {
+            let Some(why) = value.as_ref().and_then(|value| out_of_range(&class, property, value))
+            else {
+                continue;
+            };
+            let front = format!("`{property}` of {class} is out of range");
+            let is_known = self.warnings.iter().any(|warning| {
+                warning.kind == WarningKind::Range && warning.text.starts_with(&front)
+            });
+            if !is_known {
+                let path = match command {
+                    Command::Create { parent, name, .. } => parent.path.child(name, None),
+                    _ => target.path.clone(),
+                };
+                self.warn(WarningKind::Range, format!("{front} ({path}): {why}."));
             }
         }
     }
@@ -126,5 +171,58 @@ impl Draft<'_> {
             let more = count(new.len() - MAX_LINTS, "more lint", "more lints");
             self.warn(WarningKind::Lint, format!("{path}: {more}."));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::Fingerprint;
+    use scene_schemas::entry::Seq;
+    use scene_schemas::proposal::WarningKind;
+    use serde_json::{Value as Json, json};
+
+    use crate::core::proposal::Blobs;
+    use crate::core::scene::{Format, Scene};
+    use crate::core::tools::{self, Plan};
+
+    /// What a call is warned of as out of range.
+    fn warnings(tool: &str, args: &Json) -> Vec<String> {
+        let mut scene = Scene::empty(Format::Binary);
+        let workspace = scene.create(scene.root(), "Workspace", "Workspace");
+        for _ in 0..3 {
+            scene.create(workspace, "Part", "Wall");
+        }
+        let base = Fingerprint::of(b"base");
+        match tools::plan(Seq(9), tool, args, &mut scene, &base, &Blobs::new(), None) {
+            Ok(Plan::Propose(proposal, _)) => {
+                let ranges =
+                    proposal.warnings.into_iter().filter(|it| it.kind == WarningKind::Range);
+                ranges.map(|it| it.text).collect()
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn values_that_roblox_does_not_take_are_warned_of_once_for_a_class() {
+        let set = |props: Json| {
+            warnings("set_properties", &json!({ "selector": "Part", "props": props }))
+        };
+        let found = set(json!({ "Size": [-4, 0, 5], "Transparency": 17 }));
+        assert_eq!(
+            found,
+            [
+                "`Size` of Part is out of range (game.Workspace.Wall[1]): each of its numbers is from \
+                 0.001 to 2048 in Roblox, and -4 is not.",
+                "`Transparency` of Part is out of range (game.Workspace.Wall[1]): it is from 0 to 1 in \
+                 Roblox, and 17 is not.",
+            ]
+        );
+        assert_eq!(set(json!({ "Size": [4, 1, 5], "Transparency": 1 })), [""; 0]);
+        let made = json!({ "className": "Sound", "parentPath": "game.Workspace",
+            "props": { "Name": "Hum", "Volume": 11 } });
+        let found = warnings("create_instance", &made);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].contains("(game.Workspace.Hum): it is from 0 to 10"), "{found:?}");
     }
 }

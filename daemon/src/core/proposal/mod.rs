@@ -4,8 +4,11 @@
 //! once, and what a later command addresses is there. Who decides, and who performs it for good, is
 //! not known here.
 
+mod activation;
+mod affects;
 mod again;
 mod conflict;
+mod effects;
 mod insert;
 mod inverse;
 mod judge;
@@ -32,6 +35,7 @@ use crate::core::edit::{self, Merged};
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::{Node, Scene, count};
 
+pub use self::affects::affects;
 pub use self::again::{Elsewhere, astray, chosen_again, elsewhere, marks};
 use self::conflict::conflict;
 pub use self::inverse::{Back, Inverse, inverse, witness};
@@ -321,7 +325,10 @@ impl<'a> Draft<'a> {
         };
         self.note_memory(&command, at);
         self.note_requires(&command);
+        let mut scripts = self.dormant_scripts(&command);
         let node = attempt(self.scene, &command, self.blobs)?;
+        scripts.extend(self.copied_scripts(&command, node));
+        self.judge_activation(&scripts);
         self.note_class(&command, own);
         match &command {
             Command::Create { id, class, props, .. } => {
@@ -520,6 +527,7 @@ impl<'a> Draft<'a> {
         scripts.extend(self.judge_memory());
         self.judge_requires();
         self.judge_members();
+        self.judge_effects();
         let title = self.title.take().unwrap_or_else(|| self.default_title());
         let preview = Preview { rows: self.rows, more_rows: self.more_rows, scripts };
         Ok(Proposal {
@@ -535,6 +543,7 @@ impl<'a> Draft<'a> {
             files: None,
             from: None,
             replaces: None,
+            writes: Vec::new(),
         })
     }
 

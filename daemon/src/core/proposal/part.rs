@@ -348,6 +348,7 @@ mod tests {
             files: None,
             from,
             replaces: None,
+            writes: Vec::new(),
         }
     }
 

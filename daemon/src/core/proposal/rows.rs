@@ -49,7 +49,7 @@ pub fn note(change: &Change) -> Option<String> {
         Change::Created { .. } | Change::Set { .. } | Change::Deleted { count: 1 } => None,
         Change::Cloned { source, count } => Some(format!("a copy of {source}{}", in_all(*count))),
         Change::Inserted { asset, count } => Some(format!("from asset {asset}{}", in_all(*count))),
-        Change::Restored { count } => Some(format!("comes back{}", in_all(*count))),
+        Change::Restored { count } => Some(format!("restored{}", in_all(*count))),
         Change::Moved { to } => Some(format!("moves into {to}")),
         Change::Deleted { count } => Some(format!("with everything below it, {count} instances")),
     }

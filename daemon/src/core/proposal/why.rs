@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use scene_schemas::Command;
 use scene_schemas::proposal::{Class, Proposal, ScriptDiff};
 
+use super::effects::effect_of;
 use crate::core::scene::count;
 
 /// Why it is classed so: what it adds, changes and takes away, in a sentence.
@@ -21,6 +22,9 @@ pub fn why(proposal: &Proposal) -> String {
         parts.extend(tally.changes());
     }
     match (parts.is_empty(), tally.adds()) {
+        (true, Some(adds)) if proposal.class == Class::Modifying => {
+            format!("It {adds}{}.", effect(proposal))
+        }
         (true, Some(adds)) => format!("Nothing is lost: it only {adds}."),
         (true, None) => "Nothing is lost: it only adds.".to_owned(),
         (false, adds) => {
@@ -28,6 +32,15 @@ pub fn why(proposal: &Proposal) -> String {
             format!("It {}.", listed(&parts))
         }
     }
+}
+
+/// Which of the new instances changes what was there.
+fn effect(proposal: &Proposal) -> String {
+    let found = proposal.preview.rows.iter().find_map(|row| {
+        let what = effect_of(&row.class, &row.path)?;
+        Some(format!(", and {} {what}", row.path))
+    });
+    found.unwrap_or_else(|| ", and what is there already changes by that".to_owned())
 }
 
 fn listed(parts: &[String]) -> String {
@@ -209,6 +222,7 @@ mod tests {
             files: None,
             from: None,
             replaces: None,
+            writes: Vec::new(),
         };
         assert_eq!(why(&proposal), expected);
     }
@@ -217,6 +231,12 @@ mod tests {
     fn each_class_has_its_reasons() {
         check(Class::Additive, vec![create()], None, "Nothing is lost: it only adds 1 instance.");
         check(Class::Additive, vec![edit()], Some((3, 0)), "Nothing is lost: it only adds.");
+        check(
+            Class::Modifying,
+            vec![create()],
+            None,
+            "It adds 1 instance, and what is there already changes by that.",
+        );
         check(
             Class::Modifying,
             vec![create(), set("new:0"), set("ref:5")],

@@ -2,6 +2,7 @@
 //!
 //! The hands of commands: they check what would break the tree; who plans decides all else.
 
+mod storable;
 mod touched;
 
 use std::borrow::Cow;
@@ -13,7 +14,7 @@ use scene_schemas::Value;
 
 use super::codec::{CodecError, Format};
 use super::edits::Edit;
-use super::stored::HIDDEN;
+use super::stored::{self, HIDDEN};
 use super::tree::ROOT;
 use super::{Node, Scene, node_of, reference_to, reflection};
 use crate::core::refusal::{Refusal, refuse};
@@ -265,6 +266,7 @@ impl Scene {
     /// Copies subtrees of another scene, whose roots are not linked to anybody yet; gives the first.
     fn take_in(&mut self, from: &Self, roots: &[u32]) -> u32 {
         let first = self.tree.len();
+        let is_to_xml = (from.format(), self.format()) == (Format::Binary, Format::Xml);
         let nodes = || roots.iter().flat_map(|root| from.tree.subtree(*root));
         let copies: FxHashMap<u32, u32> = nodes().zip(first..).collect();
         for node in nodes() {
@@ -275,8 +277,12 @@ impl Scene {
             let class = from.tree.class_name(node);
             for key in from.keys(node).into_iter().filter(|key| !is_outdone(class, *key)) {
                 if let Some(value) = from.variant(node, key) {
+                    let mut value = moved(&value, &copies);
+                    if is_to_xml {
+                        value = stored::for_xml(class, key, value);
+                    }
                     let column = self.edits.column(self.tree.class(copy), key);
-                    self.edits.put(column, copy, Some(moved(&value, &copies)));
+                    self.edits.put(column, copy, Some(value));
                 }
             }
         }
@@ -410,6 +416,9 @@ impl Scene {
         let class = self.class(node);
         let value = value.map(|value| self.to_variant(class, property, value)).transpose()?;
         let key = self.key(property);
+        if let Some(value) = &value {
+            self.check_storable(node, key, value)?;
+        }
         self.store(node, key, value);
         Ok(())
     }
@@ -559,7 +568,7 @@ impl Scene {
 
 /// Whether something hidden has a value for a property for which another counts. That other one can
 /// go, now or later, and this one would count in its place.
-fn is_outdone(class: &str, key: Ustr) -> bool {
+pub(super) fn is_outdone(class: &str, key: Ustr) -> bool {
     key.strip_prefix(HIDDEN).is_some_and(|name| !reflection::meant(class, name).is_empty())
 }
 

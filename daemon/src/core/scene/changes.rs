@@ -3,6 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::edits::Edits;
+use super::node_set::NodeSet;
 use super::tree::{ROOT, Tree};
 
 /// What differs from the file that was read.
@@ -16,8 +17,8 @@ pub(super) struct Changes<'a> {
     pub(super) renamed: &'a FxHashSet<u32>,
     /// The instances that were read and are deleted.
     pub(super) gone: FxHashSet<u32>,
-    /// The instances that were not read, sorted.
-    pub(super) added: Vec<u32>,
+    /// The instances that were not read.
+    pub(super) added: NodeSet,
 }
 
 impl<'a> Changes<'a> {

@@ -28,7 +28,7 @@ pub enum CodecError {
     #[error("it cannot be read: {0}")]
     Read(String),
     /// The writer gave up.
-    #[error("it cannot be written: {0}")]
+    #[error("{0}")]
     Write(String),
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use rbx_dom_weak::Ustr;
-use rbx_types::Variant;
+use rbx_types::{Variant, VariantType};
 
 use super::binary::{self, Binary};
 use super::changes::Changes;
@@ -189,6 +189,14 @@ impl File {
     pub(super) fn fixed(&self, class: u32) -> Option<String> {
         match self {
             Self::Binary(binary) => binary.fixed(class),
+            Self::Xml(_) | Self::Open(_) => None,
+        }
+    }
+
+    /// The type of what it has for a property of a class, where a value cannot be stored beside that.
+    pub(super) fn rival_kind(&self, class: u32, key: Ustr, value: &Variant) -> Option<VariantType> {
+        match self {
+            Self::Binary(binary) => binary.rival_kind(class, key, value),
             Self::Xml(_) | Self::Open(_) => None,
         }
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::file::File;
+use super::node_set::NodeSet;
 
 /// The number behind one. A binary file has 31 bits for it, and begins anew behind the last.
 pub(super) fn after(number: u32) -> u32 {
@@ -55,10 +56,10 @@ impl Ids {
 
     /// Gives an id to those that have none, in their order: numbers above all that the file has, as
     /// long as there are some, and never one that something in the file points to.
-    pub(super) fn give(&mut self, file: &File, nodes: &[u32]) {
+    pub(super) fn give(&mut self, file: &File, nodes: &NodeSet) {
         let mut number = file.next_number();
-        for node in nodes {
-            if self.of.contains_key(node) {
+        for node in nodes.iter() {
+            if self.of.contains_key(&node) {
                 continue;
             }
             let mut id = file.called(number);
@@ -67,7 +68,7 @@ impl Ids {
                 id = file.called(number);
             }
             number = after(number);
-            self.set(*node, &id);
+            self.set(node, &id);
         }
     }
 }

@@ -13,7 +13,27 @@ use super::Scene;
 #[derive(Debug, Default)]
 pub(super) struct Kept(RefCell<Vec<Box<dyn Any + Send>>>);
 
+/// How many instances there are, and at which of the tree's changes they were counted.
+#[derive(Default)]
+struct Counted(Option<(u64, u32)>);
+
 impl Scene {
+    /// How many instances it has; of an open place, how many are mirrored. They are counted when the
+    /// tree has changed.
+    pub fn instance_count(&self) -> u32 {
+        if self.is_open() {
+            return self.mirrored();
+        }
+        self.kept(|counted: &mut Counted| match counted.0 {
+            Some((turns, instances)) if turns == self.turns() => instances,
+            _ => {
+                let instances = self.len() as u32;
+                counted.0 = Some((self.turns(), instances));
+                instances
+            }
+        })
+    }
+
     /// Works with what is kept of a type; the first time, with its default.
     pub fn kept<T: Any + Send + Default, R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
         // It is taken out meanwhile: the work may ask for something else that is kept.

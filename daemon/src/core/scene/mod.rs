@@ -27,7 +27,9 @@ mod labels;
 mod memory;
 pub mod merge;
 mod mirror;
+mod node_set;
 mod pieces;
+pub mod range;
 mod raw;
 mod read;
 pub mod reflection;
@@ -48,7 +50,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use rbx_dom_weak::{Ustr, ustr};
-use rbx_types::{Ref, Variant};
+use rbx_types::{Ref, Variant, VariantType};
 use rustc_hash::{FxHashMap, FxHashSet};
 use scene_schemas::entry::Seq;
 use scene_schemas::{InstanceId, InstancePath, Target, Value};
@@ -130,6 +132,10 @@ pub struct Scene {
     journal: Journal,
     /// The property that was set last: looking its name up costs more than to compare it.
     last_key: Ustr,
+    /// The class, property and type of the value that was set last, which the file can hold.
+    last_storable: Option<(u32, Ustr, VariantType)>,
+    /// All such that were found so far.
+    storable: FxHashSet<(u32, Ustr, VariantType)>,
     /// Whether the classes hold a text, by their numbers, as far as somebody asked.
     scripts: RefCell<Vec<Option<bool>>>,
     /// The project's memory, where it is known.
@@ -184,6 +190,8 @@ impl Scene {
             called: None,
             journal: Journal::default(),
             last_key: ustr(""),
+            last_storable: None,
+            storable: FxHashSet::default(),
             scripts: RefCell::default(),
             memory: None,
             style: None,

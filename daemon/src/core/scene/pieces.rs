@@ -104,6 +104,8 @@ impl Pieces {
             };
         }
         found.sort_unstable_by_key(|(range, _)| range.start);
+        // `made_of` searches them by their ends: no byte is kept twice.
+        debug_assert!(found.is_sorted_by(|(one, _), (next, _)| one.end <= next.start));
         found
     }
 

@@ -16,6 +16,7 @@ use rustc_hash::FxHashSet;
 
 use super::attributes;
 use super::reflection::{self, Known};
+use super::xml;
 
 /// Before the names of what a file has and no edit can name: it is kept, and copied with the rest.
 pub(super) const HIDDEN: char = '\u{1}';
@@ -117,6 +118,22 @@ impl Layout {
         let first = self.standing.partition_point(|(it, _)| *it < at);
         let behind = self.standing.get(first..).unwrap_or_default();
         behind.iter().take_while(move |(it, _)| *it == at).map(|(_, name)| *name)
+    }
+}
+
+/// A value of a binary file for an XML file, which tells texts from other bytes: what nothing is known
+/// of is a text where it can be one.
+pub(super) fn for_xml(class: &str, key: Ustr, value: Variant) -> Variant {
+    let name = key.trim_start_matches(HIDDEN);
+    let Variant::BinaryString(bytes) = &value else {
+        return value;
+    };
+    if !matches!(reflection::known(class, name), Known::Unknown) {
+        return value;
+    }
+    match std::str::from_utf8(bytes.as_ref()) {
+        Ok(text) if xml::check(text).is_ok() => text.to_owned().into(),
+        _ => value,
     }
 }
 

@@ -14,9 +14,46 @@ use crate::core::scene::selector::Selector;
 use crate::core::scene::{Node, Scene};
 
 /// Reads arguments.
-pub(super) fn read<T: DeserializeOwned>(args: Json) -> Result<T, Refusal> {
+pub(super) fn read<T: DeserializeOwned + JsonSchema>(args: Json) -> Result<T, Refusal> {
     let args = if args.is_null() { Json::Object(serde_json::Map::new()) } else { args };
-    serde_json::from_value(args).map_err(|error| Refusal(format!("{error}.")))
+    T::deserialize(&args).map_err(|error| {
+        let error = error.to_string();
+        let missing = missing(&schema::<T>(), &args, &error);
+        Refusal(format!("{error}.{missing}"))
+    })
+}
+
+/// The arguments that are needed and not given, and that an error does not name as missing, as sentences; with
+/// those that were given instead, where one looks like it.
+fn missing(schema: &Schema, args: &Json, error: &str) -> String {
+    let (Some(known), Some(given)) = (schema.get("properties"), args.as_object()) else {
+        return String::new();
+    };
+    let unknown: Vec<&String> =
+        given.keys().filter(|name| known.get(name.as_str()).is_none()).collect();
+    let is_like = |name: &str, other: &str| {
+        let (name, other) = (name.to_lowercase(), other.to_lowercase());
+        name.contains(&other) || other.contains(&name)
+    };
+    let instead = |name: &str| unknown.iter().find(|other| is_like(name, other));
+    let needed = schema.get("required").and_then(Json::as_array).into_iter().flatten();
+    let needed: Vec<&str> = needed.filter_map(Json::as_str).collect();
+    let mut text = String::new();
+    for name in &needed {
+        if given.contains_key(*name) || error.contains(&format!("missing field `{name}`")) {
+            continue;
+        }
+        let instead = instead(name).map(|other| format!("; `{other}` was given instead"));
+        text.push_str(&format!(" `{name}` is missing{}.", instead.unwrap_or_default()));
+    }
+    // What can be left out is missing only to whoever gave it by another name.
+    let optional = known.as_object().into_iter().flat_map(|it| it.keys());
+    for name in optional.filter(|name| !needed.contains(&name.as_str())) {
+        if let Some(other) = instead(name).filter(|_| !given.contains_key(name)) {
+            text.push_str(&format!(" Instead of `{other}`, give `{name}`."));
+        }
+    }
+    text
 }
 
 /// A whole number from `MIN` to `MAX`; `USUAL` where it is left out or null.
@@ -140,4 +177,37 @@ pub(super) fn offset(cursor: Option<&str>) -> Result<usize, Refusal> {
 /// Cuts a text after a number of bytes, between characters.
 pub(super) fn cut(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[serde(rename_all = "camelCase", deny_unknown_fields)]
+    #[expect(dead_code, reason = "only read")]
+    struct Args {
+        path: String,
+        new_name: String,
+        parent_path: Option<String>,
+    }
+
+    #[track_caller]
+    fn refused(args: Json) -> String {
+        read::<Args>(args).unwrap_err().0
+    }
+
+    #[test]
+    fn a_refusal_names_what_is_missing() {
+        let text = refused(json!({ "path": "game.X", "name": "Y" }));
+        assert!(text.contains("unknown field `name`"), "{text}");
+        assert!(text.ends_with("`newName` is missing; `name` was given instead."), "{text}");
+        assert_eq!(refused(json!({ "newName": "Y" })), "missing field `path`.");
+        let text = refused(json!({}));
+        assert_eq!(text, "missing field `path`. `newName` is missing.");
+        let text = refused(json!({ "path": "game.X", "newName": "Y", "parent": "game" }));
+        assert!(text.ends_with("Instead of `parent`, give `parentPath`."), "{text}");
+        let text = refused(json!({ "path": "game.X", "newName": 1 }));
+        assert_eq!(text, "invalid type: integer `1`, expected a string.");
+    }
 }

@@ -10,7 +10,7 @@ use crate::core::code::{self, Found, Index, Position, Positions, Symbol};
 use crate::core::luau::index::Span;
 use crate::core::proposal::text_of;
 use crate::core::refusal::{Refusal, refuse};
-use crate::core::scene::{Node, Scene};
+use crate::core::scene::{Node, Scene, count};
 
 /// Longer lines are cut, in bytes.
 const LINE: usize = 200;
@@ -39,8 +39,8 @@ pub(super) fn pointed(
     match code::byte_at(&text, at) {
         Some(byte) => Ok((node, byte)),
         None => refuse!(
-            "{path} has {} lines, and line {} (from 0) is behind them. read_script shows it.",
-            text.lines().count(),
+            "{path} has {}, and line {} (from 0) is not among them. read_script shows it.",
+            count(text.lines().count(), "line", "lines"),
             at.line
         ),
     }

@@ -10,6 +10,7 @@ use crate::core::edit;
 use crate::core::luau::{self, Stack, Style};
 use crate::core::proposal::{Draft, text_of};
 use crate::core::refusal::{Refusal, refuse};
+use crate::core::scene::count;
 
 pub(super) const TOOL: Tool = Tool {
     name: "format",
@@ -57,9 +58,9 @@ fn range(args: &Args, text: &str) -> Result<Option<std::ops::Range<usize>>, Refu
     let last = args.end_line.map_or(starts.len(), |line| line.get() as usize).min(starts.len());
     if first > last {
         return refuse!(
-            "{} has {} lines; line {first} to {last} is not in it.",
+            "{} has {}; line {first} to {last} is not in it.",
             args.path,
-            starts.len()
+            count(starts.len(), "line", "lines")
         );
     }
     let end = starts.get(last).map_or(text.len(), |next| next - 1);

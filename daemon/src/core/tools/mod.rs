@@ -7,7 +7,6 @@
 mod apply_edit;
 mod apply_patch;
 mod ask_clarification;
-mod capture_viewport;
 mod clone_instance;
 mod complete;
 mod create_instance;
@@ -33,6 +32,7 @@ mod meant;
 mod message;
 mod move_instance;
 mod open_or_create_script;
+mod peers;
 mod propose_changes;
 mod read_script;
 mod rename_instance;
@@ -96,7 +96,6 @@ pub static TOOLS: &[Tool] = &[
     list_selection::TOOL,
     list_open_documents::TOOL,
     reveal::TOOL,
-    capture_viewport::TOOL,
     render_scene::TOOL,
     fetch_url::TOOL,
     open_or_create_script::TOOL,
@@ -161,6 +160,11 @@ impl Tool {
     /// Whether an agent of its own can call it: it talks to its person itself, and reads the web itself.
     pub fn is_for_agents(&self) -> bool {
         !matches!(self.run, Run::Talk(_)) && self.name != "fetch_url"
+    }
+
+    /// Whether it does anything only where the place is open in Studio.
+    pub fn needs_studio(&self) -> bool {
+        matches!(self.run, Run::Fetch(_)) || self.name == insert_asset::TOOL.name
     }
 
     /// Whether it proposes a change.
@@ -260,10 +264,18 @@ pub enum Plan {
 /// # Errors
 /// There is none of that name.
 pub fn find(name: &str) -> Result<&'static Tool, Refusal> {
-    TOOLS.iter().find(|tool| tool.name == name).ok_or_else(|| {
-        let near = did_you_mean(name, TOOLS.iter().map(|tool| tool.name));
-        Refusal(format!("There is no tool `{name}`.{near} `vector tools` lists them."))
-    })
+    let found = TOOLS.iter().find(|tool| tool.name == name);
+    found.ok_or_else(|| Refusal(format!("{} `vector tools` lists them.", unknown_tool(name))))
+}
+
+/// That there is no tool of a name, and which is the nearest: by what the name means in other servers for
+/// Roblox, or else by its letters.
+pub fn unknown_tool(name: &str) -> String {
+    let near = match peers::counterpart(name) {
+        Some(counterpart) => format!(" {counterpart}"),
+        None => did_you_mean(name, TOOLS.iter().map(|tool| tool.name)),
+    };
+    format!("There is no tool `{name}`.{near}")
 }
 
 /// Plans a call. What is proposed stays done in the scene, for the next plan to stand on; where the
@@ -283,15 +295,15 @@ pub fn plan(
     let tool = find(name)?;
     let args = args::without_session(args.clone());
     let named = |refusal: Refusal| Refusal(format!("{name}: {}", refusal.0));
+    // Arguments that are left out would be looked for in vain.
+    if tool.needs_studio() && !scene.is_open() {
+        return Err(named(in_studio_alone(tool)));
+    }
     let (args, meant) = meant::filled(tool, args, scene).map_err(named)?;
     match tool.run {
         Run::Read(read) => read(args, scene).map(Plan::Answer).map_err(named),
         Run::Talk(talk) => talk(args).map(Plan::Talk).map_err(named),
         Run::Look(look) => look(args, scene).map(Arc::new).map(Plan::Look).map_err(named),
-        Run::Fetch(_) if !scene.is_open() => refuse!(
-            "{name}: This place is a file, and not open in Studio. list_children and read_script \
-             read it."
-        ),
         Run::Fetch(fetch) => fetch(args, scene).map(Plan::Fetch).map_err(named),
         Run::Change(change) => {
             scene.begin(call);
@@ -307,6 +319,18 @@ pub fn plan(
             }
         }
     }
+}
+
+/// Why a tool that needs Studio cannot be called in files.
+fn in_studio_alone(tool: &Tool) -> Refusal {
+    Refusal(if tool.changes() {
+        "Only Roblox Studio can load an asset, and this place is not open in Studio. Open it in Studio \
+         with Vector's plugin and call it there, or insert the asset in Studio by hand and save."
+            .to_owned()
+    } else {
+        "This place is a file, and not open in Studio. list_children and read_script read it."
+            .to_owned()
+    })
 }
 
 /// Drafts a call again that a person has changed.

@@ -50,14 +50,14 @@ fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
             None => format!("change {}", at + 1),
         };
         let tool = change.tool;
-        let result = run(&tool, change.args, draft)
+        let result = run(&tool, change.args, draft, change.line.is_some())
             .map_err(|refusal| Refusal(format!("{place}: {tool}: {refusal}")))?;
         results.push(result);
     }
     Ok(json!({ "results": results }))
 }
 
-fn run(name: &str, args: Json, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+fn run(name: &str, args: Json, draft: &mut Draft<'_>, is_listed: bool) -> Result<Json, Refusal> {
     let args = args::without_session(args);
     let tool = find(name)?;
     let (args, meant) = filled(tool, args, draft.scene())?;
@@ -69,9 +69,13 @@ fn run(name: &str, args: Json, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
         }
         Run::Change(change) => change(args, draft),
         Run::Talk(talk) => talk(args).map(|_| Json::Null),
-        Run::Fetch(_) => refuse!("`{name}` asks Studio, and changes nothing; call it by itself."),
-        Run::Look(_) => {
-            refuse!("`{name}` looks at something, and changes nothing; call it by itself.")
-        }
+        Run::Fetch(_) | Run::Look(_) => refuse!(
+            "`{name}` changes nothing and cannot be part of a proposal. {}",
+            if is_listed {
+                "Put it into a list of its own, or say --keep-going, which takes each line by itself."
+            } else {
+                "Call it outside of propose_changes."
+            }
+        ),
     }
 }

@@ -9,7 +9,7 @@ use super::args::Usual;
 use super::{Own, Run, Tool, args};
 use crate::core::proposal::text_of;
 use crate::core::refusal::{Refusal, refuse};
-use crate::core::scene::Scene;
+use crate::core::scene::{Scene, count};
 
 pub(super) const TOOL: Tool = Tool {
     name: "read_script",
@@ -38,9 +38,9 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
     let end = args.end_line.map_or(lines.len(), |line| line.get() as usize).min(lines.len());
     if start > lines.len().max(1) || start > end.max(1) {
         return refuse!(
-            "{} has {} lines; line {start} to {end} is not in it.",
+            "{} has {}; line {start} to {end} is not in it.",
             args.path,
-            lines.len()
+            count(lines.len(), "line", "lines")
         );
     }
     let budget = args.max_bytes.get() as usize;

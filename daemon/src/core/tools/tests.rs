@@ -1,5 +1,6 @@
 //! What the tools answer, propose and refuse, on a small place.
 
+mod classed;
 mod code;
 mod offered;
 mod open;

@@ -28,6 +28,11 @@ impl Workflow {
         self.agent().is_some() && !self.has_open_call() && !is_pending
     }
 
+    /// The agent that called, where it has disconnected and what it proposed may still be decided upon.
+    pub fn disconnected_agent(&self) -> Option<&str> {
+        self.agent().filter(|_| self.disconnected.is_some())
+    }
+
     /// The call of a number: its own, or that of its proposal.
     pub fn call_of(&self, seq: Seq) -> Option<Seq> {
         let of_proposal = || self.proposal(seq).map(|pending| pending.call);

@@ -8,6 +8,7 @@ use scene_schemas::entry::{
 use scene_schemas::proposal::{Ack, Mode, Proposal};
 use serde_json::{Value as Json, json};
 
+use super::ended::{cancelled, disconnected, expired, finish};
 use super::together::{moved, withdraw_later};
 use super::{CallStatus, Pending, State, Status, Trouble, Workflow, guards, summary};
 use crate::core::policy;
@@ -157,6 +158,13 @@ pub enum Input {
         /// Which.
         call: Seq,
     },
+    /// The client that calls the tools has ended, or its connection broke.
+    Disconnected,
+    /// Nobody has decided within the time that is set for what a disconnected client proposed.
+    Expired {
+        /// That time, in words.
+        after: String,
+    },
     /// A proposal of another workflow in the same place is gone, on which some may have stood.
     Lost(Seq),
     /// The run is over, whatever still waits.
@@ -235,6 +243,8 @@ pub fn decide(state: &State, workflow: Seq, input: Input) -> Result<Vec<Entry>, 
         Input::Moved { reason, not_done } => Ok(moved(workflow, &reason, &not_done)),
         Input::Lost(gone) => Ok(withdraw_later(workflow, gone)),
         Input::Cancelled { call } => Ok(cancelled(workflow, call)),
+        Input::Disconnected => Ok(disconnected(workflow)),
+        Input::Expired { after } => Ok(expired(workflow, &after)),
         Input::Finish { outcome } => Ok(finish(workflow, outcome)),
         input => talk(state, (name, workflow), input),
     }
@@ -356,7 +366,7 @@ fn read(call: Call, answer: Result<Json, Refusal>) -> Vec<Entry> {
     vec![called(call), said]
 }
 
-fn refused(call: Seq, reason: String) -> Entry {
+pub(super) fn refused(call: Seq, reason: String) -> Entry {
     Entry::Refused { call, reason, conflict: None }
 }
 
@@ -441,10 +451,16 @@ fn talked(workflow: &Workflow, call: Seq, talk: Talk) -> Vec<Entry> {
         Talk::Question { question, answers } => {
             vec![Entry::Questioned { call, question, answers }]
         }
-        Talk::Done { summary } => vec![
-            Entry::Answered { call, answer: Json::Null },
-            Entry::Finished { outcome: Finish::Done, summary },
-        ],
+        Talk::Done { summary } => {
+            let mut entries = vec![Entry::Answered { call, answer: Json::Null }];
+            // What is complete has no open steps.
+            if workflow.plan.iter().any(|step| !step.done) {
+                let steps = workflow.plan.iter().map(|it| Step { done: true, ..it.clone() });
+                entries.push(Entry::Planned { call, steps: steps.collect(), notes: None });
+            }
+            entries.push(Entry::Finished { outcome: Finish::Done, summary });
+            entries
+        }
     }
 }
 
@@ -473,7 +489,7 @@ fn progress(
     Ok(steps)
 }
 
-fn waiting(workflow: &Workflow, proposal: Seq) -> Result<&Pending, Refusal> {
+pub(super) fn waiting(workflow: &Workflow, proposal: Seq) -> Result<&Pending, Refusal> {
     let Some(pending) = workflow.proposals.get(&proposal) else {
         return refuse!("There is no proposal {proposal} in this workflow.");
     };
@@ -555,39 +571,4 @@ fn undone(workflow: &Workflow, proposal: Seq, again: bool, left: Option<String>)
         Some(Status::Undone(_)) if again => vec![Entry::Redone { proposal, left }],
         _ => Vec::new(),
     }
-}
-
-/// What nobody has decided upon is not done any more; what was decided upon stands.
-fn cancelled(workflow: &Workflow, call: Seq) -> Vec<Entry> {
-    let reason = "Whoever called it has taken it back before anybody decided.".to_owned();
-    match workflow.calls.get(&call).map(|call| &call.status) {
-        Some(CallStatus::Open) => vec![refused(call, reason)],
-        Some(CallStatus::Proposed(proposal, _)) => {
-            let proposal = *proposal;
-            if waiting(workflow, proposal).is_err() {
-                return Vec::new();
-            }
-            let mut entries = vec![Entry::Withdrawn { proposal, reason, again: false }];
-            entries.extend(withdraw_later(workflow, proposal));
-            entries
-        }
-        _ => Vec::new(),
-    }
-}
-
-fn finish(workflow: &Workflow, outcome: Finish) -> Vec<Entry> {
-    let mut entries: Vec<Entry> = workflow
-        .proposals
-        .iter()
-        .filter(|(_, pending)| pending.status == Status::Waiting)
-        .map(|(seq, _)| Entry::Withdrawn {
-            proposal: *seq,
-            reason: "The run ended before anybody decided.".to_owned(),
-            again: false,
-        })
-        .collect();
-    if workflow.finished.is_none() {
-        entries.push(Entry::Finished { outcome, summary: None });
-    }
-    entries
 }

@@ -10,6 +10,7 @@ use super::Status;
 const BRIEF: usize = 120;
 
 /// The events of a record, in order.
+#[expect(clippy::too_many_lines, reason = "one arm for each entry")]
 pub fn events(record: &Record) -> Vec<Event> {
     let seq = record.seq;
     let changed = |proposal, status, by, reason: Option<&String>| {
@@ -53,9 +54,11 @@ pub fn events(record: &Record) -> Vec<Event> {
                 from: proposal.replaces.or(proposal.from),
             },
         ],
-        Entry::Applying { .. } | Entry::Cleared {} | Entry::Resumed {} | Entry::Told { .. } => {
-            Vec::new()
-        }
+        Entry::Applying { .. }
+        | Entry::Cleared {}
+        | Entry::Erased {}
+        | Entry::Resumed {}
+        | Entry::Told { .. } => Vec::new(),
         Entry::Approved { proposal, by, .. } => {
             changed(*proposal, ProposalStatus::Approved, Some(*by), None)
         }
@@ -82,9 +85,12 @@ pub fn events(record: &Record) -> Vec<Event> {
     }
 }
 
-/// The events of a talk with a model.
+/// The events of a talk with a model, and of a client that has gone.
 fn of_the_model(entry: &Entry) -> Vec<Event> {
     match entry {
+        Entry::Disconnected { client } => {
+            vec![Event::ClientDisconnected { client: client.clone() }]
+        }
         Entry::Asked { text, attached } => {
             let attached = attached.iter().map(Attached::sentence).collect();
             vec![Event::AskedMore { text: text.clone(), attached }]

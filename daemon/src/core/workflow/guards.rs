@@ -13,6 +13,7 @@ use scene_schemas::proposal::Proposal;
 use serde_json::{Value as Json, json};
 
 use super::chain::{Chain, Step};
+use super::reading::check_read;
 use super::talk::Said;
 use super::{State, Workflow};
 use crate::core::refusal::{Refusal, refuse};
@@ -181,15 +182,16 @@ pub(super) fn missing(own: &Workflow) -> Option<Refusal> {
         return None;
     }
     let done = own.proposals().filter(|(_, it)| matches!(it.status, super::Status::Applied(_)));
-    let Made { parts, scripts } = made(done.flat_map(|(_, it)| &it.proposal.commands));
-    if parts == 0 || scripts > 0 || own.question_was_answered() {
+    let done: Vec<&Proposal> = done.map(|(_, it)| &it.proposal).collect();
+    let Made { parts, has_behaviour } = made(done.iter().copied());
+    if parts == 0 || has_behaviour || own.question_was_answered() {
         return None;
     }
     let parts = if parts == 1 { "a part".to_owned() } else { format!("{parts} parts") };
     Some(Refusal(format!(
-        "You made {parts} and no script. Where that is to do something, add the script that makes it do \
-         it (open_or_create_script). Where it is only to stand there, ask with ask_clarification whether \
-         that is all."
+        "You made {parts} and no script that is about it. Where that is to do something, add the script \
+         that makes it do it (open_or_create_script): in the part or its model, or with its name in the \
+         text. Where it is only to stand there, ask with ask_clarification whether that is all."
     )))
 }
 
@@ -222,7 +224,7 @@ pub(super) fn planned(
         Plan::Answer(answer) => Ok(Plan::Answer(unchanged(&chain, own, call, answer))),
         Plan::Propose(proposal, answer) => {
             let tool = own.call(call).map_or("", |(tool, _)| tool);
-            unread(&chain, &proposal, tool)?;
+            check_read(&chain, own, &proposal, tool)?;
             scope(own, guards, &proposal, tool)?;
             Ok(Plan::Propose(proposal, answer))
         }
@@ -248,49 +250,6 @@ fn unchanged(chain: &Chain<'_>, own: &Workflow, call: Seq, answer: Json) -> Json
         }),
         None => answer,
     }
-}
-
-/// No script is edited that was not read.
-fn unread(chain: &Chain<'_>, proposal: &Proposal, tool: &str) -> Result<(), Refusal> {
-    let edited = proposal.commands.iter().filter_map(|command| match command {
-        // What this proposal makes is known, and so is what is empty.
-        Command::EditScript { target, edits, .. } if !edits.is_empty() => {
-            (!target.id.0.starts_with("new:")).then(|| target.path.to_string())
-        }
-        _ => None,
-    });
-    let known = read(chain);
-    let unread: Vec<String> = edited.filter(|path| !known.contains(path)).collect();
-    if unread.is_empty() {
-        return Ok(());
-    }
-    refuse!(
-        "{tool}: You have not read {}. Call read_script for it, and edit what is there then.",
-        unread.join(", ")
-    )
-}
-
-/// The scripts whose text stands in what the model is sent, because it was read or written.
-fn read(chain: &Chain<'_>) -> BTreeSet<String> {
-    let mut known = BTreeSet::new();
-    let sent_after = chain.summary().map_or(Seq(0), |(_, until, _)| until);
-    for step in chain.calls().filter(|step| step.seq > sent_after) {
-        if let Some(answer) = step.answer() {
-            let is_text = answer["text"].is_string();
-            known.extend(answer["path"].as_str().filter(|_| is_text).map(str::to_owned));
-            // A search shows the lines that it finds.
-            let matches = answer["matches"].as_array().into_iter().flatten();
-            known.extend(matches.filter_map(|it| it["path"].as_str()).map(str::to_owned));
-        }
-        let applied = step.proposal().filter(|_| step.is_applied());
-        let commands = applied.into_iter().flat_map(|(_, it)| &it.proposal.commands);
-        known.extend(commands.filter_map(|command| match command {
-            Command::EditScript { target, .. } => Some(target.path.to_string()),
-            Command::Create { parent, name, .. } => Some(parent.path.child(name, None).to_string()),
-            _ => None,
-        }));
-    }
-    known
 }
 
 /// What reaches far is confirmed by the person before it is proposed.

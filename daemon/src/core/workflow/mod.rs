@@ -8,9 +8,11 @@
 mod agent;
 mod chain;
 mod decide;
+mod ended;
 mod events;
 mod guards;
 mod now;
+mod reading;
 mod stands;
 mod summary;
 mod talk;
@@ -70,8 +72,12 @@ pub struct Workflow {
     pub plan: Vec<Step>,
     /// How it ended.
     pub finished: Option<Finish>,
+    /// The entry that says that its client has disconnected, where it has.
+    pub disconnected: Option<Seq>,
     /// Whether the conversation ends with it.
     pub is_cleared: bool,
+    /// Whether its texts were erased.
+    pub is_erased: bool,
     /// The model's last word, where it said one when it ended.
     pub summary: Option<String>,
     calls: BTreeMap<Seq, Call>,
@@ -213,7 +219,9 @@ impl State {
                 context: None,
                 plan,
                 finished: None,
+                disconnected: None,
                 is_cleared: false,
+                is_erased: false,
                 summary: None,
                 calls: BTreeMap::new(),
                 open: BTreeSet::new(),
@@ -336,6 +344,8 @@ impl Workflow {
             Entry::Started { .. } => {}
             Entry::Context { context } => self.context = Some(context.as_ref().clone()),
             Entry::Cleared {} => self.is_cleared = true,
+            Entry::Disconnected { .. } => self.disconnected = Some(seq),
+            Entry::Erased {} => (self.is_cleared, self.is_erased) = (true, true),
             // A call is open while what it says is written down.
             Entry::Said { text, .. } if self.has_open_call() => self.talk.aloud(seq, text),
             Entry::Said { .. }

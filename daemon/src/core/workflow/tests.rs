@@ -100,6 +100,7 @@ fn proposal(name: &str) -> Proposal {
         files: None,
         from: None,
         replaces: None,
+        writes: Vec::new(),
     }
 }
 

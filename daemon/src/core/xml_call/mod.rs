@@ -15,6 +15,7 @@
 
 mod arguments;
 mod describe;
+mod nested;
 mod read;
 mod tag;
 mod typed;

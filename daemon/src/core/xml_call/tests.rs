@@ -102,6 +102,60 @@ fn calls_are_read() {
 }
 
 #[test]
+fn lists_and_objects_may_stand_in_tags_of_their_own() {
+    let set = |props: &str| format!("<set_properties><path>game.A</path>{props}</set_properties>");
+    for (props, expected) in [
+        ("<props><Name>Lamp</Name></props>", json!({ "Name": "Lamp" })),
+        (
+            "<props>\n  <Anchored>true</Anchored>\n  <Size>[1, 2, 3]</Size>\n</props>",
+            json!({ "Anchored": true, "Size": [1, 2, 3] }),
+        ),
+        (
+            "<props><Size><x>1</x><y>2.5</y><z>-3</z></Size><Material>Neon</Material></props>",
+            json!({ "Size": { "x": 1, "y": 2.5, "z": -3 }, "Material": "Neon" }),
+        ),
+        (
+            "<props><Size><item>1</item><item>2</item><item>3</item></Size></props>",
+            json!({ "Size": [1, 2, 3] }),
+        ),
+        ("<props><property name=\"@Speed\">5</property></props>", json!({ "@Speed": 5 })),
+        ("<props><Text><![CDATA[<b>5</b> & 6]]></Text></props>", json!({ "Text": "<b>5</b> & 6" })),
+        ("<props><Text>Tom &amp; Jerry</Text></props>", json!({ "Text": "Tom & Jerry" })),
+        ("<props><Parent/></props>", json!({ "Parent": "" })),
+        // A member may be called as an argument is, or as what is around it.
+        (
+            "<props><path>a</path><props><a>1</a></props></props>",
+            json!({ "path": "a", "props": { "a": 1 } }),
+        ),
+    ] {
+        check(&set(props), "set_properties", json!({ "path": "game.A", "props": expected }));
+    }
+    check(
+        "<replace_text><path>game.A</path><edits>\n\
+         <edit><search>local a = 1</search><all>true</all></edit>\n\
+         <edit><search>5</search></edit></edits></replace_text>",
+        "replace_text",
+        json!({ "path": "game.A", "edits": [
+            { "search": "local a = 1", "all": true },
+            { "search": "5" },
+        ] }),
+    );
+    for (props, part) in [
+        ("<props><Name>Lamp</props>", "has `<Name>` without `</Name>`"),
+        ("<props><Name>A</Name> and more</props>", "where a tag should stand"),
+        ("<props><Name>A</Name><name>B</name></props>", ""),
+        ("<props><A>1</A><A>2</A></props>", "has `<A>` twice"),
+    ] {
+        match read(&set(props), &tools()).call {
+            Some(Err(why)) => assert!(why.contains(part), "{why}"),
+            other => assert!(part.is_empty(), "{other:?}"),
+        }
+    }
+    let deep = format!("{}1{}", "<a>".repeat(40), "</a>".repeat(40));
+    refused(&set(&format!("<props>{deep}</props>")), "nested more than 16 deep");
+}
+
+#[test]
 fn values_are_what_the_schema_asks_for() {
     let line = |value: &str| format!("<read_script><start_line>{value}</start_line></read_script>");
     for text in ["5", " 5\n", "\"5\"", "5.0", "<![CDATA[5]]>"] {

@@ -4,6 +4,8 @@
 
 use serde_json::Value as Json;
 
+use super::nested;
+
 /// An argument as it stands between its tags.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Raw {
@@ -49,6 +51,16 @@ impl Kinds {
 /// # Errors
 /// What it is instead of what the schema asks for.
 pub(super) fn value(raw: &Raw, schema: &Json, is_needed: bool) -> Result<Json, String> {
+    value_at(raw, schema, is_needed, 0)
+}
+
+/// The same within so many tags.
+pub(super) fn value_at(
+    raw: &Raw,
+    schema: &Json,
+    is_needed: bool,
+    depth: usize,
+) -> Result<Json, String> {
     let mut kinds = Kinds::default();
     collect(schema, &mut kinds, 0);
     if !is_needed && !kinds.kinds.is_empty() {
@@ -58,6 +70,12 @@ pub(super) fn value(raw: &Raw, schema: &Json, is_needed: bool) -> Result<Json, S
     if kinds.has(Kind::Text) && is_any {
         let text = text(raw);
         return Ok(Json::String(if kinds.is_formed { text.trim().to_owned() } else { text }));
+    }
+    let (is_list, is_object) = (kinds.has(Kind::List), kinds.has(Kind::Object));
+    // Where it may be a text as well, tags are the text.
+    let is_tags = !kinds.has(Kind::Text) && !raw.is_exact && nested::is_nested(&raw.text);
+    if is_tags && (is_list || is_object) {
+        return nested::read(&raw.text, containing(schema, !is_object), !is_object, depth);
     }
     let read = json(raw);
     match read {
@@ -72,6 +90,19 @@ pub(super) fn value(raw: &Raw, schema: &Json, is_needed: bool) -> Result<Json, S
         }
         Err(error) => Err(format!("is not {}: {error}", asked(&kinds))),
     }
+}
+
+/// Of several schemas the one that says what a list or an object holds.
+fn containing(schema: &Json, is_list: bool) -> &Json {
+    let word = if is_list { "items" } else { "properties" };
+    let forms = ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|key| schema[key].as_array());
+    let found = forms.flatten().find(|form| form.get(word).is_some());
+    found.filter(|_| schema.get(word).is_none()).unwrap_or(schema)
+}
+
+/// What a text is where nothing says what it should be: JSON where it is some, and a text otherwise.
+pub(super) fn untyped(raw: &Raw) -> Json {
+    json(raw).unwrap_or_else(|_| Json::String(text(raw).trim().to_owned()))
 }
 
 fn collect(schema: &Json, kinds: &mut Kinds, depth: usize) {

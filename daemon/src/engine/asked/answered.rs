@@ -8,6 +8,7 @@ use crate::core::prompt::{Call, Cost, Message};
 use crate::core::workflow::Trouble;
 use crate::providers::answer::{Answer, Called, Failure, Outcome, Usage};
 use crate::providers::client::Client;
+use crate::providers::failure::PAGE;
 use crate::providers::http::HttpError;
 use crate::providers::keys::Found;
 use crate::providers::retry::PATIENCE;
@@ -131,8 +132,11 @@ pub(in crate::engine) fn missing(why: &str) -> Trouble {
 /// Nobody was reached.
 pub(super) fn unreached(error: &HttpError, client: &Client) -> Trouble {
     let hint = match error {
-        HttpError::Unreachable { .. } if client.is_free() => {
-            "Start the model's server on this machine, and try again.".to_owned()
+        HttpError::Unreachable { .. } if client.is_local() => {
+            let address = &client.chosen().service.base_url;
+            format!(
+                "Does the model's server run at {address}? Start it, or correct `base_url`, and try again."
+            )
         }
         HttpError::Redirected { .. } | HttpError::Unable(_) => {
             "Mend the setting, and try again; or choose another model.".to_owned()
@@ -161,6 +165,14 @@ pub(super) fn failed(failure: &Failure, client: &Client) -> Trouble {
             FailureKind::TooLarge,
             "Begin a new task with less in it, or choose a model with a larger window.".to_owned(),
         ),
+        _ if failure.kind.as_deref() == Some(PAGE) => {
+            let address = &client.chosen().service.base_url;
+            let hint = format!(
+                "Is {address} the address of {service}'s API? It is `base_url` of the provider, in \
+                 models.toml or vector.toml."
+            );
+            (FailureKind::Provider, hint)
+        }
         Some(401 | 403) => {
             let mend = match &client.chosen().found {
                 Found::Variable(name) => format!("Set the variable {name} anew"),

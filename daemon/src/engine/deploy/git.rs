@@ -17,10 +17,16 @@ fn names<'f>(files: impl Iterator<Item = &'f String>) -> Vec<u8> {
     files.flat_map(|name| name.bytes().chain([0])).collect()
 }
 
+/// The parts of a filter's configuration that make Git run its programs.
+const FILTER: [(&str, &str); 4] =
+    [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")];
+
 /// A repository, and an index of our own.
 #[derive(Debug)]
 pub(super) struct Git {
     pub(super) root: PathBuf,
+    /// The filters that are not run.
+    off: Vec<String>,
     /// The folder of the index, which goes with the value.
     scratch: tempfile::TempDir,
 }
@@ -30,7 +36,7 @@ impl Git {
         let output = Command::new("git")
             .arg("-C")
             .arg(folder)
-            .args(["rev-parse", "--show-toplevel"])
+            .args(["-c", "core.fsmonitor=false", "rev-parse", "--show-toplevel"])
             .output()
             .because("git cannot be started; is it installed?")?;
         if !output.status.success() {
@@ -41,7 +47,40 @@ impl Git {
         let said = String::from_utf8_lossy(&output.stdout);
         let root = PathBuf::from(said.trim_end_matches(['\n', '\r']));
         let root = root.canonicalize().because(format!("{} is gone", root.display()))?;
-        Ok(Self { root, scratch: tempfile::tempdir().because("no folder for an index")? })
+        let scratch = tempfile::tempdir().because("no folder for an index")?;
+        Ok(Self { root, off: Vec::new(), scratch })
+    }
+
+    /// Runs no filters from now on, so that nothing that the repository's configuration names is run.
+    /// Files are then compared as they are, and not as filters would commit them.
+    pub(super) fn without_filters(mut self) -> Self {
+        let pattern = r"^filter\..*\.(clean|smudge|process|required)$";
+        let found = self.run(&["config", "--null", "--name-only", "--get-regexp", pattern], b"");
+        let found = found.unwrap_or_default();
+        let names = found.split('\0').filter_map(|key| Some(key.rsplit_once('.')?.0.to_owned()));
+        self.off = names.collect::<BTreeSet<_>>().into_iter().collect();
+        self
+    }
+
+    /// The configuration that switches filters off, behind what the environment has already.
+    fn filters_off(&self) -> Vec<(String, String)> {
+        if self.off.is_empty() {
+            return Vec::new();
+        }
+        let before = std::env::var("GIT_CONFIG_COUNT").ok().and_then(|it| it.parse().ok());
+        let before: usize = before.unwrap_or(0);
+        let keys = self.off.iter().flat_map(|filter| {
+            FILTER.map(|(part, value)| (format!("{filter}.{part}"), value.to_owned()))
+        });
+        let mut variables: Vec<(String, String)> = Vec::new();
+        let mut count = before;
+        for (key, value) in keys {
+            variables.push((format!("GIT_CONFIG_KEY_{count}"), key));
+            variables.push((format!("GIT_CONFIG_VALUE_{count}"), value));
+            count += 1;
+        }
+        variables.push(("GIT_CONFIG_COUNT".to_owned(), count.to_string()));
+        variables
     }
 
     /// Runs git with our own index, and gives it something to read.
@@ -62,7 +101,10 @@ impl Git {
             // A hook would look at the person's index and files, which are not what is committed.
             .arg("-c")
             .arg(format!("core.hooksPath={}", self.scratch.path().join("none").display()))
+            // It may name a program, which Git would run to read the index.
+            .args(["-c", "core.fsmonitor=false"])
             .args(args)
+            .envs(self.filters_off())
             .envs(index.map(|index| ("GIT_INDEX_FILE", index)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -163,9 +205,13 @@ impl Git {
             Some(base) => self.run(&["diff-index", "--cached", "--name-only", "-z", base], b"")?,
             None => self.run(&["ls-files", "-z"], b"")?,
         };
+        let filtered = self.filtered(files.keys());
         let (mut staged, mut strange) = (Files::new(), Vec::new());
         for (name, history) in changed.split('\0').filter_map(|name| files.get_key_value(name)) {
-            if !self.is_known(name, known.get(name.as_str()).copied(), history, ledger)? {
+            let is_comparable = !filtered.contains(name);
+            if is_comparable
+                && !self.is_known(name, known.get(name.as_str()).copied(), history, ledger)?
+            {
                 strange.push(name.clone());
             }
             staged.insert(name.clone(), history);
@@ -200,6 +246,19 @@ impl Git {
             }
         }
         Ok(false)
+    }
+
+    /// The files that cannot be compared with what is committed, because their filters are not run.
+    fn filtered<'f>(&self, files: impl Iterator<Item = &'f String>) -> BTreeSet<String> {
+        if self.off.is_empty() {
+            return BTreeSet::new();
+        }
+        let found = self.run(&["check-attr", "-z", "--stdin", "filter"], &names(files));
+        let found = found.unwrap_or_default();
+        let fields: Vec<&str> = found.split('\0').collect();
+        let all = fields.chunks_exact(3);
+        let named = all.filter(|it| self.off.contains(&format!("filter.{}", it[2])));
+        named.map(|it| it[0].to_owned()).collect()
     }
 
     /// What Git is told to leave alone, of these.

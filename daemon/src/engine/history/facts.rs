@@ -89,8 +89,23 @@ impl Facts {
             Some(HistoryOutcome::Applied) if self.taken_back(proposal).is_some() => {
                 HistoryOutcome::Reverted
             }
+            Some(HistoryOutcome::Rejected) if self.was_taken_in_part(proposal) => {
+                HistoryOutcome::PartlyAccepted
+            }
             Some(outcome) => *outcome,
         }
+    }
+
+    /// Whether a part or a changed form of a proposal was accepted in its place.
+    fn was_taken_in_part(&self, proposal: Seq) -> bool {
+        use HistoryOutcome as Now;
+        let taken = |it: &Seq| {
+            matches!(
+                self.of_proposal(*it),
+                Now::Approved | Now::Applied | Now::Undone | Now::Reverted | Now::PartlyAccepted
+            )
+        };
+        self.from.get(&proposal).is_some_and(|later| later.iter().any(taken))
     }
 
     /// What became of a call of a workflow, and its proposal; nothing where the workflow ended before.

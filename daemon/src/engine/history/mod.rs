@@ -38,6 +38,11 @@ const EXPORTED: usize = 50;
 pub struct Seen(Mutex<Known>);
 
 impl Seen {
+    /// Forgets what was read: some of it was erased since.
+    pub fn forget(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Known::default();
+    }
+
     /// A page of it.
     ///
     /// # Errors
@@ -214,8 +219,13 @@ impl<'f> Fits<'f> {
     fn may(&self, row: &Row) -> bool {
         self.filter.day.is_none_or(|wanted| day(row.at) == wanted)
             && self.filter.kind.as_ref().is_none_or(|kind| kind == row.kind)
+            && (!self.filter.is_brief || BRIEF.contains(&row.kind))
     }
 }
+
+/// What a person looks for first: what was asked and answered, and each change once. What became of a change
+/// stands in its line.
+const BRIEF: [&str; 6] = ["started", "asked", "questioned", "said", "proposed", "finished"];
 
 struct Looking<'a> {
     known: &'a mut Known,

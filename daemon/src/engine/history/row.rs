@@ -73,6 +73,8 @@ fn kind(entry: &Entry) -> &'static str {
         Entry::Unanswered { .. } => "unanswered",
         Entry::Resumed {} => "resumed",
         Entry::Cleared {} => "cleared",
+        Entry::Disconnected { .. } => "disconnected",
+        Entry::Erased {} => "erased",
         Entry::Told { .. } => "told",
         Entry::Summarised { .. } => "summarised",
         Entry::Said { .. } => "said",
@@ -188,6 +190,8 @@ fn of_the_model(entry: &Entry) -> String {
         }
         Entry::Resumed {} => "Went on".to_owned(),
         Entry::Cleared {} => "The conversation ended".to_owned(),
+        Entry::Disconnected { client } => format!("{client} disconnected"),
+        Entry::Erased {} => "The texts of this task were erased".to_owned(),
         Entry::Summarised { turns, text, .. } => {
             format!("{} summarised\n{text}", count(*turns as usize, "message", "messages"))
         }
@@ -214,6 +218,8 @@ mod tests {
         check(json!({ "entry": "told", "text": "go on" }), "go on");
         check(json!({ "entry": "resumed" }), "Went on");
         check(json!({ "entry": "cleared" }), "The conversation ended");
+        let gone = json!({ "entry": "disconnected", "client": "claude-code" });
+        check(gone, "claude-code disconnected");
         let replied = json!({ "entry": "replied", "model": "maker/model", "cost": 0.25,
             "tokens": { "prompt": 10, "generated": 5 } });
         check(replied, "maker/model answered, 15 tokens, $0.2500");

@@ -9,7 +9,9 @@ use serde_json::Value as Json;
 use tokio::sync::oneshot;
 
 use super::views::{broken, session_of};
-use super::{House, LISTED, Mode, Word};
+use scene_schemas::proposal::Mode;
+
+use super::{House, LISTED, Word};
 use crate::core::tools;
 use crate::core::workflow::{self, AGENT, Workflow};
 use crate::engine::live::{Calling, name, no_call, view};
@@ -87,7 +89,7 @@ impl House {
     }
 
     /// The session that is named, or the only one.
-    fn place_of(&self, named: Option<&SessionId>) -> Result<SessionId, Failure> {
+    pub(super) fn place_of(&self, named: Option<&SessionId>) -> Result<SessionId, Failure> {
         if let Some(named) = named
             && self.sessions.contains_key(named)
         {
@@ -210,7 +212,13 @@ fn logged(
     }
     let args = args.or_else(|| workflow.call(seq).map(|(_, args)| args));
     let brief = args.map(workflow::brief).unwrap_or_default();
-    Some(LoggedCall { client: client.to_owned(), place: workflow.place.name(), brief, view })
+    Some(LoggedCall {
+        client: client.to_owned(),
+        place: workflow.place.name(),
+        brief,
+        disconnected: workflow.disconnected.is_some(),
+        view,
+    })
 }
 
 fn check(call: &AgentCall) -> Result<(), Failure> {
@@ -225,13 +233,12 @@ fn check(call: &AgentCall) -> Result<(), Failure> {
             "Call them so.",
         ));
     }
-    let tool = tools::find(&call.tool);
-    let why = match tool {
+    let why = match tools::find(&call.tool) {
         Ok(tool) if tool.is_for_agents() => return Ok(()),
         Ok(_) => format!("`{}` is no tool for an agent of its own.", call.tool),
-        Err(refusal) => refusal.0,
+        Err(_) => tools::unknown_tool(&call.tool),
     };
-    Err(failed(FailureKind::NotFound, why, "tools/list names those that there are."))
+    Err(failed(FailureKind::NotFound, why, "tools/list lists all tools."))
 }
 
 /// A program's name, fit for a line.

@@ -1,6 +1,6 @@
 //! What a person has chosen, whom they can choose, and what models have taken.
 
-use scene_schemas::api::{Failure, FailureKind, Settings, Usage};
+use scene_schemas::api::{Failure, FailureKind, HandKeys, ProviderKeys, Settings, Usage};
 
 use super::House;
 use super::views::broken;
@@ -39,6 +39,15 @@ impl House {
             failed(FailureKind::Internal, message, "They hold until Vector ends.")
         })?;
         Ok(self.shown())
+    }
+
+    /// Takes keys from a person's terminal, and says which providers can be asked now.
+    pub(super) fn take_keys(&self, handed: HandKeys) -> ProviderKeys {
+        if self.who.take_keys(handed) {
+            // Whom a person can choose, and who answers, may be others now.
+            self.board.settings_change();
+        }
+        self.who.keys()
     }
 
     /// What models have taken, all in all.

@@ -119,9 +119,9 @@ impl House {
     }
 }
 
-fn wanted<'w>(project: &'w str, deploy: &'w Deploy) -> Wanted<'w> {
+fn wanted<'w>(project: &'w str, deploy: &'w Deploy, is_dry: bool) -> Wanted<'w> {
     let (branch, message) = (deploy.branch.as_deref(), deploy.message.as_deref());
-    Wanted { project: Path::new(project), branch, message }
+    Wanted { project: Path::new(project), branch, message, is_dry }
 }
 
 fn left_out(file: &str, why: &str) -> LeftOut {
@@ -136,7 +136,8 @@ fn plan(ledger: &Ledger, project: &str, deploy: &Deploy) -> Result<DeployPlan, F
             left.push(left_out(file, why));
         }
     };
-    let ready = prepare(ledger, wanted(project, deploy), &mut tell).map_err(|error| why(&error))?;
+    let wanted = wanted(project, deploy, true);
+    let ready = prepare(ledger, wanted, &mut tell).map_err(|error| why(&error))?;
     let proposals = ready.proposals.iter();
     Ok(DeployPlan {
         project: project.to_owned(),
@@ -156,7 +157,7 @@ fn plan(ledger: &Ledger, project: &str, deploy: &Deploy) -> Result<DeployPlan, F
 fn run(ledger: &Ledger, project: &str, deploy: &Deploy, state: &watch::Sender<DeployState>) {
     let over = Over(state);
     let mut tell = |told: Told<'_>| told_of(state, told);
-    let done = prepare(ledger, wanted(project, deploy), &mut tell).and_then(|ready| {
+    let done = prepare(ledger, wanted(project, deploy, false), &mut tell).and_then(|ready| {
         state.send_modify(|state| state.branch = Some(ready.branch.clone()));
         let committed = (!ready.files.is_empty()).then(|| ready.commit(&mut tell)).transpose()?;
         Ok((ready.files, committed))

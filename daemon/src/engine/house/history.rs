@@ -20,7 +20,7 @@ use crate::engine::asked::now;
 use crate::engine::history::{Back, Meant, Seen};
 use crate::engine::spent::day;
 use crate::engine::thread::is_same;
-use crate::engine::{EngineError, RESTORE, REVERT, applied};
+use crate::engine::{EngineError, REVERT, applied};
 use crate::ledger::Ledger;
 use crate::server::{Filter, Lines, Past, Reply, ScriptWanted, failed};
 
@@ -167,12 +167,6 @@ fn unheard(path: &InstancePath, place: &str) -> Failure {
     )
 }
 
-/// What a session is told that goes back to a checkpoint.
-pub(super) fn restore(checkpoint: Seq, reply: Reply<Started>) -> Word {
-    let goal = format!("Go back to checkpoint {checkpoint}");
-    Word::GoBack(goal, Call::new(RESTORE, json!({ "checkpoint": checkpoint })), reply)
-}
-
 /// The title of a proposal that can be taken back.
 fn may_go_back(ledger: &Ledger, seen: &Seen, seq: Seq) -> Result<String, Failure> {
     let settled = |message: String, hint: String| failed(FailureKind::Settled, message, hint);
@@ -195,7 +189,7 @@ fn may_go_back(ledger: &Ledger, seen: &Seen, seq: Seq) -> Result<String, Failure
 }
 
 /// The place is not open.
-fn closed(place: &Place) -> Failure {
+pub(super) fn closed(place: &Place) -> Failure {
     let name = place.name();
     let (message, hint) = match place {
         Place::Open(_) => (

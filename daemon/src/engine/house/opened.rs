@@ -207,9 +207,8 @@ impl House {
     pub(super) fn open(&mut self, open: &Open, reply: Reply<Opened>) {
         let wish = Wish::of(open);
         if !wish.path().is_absolute() {
-            let message =
-                format!("{} does not say where it is from the root.", wish.path().display());
-            let hint = "Give the whole path: the daemon does not know the folder that you are in.";
+            let message = format!("`{}` is not a full path.", wish.path().display());
+            let hint = "Give the full path: the daemon does not know the folder that you are in.";
             let _ = reply.send(Err(failed(FailureKind::BadRequest, message, hint)));
             return;
         }

@@ -2,8 +2,9 @@
 //! back.
 //!
 //! A code has six digits, so it must not be tried often: it holds for ten minutes from when a person was
-//! told one, and after five wrong tries it is another, and nobody may try for a minute. Guessing never
-//! adds up to more than fifty tries.
+//! told one, and after five wrong tries it is void. The codes after that have twelve digits, which
+//! nobody can guess, and which wrong tries cannot void: a program that tries codes again and again keeps
+//! nobody from pairing. Once somebody has paired, codes have six digits again.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,8 +23,9 @@ use crate::server::{Door, Reply, Secret, failed};
 const HOLDS: Duration = Duration::from_mins(10);
 /// Wrong tries before the code is another one.
 const MAX_TRIES: usize = 5;
-/// How long nobody may try then.
-const PAUSE: Duration = Duration::from_mins(1);
+/// How many digits a code has, and one after that was guessed at.
+const DIGITS: usize = 6;
+const MANY_DIGITS: usize = 12;
 
 /// How many ways to the page hold at once; the oldest gives way.
 const MAX_LINKS: usize = 8;
@@ -38,8 +40,8 @@ pub(super) struct Pairing {
     code: Secret,
     ends: Instant,
     tries: usize,
-    /// Until when nobody may try.
-    paused: Option<Instant>,
+    /// Whether a code was guessed at since somebody has paired.
+    is_guessed_at: bool,
     /// The ways to the page that nobody has gone yet, and until when each holds.
     links: Vec<(Secret, Instant)>,
     clock: Clock,
@@ -53,23 +55,24 @@ pub(super) struct Revoking {
     reply: Reply<Revoked>,
 }
 
-fn digits() -> std::io::Result<String> {
+fn digits(count: usize) -> std::io::Result<String> {
     let mut chance = [0; 8];
     getrandom::fill(&mut chance).map_err(|error| std::io::Error::other(error.to_string()))?;
-    Ok(format!("{:06}", u64::from_le_bytes(chance) % 1_000_000))
+    let most = 10_u64.pow(count as u32);
+    Ok(format!("{:0count$}", u64::from_le_bytes(chance) % most))
 }
 
 impl Pairing {
     /// One whose code nobody was told.
     pub(super) fn new() -> std::io::Result<Self> {
         let clock: Clock = Arc::new(Instant::now);
-        let (code, ends) = (Secret::of(&digits()?), clock());
-        Ok(Self { code, ends, tries: 0, paused: None, links: Vec::new(), clock })
+        let (code, ends) = (Secret::of(&digits(DIGITS)?), clock());
+        Ok(Self { code, ends, tries: 0, is_guessed_at: false, links: Vec::new(), clock })
     }
 
     /// Makes a code, which a person is told now.
     fn make(&mut self) -> std::io::Result<String> {
-        let code = digits()?;
+        let code = digits(if self.is_guessed_at { MANY_DIGITS } else { DIGITS })?;
         (self.code, self.tries, self.ends) = (Secret::of(&code), 0, (self.clock)() + HOLDS);
         Ok(code)
     }
@@ -95,14 +98,9 @@ impl Pairing {
     /// Tries a code.
     ///
     /// # Errors
-    /// It is not the one that holds, or nobody may try now; the flag says whether it is another one from
-    /// now on.
+    /// It is not the one that holds; the flag says whether that is another one from now on.
     fn take(&mut self, typed: &str) -> Result<(), (Failure, bool)> {
-        let now = (self.clock)();
-        if self.paused.is_some_and(|until| now < until) {
-            return Err((too_many(), false));
-        }
-        if now >= self.ends {
+        if (self.clock)() >= self.ends {
             let failure = failed(
                 FailureKind::Unpaired,
                 "The code has expired.",
@@ -111,7 +109,11 @@ impl Pairing {
             return Err((failure, false));
         }
         if self.code.fits(typed) {
+            self.is_guessed_at = false;
             return Ok(());
+        }
+        if self.is_guessed_at {
+            return Err((too_many(), false));
         }
         self.tries += 1;
         if self.tries < MAX_TRIES {
@@ -122,7 +124,7 @@ impl Pairing {
             );
             return Err((failure, false));
         }
-        self.paused = Some(now + PAUSE);
+        self.is_guessed_at = true;
         Err((too_many(), true))
     }
 }
@@ -130,9 +132,16 @@ impl Pairing {
 fn too_many() -> Failure {
     failed(
         FailureKind::TooMany,
-        format!("{MAX_TRIES} wrong codes were tried."),
-        "Wait a minute. The code is another one by then: `vector pair` shows a new one.",
+        format!("{MAX_TRIES} wrong codes were tried, so codes of {DIGITS} digits are void."),
+        format!("`vector pair` shows one of {MANY_DIGITS} digits, which wrong tries cannot void."),
     )
+}
+
+/// A code as a person reads it.
+fn in_groups(code: &str) -> String {
+    let groups: Vec<&str> =
+        (0..code.len()).step_by(3).filter_map(|at| code.get(at..at + 3)).collect();
+    groups.join(" ")
 }
 
 fn internal(error: &std::io::Error) -> Failure {
@@ -167,6 +176,7 @@ impl House {
     /// From now on these, and no others, are tokens of agents, the run's and the clients' own, and of pages.
     pub(super) fn admit(&self) {
         let run = self.run.as_ref().and_then(Run::agent);
+        self.board.know_run(run.clone());
         self.board.admit(run.into_iter().chain(self.grants.clients()).collect());
         self.board.admit_pages(self.grants.pages().collect());
         self.board.settings_change();
@@ -180,8 +190,8 @@ impl House {
     }
 
     fn tell_code(&mut self, code: &str, when: &str) {
-        let (front, back) = code.split_at(3);
-        (self.say)(&format!("To pair a plugin, type {front} {back} in its widget {when}."));
+        let code = in_groups(code);
+        (self.say)(&format!("To pair a plugin, type {code} in its widget {when}."));
     }
 
     /// Takes the six digits as they were typed.
@@ -241,8 +251,8 @@ impl House {
         let ends = self.pairing.ends;
         let code = self.pairing.make()?;
         self.pairing.ends = ends;
-        (self.say)("Wrong codes were tried, and nobody may try for a minute.");
-        self.tell_code(&code, "then, while the one before would have held");
+        (self.say)("Wrong codes were tried, so the code is a longer one now.");
+        self.tell_code(&code, "while the one before would have held");
         Ok(())
     }
 

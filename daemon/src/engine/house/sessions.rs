@@ -175,6 +175,8 @@ impl House {
         if is_open && let Ok(mut followers) = self.followers.lock() {
             followers.push(words.clone());
         }
+        // Who lists the places may come before anything happens in this one.
+        live.post();
         let live = Arc::new(Mutex::new(live));
         seat.decided_by(Arc::new(AtOnce::new(&live, &words)));
         let session = thread::Builder::new().stack_size(STACK).name("session".to_owned());

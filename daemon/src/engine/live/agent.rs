@@ -4,6 +4,7 @@
 //! What a person has still to decide upon is not waited for here; whoever wants to know asks again when
 //! something has happened. An agent decides nothing: it can only take back what nobody has decided upon.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use scene_schemas::api::{AgentCall, Became, CallView, Failure, FailureKind};
@@ -13,13 +14,17 @@ use tokio::sync::oneshot;
 
 use super::{Job, Live, wrong};
 use crate::core::prompt::Call;
+use crate::core::scene::count;
 use crate::core::workflow::{Input, Workflow};
-use crate::engine::{Driver, Due, EngineError, settled};
+use crate::engine::{Driver, Due, EngineError, asked, settled};
 use crate::ledger::LedgerError;
-use crate::server::{Reply, failed};
+use crate::server::{Board, Reply, failed};
 
-/// A connection that has called nothing for this long is over.
+/// A connection that holds nothing and has called nothing for this long is over.
 const IDLE: Duration = Duration::from_mins(30);
+/// How long a client that was connected to an earlier daemon may take to come back.
+const RETURNS: Duration = Duration::from_mins(1);
+const SECONDS_OF_A_DAY: usize = 24 * 60 * 60;
 /// How many calls are remembered that were taken back before they came.
 const CANCELLED: usize = 64;
 
@@ -39,21 +44,30 @@ pub(super) struct Agent {
     /// Its connection; none where that has ended.
     connection: Option<String>,
     called: Instant,
+    /// Whether it has called nothing since its workflow was taken up again.
+    is_restored: bool,
     /// Those who wait until a call is planned.
     waiting: Vec<(Seq, Reply<CallView>)>,
 }
 
 impl Agent {
     fn of(connection: Option<String>) -> Self {
-        Self { connection, called: Instant::now(), waiting: Vec::new() }
+        Self { connection, called: Instant::now(), is_restored: false, waiting: Vec::new() }
     }
 
     /// The agent of a workflow that was left so long ago: its connection may come back.
     pub(super) fn left(workflow: &Workflow, ago: Duration) -> Option<Self> {
         workflow.agent()?;
-        let name = workflow.last_name().filter(|_| ago < IDLE);
+        let is_away = workflow.disconnected.is_some() || ago >= IDLE;
+        let name = workflow.last_name().filter(|_| !is_away);
         let connection = name.and_then(|name| name.split_once(':'));
-        Some(Self::of(connection.map(|(connection, _)| connection.to_owned())))
+        let connection = connection.map(|(connection, _)| connection.to_owned());
+        Some(Self { is_restored: true, ..Self::of(connection) })
+    }
+
+    /// Whether its client is known to be there.
+    pub(super) fn is_connected(&self) -> bool {
+        self.connection.is_some()
     }
 }
 
@@ -94,7 +108,7 @@ impl Live {
         let job = self.jobs.entry(workflow).or_default();
         job.stopped = false;
         let agent = job.agent.get_or_insert_with(|| Agent::of(None));
-        agent.called = Instant::now();
+        (agent.called, agent.is_restored) = (Instant::now(), false);
         agent.waiting.push((call, reply));
     }
 
@@ -205,9 +219,57 @@ impl Live {
 
     /// A connection has ended: what waits can still be decided upon, and then its workflow is over.
     pub(super) fn agent_ends(&mut self, connection: &str) {
-        for agent in self.jobs.values_mut().filter_map(|job| job.agent.as_mut()) {
-            if agent.connection.as_deref() == Some(connection) {
+        self.disconnect_agents(|agent, _| agent.connection.as_deref() == Some(connection));
+    }
+
+    /// Ends the connections of these agents, also for whoever looks.
+    fn disconnect_agents(&mut self, is_gone: impl Fn(&Agent, &Board) -> bool) {
+        let board = Arc::clone(&self.board);
+        let agents =
+            self.jobs.iter_mut().filter_map(|(seq, job)| Some((*seq, job.agent.as_mut()?)));
+        let gone = agents.filter(|(_, agent)| agent.is_connected() && is_gone(agent, &board));
+        let gone: Vec<Seq> = gone
+            .map(|(seq, agent)| {
                 agent.connection = None;
+                seq
+            })
+            .collect();
+        for workflow in gone {
+            self.note_disconnected(workflow);
+        }
+    }
+
+    /// Writes down that the client of a workflow has gone. Where nothing of it waits, the workflow ends by
+    /// itself, and nothing has to be said.
+    pub(super) fn note_disconnected(&mut self, workflow: Seq) {
+        self.engine.turn_to(workflow);
+        if self.engine.workflow().is_none_or(Workflow::is_idle) {
+            return;
+        }
+        if let Err(error) = self.engine.input(Input::Disconnected) {
+            self.went_wrong(workflow, &error);
+        }
+    }
+
+    /// Withdraws what disconnected clients proposed and nobody decided upon in time.
+    pub(super) fn expire_disconnected(&mut self) {
+        let Some(limit) = self.chosen.pending_limit() else {
+            return;
+        };
+        let now = asked::now();
+        let workflows: Vec<Seq> = self.jobs.keys().copied().collect();
+        for workflow in workflows {
+            self.engine.turn_to(workflow);
+            let at = self.engine.workflow().and_then(|it| it.disconnected);
+            // What cannot be read now is looked at again in a minute.
+            let record = at.and_then(|at| self.ledger.record(at).ok().flatten());
+            let is_over = |at: u64| Duration::from_millis(now.saturating_sub(at)) >= limit;
+            if record.is_none_or(|record| !is_over(record.at)) {
+                continue;
+            }
+            let after = count(limit.as_secs() as usize / SECONDS_OF_A_DAY, "day", "days");
+            if let Err(error) = self.engine.input(Input::Expired { after }) {
+                self.went_wrong(workflow, &error);
             }
         }
     }
@@ -234,11 +296,11 @@ impl Live {
 
     /// Connections that have been silent for long are over as well.
     pub(super) fn agents_are_idle(&mut self) {
-        for agent in self.jobs.values_mut().filter_map(|job| job.agent.as_mut()) {
-            if agent.called.elapsed() > IDLE {
-                agent.connection = None;
-            }
-        }
+        self.disconnect_agents(|agent, board| {
+            let limit = if agent.is_restored { RETURNS } else { IDLE };
+            let is_there = agent.connection.as_deref().is_some_and(|it| board.clients().has(it));
+            !is_there && agent.called.elapsed() > limit
+        });
     }
 
     /// Ends the workflow whose turn it is, where its agent will not call any more.

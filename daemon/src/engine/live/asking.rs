@@ -3,7 +3,6 @@
 
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::Duration;
 
 use scene_schemas::api::{Event, EventRecord, SessionId};
@@ -12,12 +11,10 @@ use scene_schemas::entry::Seq;
 use super::Word;
 use crate::engine::asked::Ask;
 use crate::engine::look::Looking;
+use crate::engine::read_queue::{computing, fetching};
 use crate::providers::client::Heard;
 use crate::providers::http::{Cancel, HttpError, Notice};
 use crate::server::Board;
-
-/// The stack of whoever looks: parsers recurse.
-const STACK: usize = 64 << 20;
 
 /// What a model says is told this often: three times a second.
 const GATHERED: Duration = Duration::from_millis(333);
@@ -96,22 +93,24 @@ impl Asking {
         self.call == Some(call)
     }
 
-    /// Looks at something. What is seen is a word to the session.
+    /// Looks at something when it is the client's turn. What is seen is a word to the session.
     pub(super) fn look(
         looking: Looking,
         (workflow, call): (Seq, Seq),
+        client: &str,
         words: Sender<Word>,
     ) -> Self {
         let cancel = Cancel::new();
         let own = cancel.clone();
-        let lost = Word::Looked(workflow, call, Err(format!("{}: {LOST}.", looking.title())));
+        let lost = format!("{}: {LOST}, or too much waits to be read.", looking.title());
+        let lost = Word::Looked(workflow, call, Err(lost));
         let tell = Tell { words, word: Some(lost) };
-        let look = move || {
+        let queue = if looking.is_fetched() { fetching() } else { computing() };
+        // Where it cannot wait, what was to be done is dropped, and says so.
+        queue.push(client, move || {
             let seen = looking.take(&own);
             tell.with(Word::Looked(workflow, call, seen));
-        };
-        // Where no thread can be had, what was to be done in it is dropped, and says so.
-        let _ = thread::Builder::new().stack_size(STACK).spawn(look);
+        });
         Self { cancel, call: Some(call) }
     }
 

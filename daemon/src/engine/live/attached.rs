@@ -4,54 +4,138 @@
 //! The plugin says the text of a script once more before it sends what was selected in it, so that the
 //! mirror is not behind. Nobody is asked here: a plugin that waits for its answer says nothing meanwhile.
 
+use std::collections::HashMap;
+
 use scene_schemas::api::{Attachment, Chat, Failure, FailureKind, Started};
 use scene_schemas::entry::{Attached, Seq, Stance};
 use scene_schemas::proposal::Mode;
 use scene_schemas::{Fingerprint, InstanceId, Target};
 
-use super::{Asked, Driver, Live, wrong};
+use super::{Asked, Driver, Live, Word, wrong};
+use crate::core::mention::find;
 use crate::core::scene::{Node, Scene};
 use crate::core::workflow::Input;
+use crate::engine::mentions::{FileReach, RequestMentions, RequestPlace, gather};
 use crate::engine::{asked, thread};
 use crate::providers::Provider;
-use crate::server::{Verb, failed};
+use crate::providers::http::Cancel;
+use crate::server::{FoundInstance, Reply, Verb, failed};
 
 /// More than this is refused.
 const MAX_ATTACHED: usize = 20;
 /// How many requests are remembered, for the case that one is made again.
 const REMEMBERED: usize = 100;
 
+/// The stack of whoever reads what is pointed at: parsers recurse.
+const STACK: usize = 64 << 20;
+
+/// A request, and how it is to be done.
+#[derive(Debug)]
+pub(in super::super) struct Request {
+    pub(in super::super) chat: Chat,
+    pub(in super::super) mode: Mode,
+    /// The model that is asked; none is the offline planner.
+    pub(in super::super) model: Option<String>,
+}
+
+/// Requests whose mentions are being read, by their names, and who made them again meanwhile.
+pub(super) type Reading = HashMap<String, Vec<Reply<Started>>>;
+
 impl Live {
-    /// Takes a request with what was attached to it.
-    pub(super) fn chat(
-        &mut self,
-        chat: Chat,
-        mode: Mode,
-        model: Option<&str>,
-    ) -> Result<Started, Failure> {
-        let known = self.requests.iter().find(|(name, _)| Some(name) == chat.request.as_ref());
-        if let Some((_, workflow)) = known {
-            return Ok(Started { workflow: *workflow });
+    /// Takes a request with what was attached to it. What it points at is read first, beside the session where
+    /// that takes long.
+    pub(super) fn chat(&mut self, request: Request, reply: Reply<Started>) {
+        let name = request.chat.request.as_ref();
+        if let Some((_, workflow)) = self.requests.iter().find(|(known, _)| Some(known) == name) {
+            let _ = reply.send(Ok(Started { workflow: *workflow }));
+            return;
         }
-        let request = chat.request.clone();
-        let started = self.said(chat, mode, model)?;
-        if let Some(name) = request {
-            self.requests.push_back((name, started.workflow));
-            while self.requests.len() > REMEMBERED {
-                self.requests.pop_front();
+        if let Some(waiting) = name.and_then(|name| self.reading.get_mut(name)) {
+            waiting.push(reply);
+            return;
+        }
+        match self.mentions(&request.chat) {
+            Err(failure) => drop(reply.send(Err(failure))),
+            Ok(mentions) if mentions.is_ready() => {
+                let read = mentions.read(&Cancel::new());
+                self.has_read(request, read, reply);
+            }
+            Ok(mentions) => {
+                if let Some(name) = name {
+                    self.reading.insert(name.clone(), Vec::new());
+                }
+                let words = self.words.clone();
+                let read = move || {
+                    let read = mentions.read(&Cancel::new());
+                    let _ = words.send(Word::Mentioned(Box::new(request), read, reply));
+                };
+                // Where no thread can be had, the reply is dropped, which says so.
+                let _ = std::thread::Builder::new().stack_size(STACK).spawn(read);
             }
         }
-        Ok(started)
+    }
+
+    /// What a request points at was read, or cannot be.
+    pub(super) fn has_read(
+        &mut self,
+        Request { chat, mode, model }: Request,
+        read: Result<Vec<Attached>, String>,
+        reply: Reply<Started>,
+    ) {
+        let name = chat.request.clone();
+        let started = match read {
+            Ok(mentioned) => self.said((chat, mentioned), mode, model.as_deref()),
+            Err(why) => Err(not_attached(why)),
+        };
+        if let Some(name) = name {
+            for waiting in self.reading.remove(&name).unwrap_or_default() {
+                let _ = waiting.send(started.clone());
+            }
+            if let Ok(started) = &started {
+                self.requests.push_back((name, started.workflow));
+                while self.requests.len() > REMEMBERED {
+                    self.requests.pop_front();
+                }
+            }
+        }
+        let _ = reply.send(started);
+    }
+
+    /// What a request points at.
+    fn mentions(&mut self, chat: &Chat) -> Result<RequestMentions, Failure> {
+        let folder =
+            self.engine.target.folder().or_else(|| Some(self.engine.joined()?.folder().to_owned()));
+        let place = RequestPlace {
+            reach: FileReach::Folder(folder.as_deref()),
+            folder: folder.as_deref(),
+            has_chips: !chat.attached.is_empty(),
+            is_studio: self.engine.studio().is_some(),
+        };
+        // A person points at what is there, and not at what is proposed. That costs nothing where nobody points.
+        if find(&chat.text).is_empty() {
+            return Ok(RequestMentions::default());
+        }
+        let scene = self.engine.told();
+        let gathered = gather(&chat.text, scene, place);
+        // What the mirror misses is not asked for.
+        let _ = scene.take_missing();
+        gathered.map_err(not_attached)
     }
 
     /// Begins a task with what a person says, or goes on with one.
-    fn said(&mut self, chat: Chat, mode: Mode, model: Option<&str>) -> Result<Started, Failure> {
+    fn said(
+        &mut self,
+        (chat, mentioned): (Chat, Vec<Attached>),
+        mode: Mode,
+        model: Option<&str>,
+    ) -> Result<Started, Failure> {
         // A person points at what is there, and not at what is proposed.
         let scene = self.engine.told();
         let attached = attached(scene, &chat.attached);
         // What the mirror misses is not asked for.
         let _ = scene.take_missing();
-        let attached = attached?;
+        let mut attached = attached?;
+        attached.extend(mentioned);
         let driver = match self.driver_of(model) {
             Driver::Missing { why, .. } => {
                 let hint = "Mend that, or choose another model in the settings.";
@@ -120,6 +204,12 @@ impl Live {
     }
 }
 
+/// Why a request was not taken: something that it points at cannot be attached.
+fn not_attached(why: String) -> Failure {
+    let hint = "Take it out of the text, or write it in `backticks` where it is only a word.";
+    failed(FailureKind::BadRequest, why, hint)
+}
+
 fn found(scene: &Scene, id: &InstanceId) -> Option<Node> {
     scene.by_id(id).filter(|node| scene.is_live(*node))
 }
@@ -180,4 +270,30 @@ fn quoted(
     let line = text[..at].matches('\n').count() as u32 + 1;
     let line = places.next().is_none().then_some(line);
     Ok(Attached::Text { target, hash: hash.clone(), line, selected: selected.to_owned() })
+}
+
+/// How many instances are offered.
+const OFFERED: usize = 12;
+
+/// The instances whose names have what was typed in them, scripts first, and short paths before long ones. What
+/// stands before a full stop has to stand in the path.
+pub(super) fn instances(scene: &Scene, typed: &str) -> Vec<FoundInstance> {
+    let typed = typed.to_lowercase();
+    let name = typed.rsplit('.').next().unwrap_or_default();
+    let fits = |node: &Node| scene.name(*node).to_lowercase().contains(name);
+    let mut found: Vec<(bool, usize, FoundInstance)> = scene
+        .subtree(scene.root())
+        .filter(|node| *node != scene.root() && fits(node))
+        .map(|node| (node, scene.path(node)))
+        .filter(|(_, path)| {
+            name.len() == typed.len() || path.to_string().to_lowercase().contains(&typed)
+        })
+        .map(|(node, path)| {
+            let found =
+                FoundInstance { path: path.to_string(), class: scene.class(node).to_owned() };
+            (!scene.is_script(node), found.path.len(), found)
+        })
+        .collect();
+    found.sort_by(|(a, b, c), (d, e, f)| (a, b, &c.path).cmp(&(d, e, &f.path)));
+    found.into_iter().map(|(_, _, found)| found).take(OFFERED).collect()
 }

@@ -7,6 +7,7 @@ use super::Live;
 use crate::core::scene::count;
 use crate::core::workflow::{Status, Workflow};
 use crate::engine::{Due, EngineError};
+use crate::targets::place::PlaceError;
 use crate::targets::studio::Studio;
 
 impl Live {
@@ -66,6 +67,25 @@ impl Live {
             self.mention(workflow, Event::ContextRequested { what: questions(work) });
         }
         self.asked = asked;
+    }
+
+    /// What is approved cannot be applied for the moment. It is tried again whenever the session hears
+    /// anything, and the person hears of it once.
+    pub(super) fn is_held_up(&mut self, workflow: Seq, error: &PlaceError) {
+        let job = self.jobs.entry(workflow).or_default();
+        if std::mem::replace(&mut job.held_up, true) {
+            return;
+        }
+        self.mention(
+            workflow,
+            Event::Error {
+                code: FailureKind::Internal,
+                message: format!("{error}. What you approved stays approved."),
+                retryable: true,
+                hint: "It is tried again; close programs that have many files open.".to_owned(),
+                setting: None,
+            },
+        );
     }
 
     /// Stops a workflow until a person has it tried again.

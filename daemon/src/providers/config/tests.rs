@@ -89,6 +89,16 @@ fn a_project_cannot_send_keys_elsewhere_nor_raise_a_cap() {
 }
 
 #[test]
+fn a_project_only_narrows_the_scope() {
+    let scope = |home: &str, project: &str| loaded(home, project, &[]).unwrap().1.scope;
+    assert_eq!(scope("", "[guards]\nscope = 100000"), 8, "a project does not widen it");
+    assert_eq!(scope("", "[guards]\nscope = 3"), 3, "a project narrows it");
+    assert_eq!(scope("[guards]\nscope = 40", "[guards]\nscope = 39"), 39);
+    assert_eq!(scope("[guards]\nscope = 40", "[guards]\nscope = 41"), 40);
+    assert_eq!(scope("[guards]\nscope = 40", ""), 40);
+}
+
+#[test]
 fn providers_are_where_it_is_said() {
     let home = "[providers.lmstudio]\nbase_url = \"http://10.0.0.2:1234/v1/\"";
     let env = [("VECTOR_OPENAI_WIRE", "openai_chat"), ("AWS_REGION", "eu-west-1")];

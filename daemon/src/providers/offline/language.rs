@@ -8,6 +8,8 @@ use std::fmt;
 use scene_schemas::InstancePath;
 use serde_json::{Map, Value as Json, json};
 
+use super::create::{self, NewInstance};
+use super::politeness;
 use super::shapes::{self, Shape};
 use super::values;
 use super::words::{self, is_one_of, need_word};
@@ -16,6 +18,8 @@ use super::words::{self, is_one_of, need_word};
 pub(super) struct Form {
     /// The words that it begins with.
     verbs: &'static [&'static str],
+    /// Other words that suggest this form where a sentence has none.
+    near: &'static [&'static str],
     /// Whether `make a`, `add a` and the like may stand before the word.
     made: bool,
     /// How it is written.
@@ -42,7 +46,8 @@ pub(super) struct Sentence<'a> {
 pub(super) enum Request {
     Grid(Shape),
     Farm(Shape),
-    Rename(InstancePath, String),
+    Create(NewInstance),
+    Rename(Subject, String),
     Set(Subject, Map<String, Json>),
     /// The comment's lines, with their dashes.
     Comment(InstancePath, String),
@@ -58,6 +63,8 @@ pub(super) enum Request {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Subject {
     Path(InstancePath),
+    /// The one instance of this name, which has to be looked for.
+    Named(String),
     /// What is selected in Studio: the path is left out.
     Selected,
     /// In the language of `Instance:QueryDescendants`, as it was written.
@@ -68,7 +75,9 @@ impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Path(path) => path.fmt(f),
+            Self::Named(name) => f.write_str(name),
             Self::Selected => f.write_str("the selection"),
+            Self::Selector(selector) if selector == create::EVERYTHING => f.write_str("everything"),
             Self::Selector(selector) => f.write_str(selector),
         }
     }
@@ -117,6 +126,7 @@ const SCRIPTS: &str = "LuaSourceContainer";
 pub(super) const FORMS: &[Form] = &[
     Form {
         verbs: &["grid"],
+        near: &["rows", "columns", "matrix", "floor", "tiles"],
         made: true,
         syntax: "grid ROWSxCOLUMNS [of COLOUR MATERIAL parts] [named NAME] [size X,Y,Z] \
                  [spacing N] [at X,Y,Z] [in PATH]",
@@ -129,6 +139,7 @@ pub(super) const FORMS: &[Form] = &[
     },
     Form {
         verbs: &["farm"],
+        near: &["crops", "garden", "field"],
         made: true,
         syntax: "farm ROWSxCOLUMNS [named NAME] [at X,Y,Z] [in PATH]",
         example: "farm 10x10 at 0,0.5,0 in game.Workspace",
@@ -138,15 +149,29 @@ pub(super) const FORMS: &[Form] = &[
         read: shapes::read_farm,
     },
     Form {
+        verbs: &["create", "make", "add", "insert", "build", "new", "spawn", "place", "put"],
+        near: &["part", "script", "folder", "generate", "want", "need"],
+        made: true,
+        syntax: "create [COLOUR] [MATERIAL] CLASS [named NAME] [size X,Y,Z] [at X,Y,Z] [in PATH] \
+                 [with PROPERTY = VALUE, ...]",
+        example: "create a red Part named Door in game.Workspace",
+        meaning: "Creates one instance. Without a path a script, a value or a remote goes to the service \
+                  where its class belongs, anything else to game.Workspace. A part is anchored and stands \
+                  on 0,0,0, unless the request says otherwise.",
+        read: create::read_create,
+    },
+    Form {
         verbs: &["rename"],
+        near: &["name", "call"],
         made: false,
-        syntax: "rename PATH to NAME",
-        example: "rename game.Workspace.Part to Wall",
-        meaning: "Gives an instance another name.",
+        syntax: "rename PATH or NAME to NAME",
+        example: "rename Baseplate to Floor",
+        meaning: "Gives an instance another name. A bare NAME has to be the name of exactly one instance.",
         read: read_rename,
     },
     Form {
         verbs: &["set"],
+        near: &["change", "update", "resize", "scale", "property"],
         made: false,
         syntax: "set PROPERTY = VALUE [, PROPERTY = VALUE] on PATH or SELECTOR",
         example: "set Anchored = true, Material = Neon, Size = 4,1,4 on Part",
@@ -156,6 +181,7 @@ pub(super) const FORMS: &[Form] = &[
     },
     Form {
         verbs: &["recolour", "recolor", "colour", "color", "paint"],
+        near: &["tint", "dye"],
         made: false,
         syntax: "recolour PATH or SELECTOR to COLOUR",
         example: "recolour #Wall to bright blue",
@@ -164,7 +190,36 @@ pub(super) const FORMS: &[Form] = &[
         read: read_recolour,
     },
     Form {
+        verbs: &["make", "turn"],
+        near: &["colour", "color", "red", "green", "blue", "neon", "look"],
+        made: false,
+        syntax: "make PATH or SELECTOR COLOUR, MATERIAL, anchored or unanchored",
+        example: "make all parts red neon",
+        meaning: "Sets Color, Material or Anchored. `everything` means all parts of any kind, but not the \
+                  terrain.",
+        read: create::read_make,
+    },
+    Form {
+        verbs: &["anchor", "freeze"],
+        near: &["anchored", "fix"],
+        made: false,
+        syntax: "anchor PATH or SELECTOR",
+        example: "anchor everything",
+        meaning: "Sets Anchored to true.",
+        read: create::read_anchor,
+    },
+    Form {
+        verbs: &["unanchor", "unfreeze"],
+        near: &[],
+        made: false,
+        syntax: "unanchor PATH or SELECTOR",
+        example: "unanchor #Door",
+        meaning: "Sets Anchored to false.",
+        read: create::read_unanchor,
+    },
+    Form {
         verbs: &["comment"],
+        near: &[],
         made: true,
         syntax: "comment PATH: TEXT",
         example: "comment game.ServerScriptService.Main: Checked in spring",
@@ -174,6 +229,7 @@ pub(super) const FORMS: &[Form] = &[
     },
     Form {
         verbs: &["comment"],
+        near: &[],
         made: true,
         syntax: "insert comment \"TEXT\" in PATH",
         example: "insert comment \"Checked; see the notes\" in game.ServerScriptService.Main",
@@ -182,6 +238,7 @@ pub(super) const FORMS: &[Form] = &[
     },
     Form {
         verbs: &["replace"],
+        near: &["swap", "substitute"],
         made: false,
         syntax: "replace \"TEXT\" with \"TEXT\" in all scripts, PATH or SELECTOR",
         example: "replace \"FindFirstChild(\" with \"WaitForChild(\" in all scripts",
@@ -191,6 +248,7 @@ pub(super) const FORMS: &[Form] = &[
     },
     Form {
         verbs: &["delete", "remove", "destroy"],
+        near: &["erase", "clear", "drop"],
         made: false,
         syntax: "delete PATH or SELECTOR",
         example: "delete Part[Transparency = 1]",
@@ -199,6 +257,7 @@ pub(super) const FORMS: &[Form] = &[
     },
     Form {
         verbs: &["move"],
+        near: &["reparent", "bring"],
         made: false,
         syntax: "move PATH or SELECTOR to PATH",
         example: "move .Tree to game.Workspace.Forest",
@@ -207,6 +266,7 @@ pub(super) const FORMS: &[Form] = &[
     },
     Form {
         verbs: &["clone", "copy", "duplicate"],
+        near: &["repeat"],
         made: false,
         syntax: "clone PATH [to PATH] [as NAME]",
         example: "clone game.Workspace.Car to game.ServerStorage as Spare",
@@ -215,6 +275,7 @@ pub(super) const FORMS: &[Form] = &[
     },
     Form {
         verbs: &["asset"],
+        near: &["model", "toolbox", "catalog", "catalogue"],
         made: true,
         syntax: "insert asset NUMBER [into PATH]",
         example: "insert asset 142785488 into game.Workspace",
@@ -242,53 +303,108 @@ pub(super) fn read(goal: &str) -> Result<Vec<Request>, Refusal> {
 }
 
 fn read_sentence(sentence: &str, then: bool) -> Result<Request, Refusal> {
-    let mut text = sentence;
-    if let (please, behind) = words::first_word(text)
-        && please.eq_ignore_ascii_case("please")
-    {
-        text = behind;
-    }
+    let text = politeness::without(sentence);
     let (verb, rest) = words::first_word(text);
-    let mut made = is_one_of(verb, &["make", "create", "build", "add", "insert", "a", "an", "the"]);
+    let mut made = is_one_of(verb, MADE);
     let mut size = None;
-    let mut noun = if made { after_articles(rest) } else { text };
+    let mut noun = if made { words::without_leading(rest, FILLERS) } else { text };
     // The size may stand before the word, as in `make a 3x3 grid`.
     if let Some((found, behind)) = words::take_size(noun) {
         (size, made, noun) = (Some(found), true, behind);
     }
-    let (verb, rest) = words::first_word(noun);
-    let fits = |form: &Form| is_one_of(verb, form.verbs) && (form.made || !made);
-    let Some(at) = FORMS.iter().position(fits) else {
-        return Err(Refusal::Unknown(sentence.to_owned()));
+    let (word, behind) = words::first_word(noun);
+    // What is made is named by a noun: `make a grid`, but not `make a spawn`.
+    let fits = |form: &Form| {
+        let is_noun = form.made && !is_one_of("create", form.verbs);
+        is_one_of(word, form.verbs) && (is_noun || !made)
     };
-    let read = (FORMS[at].read)(Sentence { size, rest, then });
-    read.map_err(|complaint| Refusal::Unclear {
-        sentence: sentence.to_owned(),
-        complaint,
-        form: Some(at),
+    let unclear = |at: usize| {
+        let sentence = sentence.to_owned();
+        move |complaint| Refusal::Unclear { sentence, complaint, form: Some(at) }
+    };
+    if let Some(at) = FORMS.iter().position(fits) {
+        let read = (FORMS[at].read)(Sentence { size, rest: behind, then });
+        return read.map_err(unclear(at));
+    }
+    // `make` begins several forms that are told apart by what stands behind it.
+    let mut complaints = Vec::new();
+    for (at, form) in FORMS.iter().enumerate().filter(|(_, form)| is_one_of(verb, form.verbs)) {
+        match (form.read)(Sentence { size, rest, then }) {
+            Ok(request) => return Ok(request),
+            Err(complaint) => complaints.push((at, complaint)),
+        }
+    }
+    // `make all ...` is about what is there already.
+    let is_about_all =
+        is_one_of(words::first_word(rest).0, &["all", "every", "everything", "each"]);
+    let complaints =
+        if is_about_all { complaints.split_off(complaints.len().min(1)) } else { complaints };
+    // A class that was named says which form was meant; otherwise nothing is known of the rest.
+    let named = complaints.into_iter().find(|_| rest.is_empty() || create::names_class(rest));
+    Err(match named {
+        Some((at, complaint)) => unclear(at)(complaint),
+        None => Refusal::Unknown(sentence.to_owned()),
     })
 }
 
+/// Words that say that something is made, before the word that says what.
+const MADE: &[&str] = &["make", "create", "build", "add", "insert", "a", "an", "the"];
+
+/// Words between a verb and what it is about that mean nothing here.
+pub(super) const FILLERS: &[&str] =
+    &["a", "an", "the", "all", "every", "each", "me", "us", "one", "new", "another", "some"];
+
+/// The form that comes closest to a sentence: by its words, then by a word that is nearly one of them.
+pub(super) fn closest_form(sentence: &str) -> Option<&'static Form> {
+    const NEARLY: f64 = 0.88;
+    let words: Vec<String> =
+        words::words(sentence).into_iter().take(20).map(str::to_ascii_lowercase).collect();
+    let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
+    let is_nearly =
+        |word: &String, verb: &&str| word.len() < 20 && strsim::jaro_winkler(word, verb) >= NEARLY;
+    let sounds = |form: &&Form| {
+        words.iter().take(3).any(|word| form.verbs.iter().any(|verb| is_nearly(word, verb)))
+    };
+    let verb =
+        || words.iter().find_map(|word| FORMS.iter().find(|it| it.verbs.contains(&word.as_str())));
+    FORMS
+        .iter()
+        .find(|form| has(form.near) && has(form.verbs))
+        .or_else(verb)
+        .or_else(|| FORMS.iter().find(|form| has(form.near)).or_else(|| FORMS.iter().find(sounds)))
+}
+
+/// The first word of each form, each once.
+pub(super) fn verbs() -> Vec<&'static str> {
+    let mut verbs: Vec<&str> =
+        FORMS.iter().filter_map(|form| form.verbs.first().copied()).collect();
+    let mut seen = std::collections::HashSet::new();
+    verbs.retain(|verb| seen.insert(*verb));
+    verbs
+}
+
 /// The text behind articles and words such as `all`.
-fn after_articles(text: &str) -> &str {
+pub(super) fn after_articles(text: &str) -> &str {
     words::without_leading(text, &["a", "an", "the", "all", "every", "each"])
 }
 
-fn subject(text: &str) -> Result<Subject, Complaint> {
+pub(super) fn subject(text: &str) -> Result<Subject, Complaint> {
     let text = after_articles(text);
-    let head = text.get(..4).unwrap_or_default();
-    if head.eq_ignore_ascii_case("game") && !text[4..].starts_with(|c: char| c.is_alphanumeric()) {
+    if words::is_path(text) {
         return words::path(text).map(Subject::Path);
     }
     if is_one_of(text, &["selection", "selected instance"]) {
         return Ok(Subject::Selected);
     }
     let plural = match text.to_ascii_lowercase().as_str() {
-        "parts" => "Part",
-        "models" => "Model",
-        "folders" => "Folder",
         "scripts" => SCRIPTS,
-        _ => return selector(text),
+        "everything" => create::EVERYTHING,
+        _ if !create::is_plain(text) => return selector(text),
+        _ => match create::class_named(text) {
+            Some(class) => class,
+            // A plain word that is no class is a name.
+            None => return Ok(Subject::Selector(format!("#{text}"))),
+        },
     };
     Ok(Subject::Selector(plural.to_owned()))
 }
@@ -297,10 +413,6 @@ fn subject(text: &str) -> Result<Subject, Complaint> {
 fn selector(text: &str) -> Result<Subject, Complaint> {
     if text.is_empty() {
         return Err(Complaint::new(text, "a path or a selector is missing"));
-    }
-    if text.starts_with("Workspace.") || text.starts_with("workspace.") {
-        let why = format!("a path begins with `game`; write `game.W{}`", &text[1..]);
-        return Err(Complaint::new(text, why));
     }
     let mut joined = true;
     for word in words::words(text) {
@@ -318,8 +430,14 @@ fn selector(text: &str) -> Result<Subject, Complaint> {
 }
 
 fn read_rename(sentence: Sentence<'_>) -> Result<Request, Complaint> {
-    let (path, name) = need_word(sentence.rest, "to")?;
-    Ok(Request::Rename(words::path(path)?, words::name(name)?))
+    let (what, name) = need_word(sentence.rest, "to")?;
+    let what = after_articles(what);
+    let subject = if words::is_path(what) {
+        Subject::Path(words::path(what)?)
+    } else {
+        Subject::Named(words::name(what)?)
+    };
+    Ok(Request::Rename(subject, words::name(name)?))
 }
 
 fn read_set(sentence: Sentence<'_>) -> Result<Request, Complaint> {

@@ -4,9 +4,11 @@
 //! It is not a model, and says so. A reply is a pure function of the prompt: the goal is read anew
 //! each time, and the turns say how far the plan has come. Nothing is kept, guessed or tried again.
 
+mod create;
 mod farm;
 mod language;
 mod plans;
+mod politeness;
 mod shapes;
 #[cfg(test)]
 mod tests;
@@ -21,7 +23,7 @@ use serde_json::{Value as Json, json};
 
 use crate::core::prompt::{Call, Message, Outcome, Prompt, Turn, UNMERGED};
 use language::{FORMS, Refusal};
-use plans::{Plan, Step};
+use plans::{FIND, Plan, Step};
 
 /// The next message: one call, or a text without calls, which ends the conversation.
 pub fn reply(prompt: &Prompt) -> Message {
@@ -48,7 +50,9 @@ pub fn help() -> String {
          begins with `game`, as in game.Workspace[\"My Part\"].Wall[2]. A SELECTOR is written as \
          for Instance:QueryDescendants: Part, #Name, .Tag, [Anchored = true], Model > Part. \
          Where a SELECTOR may stand, `the selection` means the one instance that is selected in \
-         Studio.",
+         Studio, `parts` or `folders` all instances of that class, and a plain word that is no class \
+         all instances of that name. `Workspace.Door` is short for game.Workspace.Door, with any \
+         service that holds what people edit. `please`, `could you` and `thanks` are left out.",
         "",
     ));
     for form in FORMS {
@@ -111,7 +115,7 @@ impl<'a> Progress<'a> {
         let only_plans = prompt.stance == Stance::Plan;
         let was_planned = called.first().is_some_and(|(tool, ..)| *tool == PLAN);
         // One step needs no plan where none is asked for.
-        let lead = usize::from(plan.steps.len() > 1 || only_plans || was_planned);
+        let lead = usize::from(plan.proposing().count() > 1 || only_plans || was_planned);
         Self { plan, called, lead, only_plans }
     }
 
@@ -137,7 +141,10 @@ impl<'a> Progress<'a> {
         }
         if let Some(step) = self.plan.steps.get(at - self.lead) {
             let opening = (at == 0).then(|| self.opening());
-            return call(opening, step.tool, self.args(step));
+            return match self.args(step) {
+                Ok(args) => call(opening, step.tool, args),
+                Err(why) => say(self.stopped(at, &why)),
+            };
         }
         match self.tool(at) {
             Some(tool) => call(None, tool, json!({ "summary": self.summary() })),
@@ -161,7 +168,7 @@ impl<'a> Progress<'a> {
     }
 
     fn titles(&self) -> Json {
-        let titles = self.plan.steps.iter().map(|step| clip(&step.title, 100));
+        let titles = self.plan.proposing().map(|step| clip(&step.title, 100));
         json!({ "steps": titles.collect::<Vec<_>>() })
     }
 
@@ -169,13 +176,39 @@ impl<'a> Progress<'a> {
         clip(&format!("{}.", self.plan.results.join(". ")), 1_000)
     }
 
-    /// A step's arguments, with the path of what an earlier step made.
-    fn args(&self, step: &Step) -> Json {
+    /// A step's arguments, with the path of what an earlier step made or found.
+    fn args(&self, step: &Step) -> Result<Json, String> {
         let mut args = step.args.clone();
         if let Some(inside) = step.inside {
-            args[inside.argument] = json!(self.made(inside.step));
+            args[inside.argument] = match self.plan.steps[inside.step].tool {
+                FIND => self.found(inside.step)?,
+                _ => json!(self.made(inside.step)),
+            };
         }
-        args
+        Ok(args)
+    }
+
+    /// The path of the one instance that a step has found.
+    fn found(&self, step: usize) -> Result<Json, String> {
+        let answer = match self.called.get(step + self.lead) {
+            Some((_, _, Outcome::Done(answer))) => answer,
+            _ => &Json::Null,
+        };
+        let name = self.plan.steps[step].title.trim_start_matches("Find ");
+        let paths = answer["instances"].as_array().map_or(&[][..], Vec::as_slice);
+        let total = answer["total"].as_u64().unwrap_or(paths.len() as u64);
+        let path = |it: &Json| it["path"].as_str().unwrap_or_default().to_owned();
+        match paths {
+            [] => Err(format!("Nothing is named {name}")),
+            [one] if total == 1 => Ok(json!(path(one))),
+            several => {
+                let mut listed = several.iter().map(path).collect::<Vec<_>>().join(", ");
+                if total > several.len() as u64 {
+                    listed.push_str(", ...");
+                }
+                Err(format!("{total} instances are named {name}; say which by its path: {listed}"))
+            }
+        }
     }
 
     /// The path of what a step made: as the tool answered, or else where it was asked for.
@@ -194,7 +227,7 @@ impl<'a> Progress<'a> {
 
     /// What is said after a refusal. The work is not complete, so `complete` is not called.
     fn stopped(&self, at: usize, why: &str) -> String {
-        let steps = self.plan.steps.len();
+        let steps = self.plan.proposing().count();
         // A person sees these passages side by side.
         let why = why.split(UNMERGED).next().unwrap_or_default();
         let why = clip(why.trim().trim_end_matches('.'), 1_000);
@@ -205,6 +238,7 @@ impl<'a> Progress<'a> {
             return format!("All {steps} steps are done, but the end was refused. {why}.");
         };
         let title = clip(&step.title, 100);
+        let done = self.plan.steps[..done].iter().filter(|step| step.tool != FIND).count();
         let mut text = format!(
             "I stopped at step {} of {steps}, \"{title}\": it was not done. {why}.",
             done + 1
@@ -235,7 +269,7 @@ const PLANNED: &str = "This is the plan, and nothing was changed. Build (/build)
 
 /// How many steps lie before me, in words.
 fn steps(plan: &Plan) -> String {
-    match plan.steps.len() {
+    match plan.proposing().count() {
         1 => "one step".to_owned(),
         n => format!("{n} steps, one at a time"),
     }
@@ -247,10 +281,10 @@ fn would(plan: &Plan) -> String {
         "I am the offline planner, not a model, and answer no questions. I read this as {}:\n",
         steps(plan)
     );
-    for step in plan.steps.iter().take(TOLD) {
+    for step in plan.proposing().take(TOLD) {
         let _ = writeln!(text, "- {}", clip(&step.title, 100));
     }
-    if let Some(more) = plan.steps.len().checked_sub(TOLD).filter(|more| *more > 0) {
+    if let Some(more) = plan.proposing().count().checked_sub(TOLD).filter(|more| *more > 0) {
         let _ = writeln!(text, "- and {more} more");
     }
     text.push_str(
@@ -278,19 +312,19 @@ fn call(text: Option<String>, tool: &str, args: Json) -> Message {
     Message { text, calls: vec![Call::new(tool, args)], ..Message::default() }
 }
 
-const NO_MODEL: &str = "I am the offline planner, not a model, and do only what I understand \
-                        whole. `vector models` says how one is connected.";
+const NO_MODEL: &str = "I am the offline planner, not a model. `vector help offline` lists what I \
+                        understand, `vector models` says how to connect a model.";
 
-/// What is said to a request that is not understood.
+/// What is said to a request that is not understood: what that is, the form that comes closest, and who
+/// says so, each on a line.
 fn refused(refusal: &Refusal) -> String {
-    let mut text = String::new();
-    match refusal {
+    let (what, form) = match refusal {
         Refusal::Unknown(sentence) if sentence.is_empty() => {
-            text.push_str("Nothing was asked, so nothing was done. ");
+            ("Nothing was asked, so nothing was done.".to_owned(), None)
         }
         Refusal::Unknown(sentence) => {
-            let sentence = clip(sentence, 120);
-            let _ = write!(text, "I do not understand `{sentence}`: nothing was done. ");
+            let what = format!("I do not understand `{}`: nothing was done.", clip(sentence, 120));
+            (what, language::closest_form(sentence))
         }
         Refusal::Unclear { sentence, complaint, form } => {
             let (sentence, why) = (clip(sentence, 120), clip(&complaint.why, 400));
@@ -298,31 +332,16 @@ fn refused(refusal: &Refusal) -> String {
                 "" => "the end".to_owned(),
                 part => format!("`{}`", clip(part, 80)),
             };
-            let _ = write!(
-                text,
-                "I do not understand {part} in `{sentence}`: {why}. Nothing was done."
-            );
-            if let Some(form) = form.and_then(|at| FORMS.get(at)) {
-                let _ = write!(
-                    text,
-                    "\nIt is written: {}\nFor example: {}\n`vector help offline` lists all that \
-                     I understand. ",
-                    form.syntax, form.example
-                );
-            } else {
-                text.push(' ');
-            }
-            text.push_str(NO_MODEL);
-            return text;
+            let what =
+                format!("I do not understand {part} in `{sentence}`: {why}. Nothing was done.");
+            (what, form.and_then(|at| FORMS.get(at)))
         }
-    }
-    text.push_str(NO_MODEL);
-    text.push_str("\nI understand:\n");
-    for form in FORMS {
-        let _ = writeln!(text, "  {}\n      {}", form.syntax, form.example);
-    }
-    text.push_str("`vector help offline` says more.");
-    text
+    };
+    let nearest = match form {
+        Some(form) => format!("Write: {}, for example: {}", form.syntax, form.example),
+        None => format!("I understand {}.", language::verbs().join(", ")),
+    };
+    format!("{what}\n{nearest}\n{NO_MODEL}")
 }
 
 /// At most so many characters, with dots where there were more.

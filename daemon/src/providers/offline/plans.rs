@@ -1,11 +1,12 @@
 //! What calls a request becomes: the steps of a plan, in their order.
 //!
-//! Every step is one tool call that proposes something. What became of the calls is not known here;
+//! Every step is one tool call that proposes something, or looks for what the next one is about. What became of the calls is not known here;
 //! a step that works inside what an earlier one creates names that step instead of a path.
 
 use scene_schemas::InstancePath;
 use serde_json::{Map, Value as Json, json};
 
+use super::create::NewInstance;
 use super::farm;
 use super::language::{Request, Subject};
 use super::shapes::Shape;
@@ -48,6 +49,20 @@ pub(super) enum Parent<'a> {
     Made(usize),
 }
 
+/// The tool that looks for an instance. A step that calls it proposes nothing.
+pub(super) const FIND: &str = "find_instances";
+
+/// How many instances of one name are listed where there are several.
+pub(super) const SHOWN: usize = 5;
+
+/// The selector of a name.
+fn named(name: &str) -> String {
+    if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.is_empty() {
+        return format!("#{name}");
+    }
+    format!("#\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
 /// A grid of more cells is created row by row.
 const SINGLE_MAX: u32 = 64;
 
@@ -58,6 +73,8 @@ pub(super) fn plan(requests: &[Request]) -> Plan {
         let result = match request {
             Request::Grid(shape) => plan.grid(shape),
             Request::Farm(shape) => farm::add(&mut plan, shape),
+            Request::Create(new) => plan.create_one(new),
+            Request::Rename(Subject::Named(old), new) => plan.rename_named(old, new),
             one => plan.single(one),
         };
         plan.results.push(result);
@@ -66,6 +83,11 @@ pub(super) fn plan(requests: &[Request]) -> Plan {
 }
 
 impl Plan {
+    /// The steps that propose something.
+    pub(super) fn proposing(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().filter(|step| step.tool != FIND)
+    }
+
     /// Adds a step, and returns its index.
     pub(super) fn push(&mut self, title: String, tool: &'static str, args: Json) -> usize {
         self.steps.push(Step { title, tool, args, inside: None, makes: None });
@@ -111,6 +133,31 @@ impl Plan {
         self.make("create_instance", parent, &name, &class, args)
     }
 
+    fn create_one(&mut self, new: &NewInstance) -> String {
+        let instance = json!({ "className": new.class, "props": new.props });
+        self.create(Parent::At(&new.parent), instance, vec![]);
+        if new.name == new.class {
+            return format!("Created a {} in {}", new.class, new.parent);
+        }
+        format!("Created the {} {} in {}", new.class, new.name, new.parent)
+    }
+
+    /// Renames the one instance of a name: its path is looked for first.
+    fn rename_named(&mut self, old: &str, new: &str) -> String {
+        let found = self.push(
+            format!("Find {old}"),
+            FIND,
+            json!({ "selector": named(old), "limit": SHOWN }),
+        );
+        let at = self.push(
+            format!("Rename {old} to {new}"),
+            "rename_instance",
+            json!({ "newName": new }),
+        );
+        self.steps[at].inside = Some(Inside { argument: "path", step: found });
+        format!("Renamed {old} to {new}")
+    }
+
     fn grid(&mut self, shape: &Shape) -> String {
         let parent = Parent::At(&shape.parent);
         let model = Parent::Made(self.create(parent, instance("Model", &shape.name), vec![]));
@@ -135,12 +182,12 @@ impl Plan {
     /// Adds the one step of a request that needs just one.
     fn single(&mut self, request: &Request) -> String {
         let (title, result, tool, args) = match request {
-            Request::Grid(_) | Request::Farm(_) => return String::new(),
-            Request::Rename(path, name) => (
-                format!("Rename {path} to {name}"),
-                format!("Renamed {path} to {name}"),
+            Request::Grid(_) | Request::Farm(_) | Request::Create(_) => return String::new(),
+            Request::Rename(subject, name) => (
+                format!("Rename {subject} to {name}"),
+                format!("Renamed {subject} to {name}"),
                 "rename_instance",
-                json!({ "path": path, "newName": name }),
+                with_subject(subject, json!({ "newName": name })),
             ),
             Request::Set(subject, props) => {
                 let names: Vec<&str> = props.keys().map(String::as_str).collect();
@@ -204,7 +251,7 @@ fn with_subject(subject: &Subject, mut args: Json) -> Json {
     match subject {
         Subject::Path(path) => args["path"] = json!(path),
         // A call that leaves out its path means what is selected.
-        Subject::Selected => {}
+        Subject::Selected | Subject::Named(_) => {}
         Subject::Selector(selector) => args["selector"] = json!(selector),
     }
     args
@@ -278,7 +325,7 @@ pub(super) fn cell(shape: &Shape, prefix: &str, row: u32, column: u32) -> Json {
 }
 
 /// A number of studs, whole where it is whole, and without the noise of binary fractions.
-fn number(studs: f64) -> Json {
+pub(super) fn number(studs: f64) -> Json {
     let rounded = (studs * 10_000.0).round() / 10_000.0;
     if rounded.fract() == 0.0 && rounded.abs() < 9e15 {
         json!(rounded as i64)

@@ -40,12 +40,12 @@ const FAR: f64 = 1_000_000.0;
 
 /// The options as they were written. One that stands twice is refused.
 #[derive(Default)]
-struct Options {
-    name: Option<String>,
-    parent: Option<InstancePath>,
-    size: Option<[f64; 3]>,
+pub(super) struct Options {
+    pub(super) name: Option<String>,
+    pub(super) parent: Option<InstancePath>,
+    pub(super) size: Option<[f64; 3]>,
     spacing: Option<f64>,
-    at: Option<[f64; 3]>,
+    pub(super) at: Option<[f64; 3]>,
 }
 
 pub(super) fn read_grid(sentence: Sentence<'_>) -> Result<Request, Complaint> {
@@ -124,7 +124,7 @@ fn first_option(words: &[&str], keywords: &[&str]) -> usize {
 }
 
 impl Options {
-    fn read(mut words: &[&str], keywords: &[&str]) -> Result<Self, Complaint> {
+    pub(super) fn read(mut words: &[&str], keywords: &[&str]) -> Result<Self, Complaint> {
         let mut options = Self::default();
         while let Some((keyword, rest)) = words.split_first() {
             if !is_one_of(keyword, keywords) {
@@ -148,7 +148,7 @@ impl Options {
     /// Reads one option, and says whether it was there before.
     fn take(&mut self, keyword: &str, text: &str) -> Result<bool, Complaint> {
         Ok(match keyword.to_ascii_lowercase().as_str() {
-            "in" => self.parent.replace(words::path(text)?).is_some(),
+            "in" | "into" | "inside" | "under" => self.parent.replace(words::path(text)?).is_some(),
             "at" => self.at.replace(vector(text, &[','], -FAR..=FAR)?).is_some(),
             "size" => {
                 let size = vector(text, &[',', 'x', 'X', '×'], EDGE_MIN..=EDGE_MAX)?;

@@ -100,14 +100,19 @@ impl Look {
     /// Reads `red neon parts`. The last word is the noun, so `brick parts` are of the material and
     /// `red bricks` are parts.
     pub(super) fn read(words: &[&str]) -> Result<Self, Complaint> {
-        let mut look = Self::default();
-        let Some((noun, mut rest)) = words.split_last() else {
-            return Ok(look);
+        let Some((noun, rest)) = words.split_last() else {
+            return Ok(Self::default());
         };
         let singular = noun.to_ascii_lowercase();
         if !NOUNS.contains(&singular.strip_suffix('s').unwrap_or(&singular)) {
             return Err(Complaint::new(noun, "a grid is made of parts, as in `of red neon parts`"));
         }
+        Self::of(rest)
+    }
+
+    /// Reads `red neon`.
+    pub(super) fn of(mut rest: &[&str]) -> Result<Self, Complaint> {
+        let mut look = Self::default();
         while let Some(first) = rest.first() {
             if ["a", "an", "the"].contains(&first.to_ascii_lowercase().as_str()) {
                 rest = &rest[1..];

@@ -243,10 +243,48 @@ pub(super) fn name(text: &str) -> Result<String, Complaint> {
     Ok(name)
 }
 
-/// A path.
+/// A path. `Workspace.Door` is short for `game.Workspace.Door`.
 pub(super) fn path(text: &str) -> Result<InstancePath, Complaint> {
-    text.parse().map_err(|error| Complaint::new(text, error))
+    let full = match service_of(text) {
+        Some((service, rest)) => format!("game.{service}{rest}"),
+        None => text.to_owned(),
+    };
+    full.parse().map_err(|error| Complaint::new(text, error))
 }
+
+/// Whether a text is meant as a path: it begins with `game`, or with a service.
+pub(super) fn is_path(text: &str) -> bool {
+    let head = text.get(..4).unwrap_or_default();
+    let is_game =
+        head.eq_ignore_ascii_case("game") && !text[4..].starts_with(|c: char| c.is_alphanumeric());
+    is_game || service_of(text).is_some()
+}
+
+/// The service with which a text begins, and what follows its name.
+fn service_of(text: &str) -> Option<(&'static str, &str)> {
+    let (name, rest) = text.split_at(text.find(['.', '[']).unwrap_or(text.len()));
+    // A selector has a space behind a class, or a test in brackets.
+    let is_step = rest.is_empty() || rest.starts_with('.') || rest.starts_with("[\"");
+    SERVICES.iter().find(|known| is_step && known.eq_ignore_ascii_case(name)).map(|it| (*it, rest))
+}
+
+/// The services that hold what people edit.
+const SERVICES: &[&str] = &[
+    "Workspace",
+    "Players",
+    "Lighting",
+    "MaterialService",
+    "ReplicatedFirst",
+    "ReplicatedStorage",
+    "ServerScriptService",
+    "ServerStorage",
+    "StarterGui",
+    "StarterPack",
+    "StarterPlayer",
+    "SoundService",
+    "Teams",
+    "TextChatService",
+];
 
 /// A finite number in plain digits; `nan` and `inf` are words.
 pub(super) fn number(text: &str) -> Option<f64> {

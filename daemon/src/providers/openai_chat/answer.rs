@@ -232,6 +232,7 @@ fn belongs(
 mod tests {
     use super::*;
     use crate::providers::answer::{Answer, Outcome, Wire};
+    use crate::providers::draft::MAX_CALLS;
     use crate::providers::tests::{sse, whole};
 
     fn stream(deltas: &[Json], stop: &str) -> Answer {
@@ -239,6 +240,21 @@ mod tests {
         let mut chunks: Vec<_> = deltas.iter().map(|delta| chunk(delta, Json::Null)).collect();
         chunks.push(chunk(&json!({}), json!(stop)));
         sse(Wire::OpenaiChat, &chunks)
+    }
+
+    /// Each fragment is looked for among the calls before it: without a bound that takes the square of
+    /// their number.
+    #[test]
+    fn more_calls_than_a_message_may_have_end_it() {
+        for count in [MAX_CALLS, MAX_CALLS + 1, 100_000] {
+            let call = |at: usize| json!({"tool_calls": [{"index": at, "id": format!("c{at}"), "function": {"name": "t", "arguments": "{}"}}]});
+            let deltas: Vec<Json> = (0..count).map(call).collect();
+            let answer = stream(&deltas, "tool_calls");
+            let is_fit = count == MAX_CALLS;
+            assert_eq!(answer.runnable().len(), if is_fit { MAX_CALLS } else { 0 }, "{count}");
+            let failure = answer.end.failure.map(|it| it.message).unwrap_or_default();
+            assert_eq!(failure.contains("more than 256 tool calls"), !is_fit, "{failure}");
+        }
     }
 
     fn calls(fragments: &[Json]) -> Vec<(Option<String>, String, String)> {

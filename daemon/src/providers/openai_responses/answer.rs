@@ -47,7 +47,9 @@ impl Spelling for OpenaiResponses {
                 self.has_reasoning = true;
                 draft.reason(delta);
             }
-            "response.output_item.added" | "response.output_item.done" => self.item(data),
+            "response.output_item.added" | "response.output_item.done" => {
+                self.item(data, draft);
+            }
             "response.function_call_arguments.delta" => {
                 if let Some(item) = self.find(data) {
                     append(&mut item.json, "arguments", delta);
@@ -100,7 +102,7 @@ impl OpenaiResponses {
     }
 
     /// An item that begins, or that has ended and is all there.
-    fn item(&mut self, data: &Json) {
+    fn item(&mut self, data: &Json, draft: &mut Draft) {
         let (index, item) = (data["output_index"].as_u64(), &data["item"]);
         let (id, call) = (text(item, "id"), text(item, "call_id"));
         let same = |it: &&mut Item| {
@@ -111,9 +113,11 @@ impl OpenaiResponses {
                 None => !id.is_empty() && text(&it.json, "id") == id,
             }
         };
-        match self.items.iter_mut().find(same) {
-            Some(known) => known.json = item.clone(),
-            None => self.items.push(Item { index, json: item.clone() }),
+        if let Some(known) = self.items.iter_mut().find(same) {
+            known.json = item.clone();
+        } else {
+            draft.check_count(self.items.len());
+            self.items.push(Item { index, json: item.clone() });
         }
     }
 

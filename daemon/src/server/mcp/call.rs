@@ -19,6 +19,7 @@ use scene_schemas::entry::Seq;
 use serde_json::Value as Json;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, interval_at, timeout_at};
+use tokio_util::sync::CancellationToken;
 
 use super::list::{PROPOSAL_STATUS, SESSIONS};
 use super::{Agent, Gate, told, unique};
@@ -71,7 +72,8 @@ impl<G: Gate> Agent<G> {
         };
         let client = context.client_info().map_or_else(|| "an agent".to_owned(), |it| it.name);
         let until = Instant::now() + wait;
-        let (connection, id) = (self.connection(&client), unique()?);
+        let (connection, id) = (self.connection(&client, context), unique()?);
+        let gone = self.gate.gone(&connection);
         let own = CancelCall { connection: connection.clone(), id: id.clone() };
         let call = AgentCall {
             connection,
@@ -85,13 +87,18 @@ impl<G: Gate> Agent<G> {
         };
         let view = tokio::select! {
             view = self.gate.call(call) => view?,
-            () = context.ct.cancelled() => return Err(self.take_back(own).await),
+            () = context.ct.cancelled() => return Err(self.cancelled(own, &gone).await),
         };
         if view.became.is_settled() {
             return Ok(view);
         }
-        let Some(settled) = self.settled(view.clone(), (until, wait), context).await else {
-            return Err(self.take_back(own).await);
+        let settled = tokio::select! {
+            settled = self.settled(view.clone(), (until, wait), context) => settled,
+            // Nobody hears the answer. A person may still decide.
+            () = gone.cancelled() => Some(view),
+        };
+        let Some(settled) = settled else {
+            return Err(self.cancelled(own, &gone).await);
         };
         if !settled.became.is_settled() && !is_change(&settled.tool) {
             // What only reads is of no use any more to whoever has gone on.
@@ -100,8 +107,17 @@ impl<G: Gate> Agent<G> {
         Ok(settled)
     }
 
-    /// Takes a call of one's own back; what the client is told, where it still listens.
-    async fn take_back(&self, own: CancelCall) -> Failure {
+    /// Takes a call of one's own back, unless its client has gone; what the client is told, where it still
+    /// listens.
+    async fn cancelled(&self, own: CancelCall, gone: &CancellationToken) -> Failure {
+        if gone.is_cancelled() {
+            let message = "The client has disconnected; what it proposed waits for the person.";
+            return failed(
+                FailureKind::Settled,
+                message,
+                "proposal_status tells what becomes of it.",
+            );
+        }
         let _ = self.gate.cancel(own).await;
         failed(
             FailureKind::Settled,

@@ -3,9 +3,13 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use scene_schemas::api::{AgentCall, AgentLog, CallView, CancelCall, Failure, Sessions};
+use scene_schemas::api::{
+    AgentCall, AgentLog, CallView, CancelCall, Failure, ScriptPage, SessionId, Sessions,
+};
 use scene_schemas::entry::Seq;
+use tokio_util::sync::CancellationToken;
 
+use super::sessions::HttpSessions;
 use crate::server::hold;
 use crate::server::{Ask, Board, Desk};
 
@@ -23,6 +27,14 @@ pub trait Gate: Send + Sync + 'static {
     fn cancel(&self, call: CancelCall) -> impl Future<Output = Result<(), Failure>> + Send;
     /// What agents have called lately.
     fn log(&self) -> impl Future<Output = Result<AgentLog, Failure>> + Send;
+    /// A page of the scripts of a place.
+    fn scripts(
+        &self,
+        session: &SessionId,
+        cursor: Option<String>,
+    ) -> impl Future<Output = Result<ScriptPage, Failure>> + Send;
+    /// Cancelled when the client of a connection has gone: what it waits for is not taken back then.
+    fn gone(&self, connection: &str) -> CancellationToken;
     /// A connection has ended, and nobody waits for an answer.
     fn ends(&self, connection: &str);
 }
@@ -32,6 +44,7 @@ pub trait Gate: Send + Sync + 'static {
 pub(in crate::server) struct AtDesk {
     pub(in crate::server) board: Arc<Board>,
     pub(in crate::server) desk: Desk,
+    pub(super) sessions: Arc<HttpSessions>,
 }
 
 impl Gate for AtDesk {
@@ -54,6 +67,18 @@ impl Gate for AtDesk {
 
     async fn log(&self) -> Result<AgentLog, Failure> {
         self.desk.ask(Ask::AgentLog).await
+    }
+
+    async fn scripts(
+        &self,
+        session: &SessionId,
+        cursor: Option<String>,
+    ) -> Result<ScriptPage, Failure> {
+        self.desk.ask(|reply| Ask::Scripts(session.clone(), cursor, reply)).await
+    }
+
+    fn gone(&self, connection: &str) -> CancellationToken {
+        self.sessions.gone(connection)
     }
 
     fn ends(&self, connection: &str) {

@@ -7,16 +7,24 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::Response;
+use axum::http::{HeaderMap, Method, Response};
+use rmcp::transport::streamable_http_server::session::SessionStore;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use scene_schemas::api::MAX_BODY;
+use scene_schemas::api::{Failure, FailureKind, MAX_BODY};
 use tokio_util::sync::CancellationToken;
 
 use super::Agent;
 use super::gate::AtDesk;
 use super::kept::Kept;
+use super::sessions::HttpSessions;
+use crate::server::failed;
 use crate::server::{Board, Desk};
+
+/// The header that names a session.
+const SESSION: &str = "mcp-session-id";
+/// The longest name of a connection.
+const MAX_NAME: usize = 64;
 
 /// A session that says nothing for this long is let go; it is there again when it speaks.
 const IDLE: Duration = Duration::from_mins(30);
@@ -24,7 +32,17 @@ const IDLE: Duration = Duration::from_mins(30);
 /// The server behind `/mcp`.
 pub(in crate::server) struct Http {
     service: StreamableHttpService<Agent<AtDesk>, LocalSessionManager>,
+    kept: Arc<Kept>,
     ends: CancellationToken,
+    sessions: Arc<HttpSessions>,
+}
+
+/// The session that a request belongs to, where it names one that can be the name of a connection.
+pub(super) fn session_of(headers: &HeaderMap) -> Option<String> {
+    let session = headers.get(SESSION)?.to_str().ok()?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let is_name = !session.is_empty() && session.len() <= MAX_NAME && session.chars().all(is_plain);
+    is_name.then(|| session.to_owned())
 }
 
 impl fmt::Debug for Http {
@@ -41,23 +59,51 @@ impl Http {
         kept: &Path,
         wait: Duration,
     ) -> Self {
-        let gate = Arc::new(AtDesk { board: Arc::clone(board), desk: desk.clone() });
+        let sessions = Arc::new(HttpSessions::new(board, desk));
+        let (known, own) = (Arc::clone(&sessions), Arc::clone(board));
+        let gate = Arc::new(AtDesk { board: own, desk: desk.clone(), sessions: known });
         let mut config =
             StreamableHttpServerConfig::default().with_max_request_body_bytes(MAX_BODY);
-        config.session_store = Some(Arc::new(Kept::read(kept)));
+        let kept = Arc::new(Kept::read(kept));
+        config.session_store = Some(Arc::clone(&kept) as Arc<dyn SessionStore>);
         let ends = config.cancellation_token.clone();
-        let mut sessions = LocalSessionManager::default();
-        sessions.session_config.keep_alive = Some(IDLE);
+        let mut manager = LocalSessionManager::default();
+        manager.session_config.keep_alive = Some(IDLE);
         let agent = move || Ok(Agent::new(Arc::clone(&gate), wait));
-        Self { service: StreamableHttpService::new(agent, Arc::new(sessions), config), ends }
+        let service = StreamableHttpService::new(agent, Arc::new(manager), config);
+        Self { service, kept, ends, sessions }
     }
 
     /// Ends all sessions, and the streams that clients hold.
     pub(in crate::server) fn end(&self) {
+        self.sessions.close();
         self.ends.cancel();
     }
 
-    pub(in crate::server) async fn answer(&self, request: Request) -> Response<Body> {
-        self.service.handle(request).await.map(Body::new)
+    /// Answers a request of this owner of sessions. Another owner's session is answered as one that
+    /// does not exist: the client then initializes a new one.
+    pub(in crate::server) async fn answer(
+        &self,
+        request: Request,
+        owner: String,
+    ) -> Result<Response<Body>, Failure> {
+        let session = session_of(request.headers());
+        if session.as_deref().is_some_and(|session| !self.kept.is_owned(session, &owner)) {
+            let message = "There is no such session of MCP for this token.";
+            return Err(failed(FailureKind::NotFound, message, "Initialize a new one."));
+        }
+        let is_end = request.method() == Method::DELETE;
+        let answered = async { self.service.handle(request).await.map(Body::new) };
+        let response = match &session {
+            Some(session) if !is_end => self.sessions.answer(session.clone(), answered).await,
+            _ => answered.await,
+        };
+        if let Some(ended) = session.filter(|_| is_end && response.status().is_success()) {
+            self.sessions.end(&ended);
+        }
+        if let Some(begun) = session_of(response.headers()) {
+            self.kept.own(&begun, owner);
+        }
+        Ok(response)
     }
 }

@@ -1,8 +1,8 @@
 //! The sessions of MCP over HTTP that are known, in a file, so that a daemon that was started anew goes on
 //! with them and no client has to begin again.
 //!
-//! What is kept is what a client said of itself when it began. It opens nothing: every request brings its
-//! own token.
+//! What is kept is what a client said of itself when it began, and whose token began it. It opens nothing:
+//! every request brings its own token, and another's session is none.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -20,11 +20,16 @@ use tempfile::NamedTempFile;
 /// How many sessions are kept; the oldest go first.
 const KEPT: usize = 64;
 
+/// How many sessions are known by their owners.
+const MAX_OWNERS: usize = 4_096;
+
 /// The sessions, and their file.
 #[derive(Debug)]
 pub(super) struct Kept {
     file: PathBuf,
     sessions: Mutex<BTreeMap<String, Session>>,
+    /// The sessions that are at work, by whose token they were begun.
+    owners: Mutex<BTreeMap<String, String>>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -32,6 +37,9 @@ struct Session {
     /// When it began, in seconds since 1970.
     began: u64,
     state: SessionState,
+    /// Who began it; none where an earlier Vector kept it.
+    #[serde(default)]
+    owner: Option<String>,
 }
 
 impl Kept {
@@ -39,7 +47,36 @@ impl Kept {
     pub(super) fn read(file: &Path) -> Self {
         let sessions = std::fs::read(file).ok();
         let sessions = sessions.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        Self { file: file.to_owned(), sessions: Mutex::new(sessions.unwrap_or_default()) }
+        let sessions: BTreeMap<String, Session> = sessions.unwrap_or_default();
+        let owners = sessions.iter().filter_map(|(id, it)| Some((id.clone(), it.owner.clone()?)));
+        let owners = Mutex::new(owners.collect());
+        Self { file: file.to_owned(), sessions: Mutex::new(sessions), owners }
+    }
+
+    /// Whether a session is this owner's, or nobody's so far.
+    pub(super) fn is_owned(&self, id: &str, owner: &str) -> bool {
+        self.owners().get(id).is_none_or(|own| own == owner)
+    }
+
+    /// Remembers whose a session is; whose it is already stays so.
+    pub(super) fn own(&self, id: &str, owner: String) {
+        let mut owners = self.owners();
+        if owners.contains_key(id) {
+            return;
+        }
+        while owners.len() >= MAX_OWNERS && owners.pop_first().is_some() {}
+        owners.insert(id.to_owned(), owner.clone());
+        drop(owners);
+        // Where it cannot be kept, a daemon that is started anew does not know the session's owner.
+        let _ = self.change(|sessions| {
+            if let Some(session) = sessions.get_mut(id) {
+                session.owner = Some(owner);
+            }
+        });
+    }
+
+    fn owners(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn sessions(&self) -> MutexGuard<'_, BTreeMap<String, Session>> {
@@ -76,11 +113,13 @@ impl SessionStore for Kept {
 
     async fn store(&self, id: &str, state: &SessionState) -> Result<(), SessionStoreError> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let session = Session { began: now, state: state.clone() };
+        let owner = self.owners().get(id).cloned();
+        let session = Session { began: now, state: state.clone(), owner };
         self.change(|sessions| drop(sessions.insert(id.to_owned(), session)))
     }
 
     async fn delete(&self, id: &str) -> Result<(), SessionStoreError> {
+        self.owners().remove(id);
         self.change(|sessions| drop(sessions.remove(id)))
     }
 }

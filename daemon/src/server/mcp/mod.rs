@@ -11,6 +11,7 @@ mod kept;
 mod list;
 mod prompts;
 mod resources;
+mod sessions;
 mod told;
 
 use std::sync::{Arc, OnceLock};
@@ -55,12 +56,20 @@ pub struct Agent<G: Gate> {
     session: Option<String>,
     /// The name of the connection; none of a client that sends each request by itself.
     connection: OnceLock<String>,
+    /// The session over HTTP, which is a connection by its name, and stays one where the daemon restarts.
+    session_over_http: OnceLock<String>,
 }
 
 impl<G: Gate> Agent<G> {
     /// For one connection, whose calls wait so long for a person.
     pub fn new(gate: Arc<G>, wait: Duration) -> Self {
-        Self { gate, wait, session: None, connection: OnceLock::new() }
+        Self {
+            gate,
+            wait,
+            session: None,
+            connection: OnceLock::new(),
+            session_over_http: OnceLock::new(),
+        }
     }
 
     /// Means this place where a call names none.
@@ -78,7 +87,11 @@ impl<G: Gate> Agent<G> {
     }
 
     /// The connection that a request belongs to: the one that was begun, or all that a program sends.
-    fn connection(&self, client: &str) -> String {
+    fn connection(&self, client: &str, context: &RequestContext<RoleServer>) -> String {
+        let parts = context.extensions.get::<axum::http::request::Parts>();
+        if let Some(session) = parts.and_then(|parts| http::session_of(&parts.headers)) {
+            return self.session_over_http.get_or_init(|| session).clone();
+        }
         self.connection.get().cloned().unwrap_or_else(|| {
             let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
             format!("http-{}", client.chars().map(plain).take(48).collect::<String>())
@@ -88,8 +101,8 @@ impl<G: Gate> Agent<G> {
 
 impl<G: Gate> Drop for Agent<G> {
     fn drop(&mut self) {
-        if let Some(connection) = self.connection.get() {
-            self.gate.ends(connection);
+        for connection in [&self.session_over_http, &self.connection] {
+            connection.get().into_iter().for_each(|connection| self.gate.ends(connection));
         }
     }
 }
@@ -161,9 +174,9 @@ impl<G: Gate> ServerHandler for Agent<G> {
     async fn list_resources(
         &self,
         request: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
+        _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        self.resources(request.and_then(|it| it.cursor), &context).await
+        self.resources(request.and_then(|it| it.cursor)).await
     }
 
     async fn list_resource_templates(

@@ -1,6 +1,7 @@
 //! The resources: the tree of each open place, its scripts, what waits, and the record.
 //!
-//! What is read of a place is read by the same tools as in a call, and so it is on record as well.
+//! What is read of a place is read by the same tools as in a call, and so it is on record as well. The list
+//! of scripts is not: clients ask for it by themselves, and their models have called nothing.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
-use scene_schemas::api::{AgentLog, Became, CallView, LoggedCall, Sessions};
+use scene_schemas::api::{AgentLog, Became, CallView, ListedScript, LoggedCall, Sessions};
 use scene_schemas::entry::Seq;
 use serde_json::{Value as Json, json};
 
@@ -40,8 +41,6 @@ const SCRIPT: &str = "script";
 
 /// A resource is read at once, or not.
 const SOON: Duration = Duration::from_secs(10);
-/// How many scripts a page lists.
-const PAGE: u64 = 100;
 /// How many instances a tree shows.
 const NODES: u64 = 500;
 /// How long a script is that is read whole, in bytes.
@@ -101,7 +100,6 @@ impl<G: Gate> Agent<G> {
     pub(super) async fn resources(
         &self,
         cursor: Option<String>,
-        context: &RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let open = self.gate.sessions().await.map_err(|failure| error(&failure))?;
         let bad = || ErrorData::invalid_params("The cursor is not one that was given.", None);
@@ -115,16 +113,11 @@ impl<G: Gate> Agent<G> {
         let mut resources = if cursor.is_none() { fixed(&open) } else { Vec::new() };
         let mut next = None;
         if let Some(place) = open.sessions.get(at) {
-            let mut args = json!({
-                "selector": "LuaSourceContainer", "limit": PAGE, "session": place.session,
-            });
-            if let Some(from) = from {
-                args["cursor"] = from.into();
-            }
             // A place that cannot be read now has no scripts now.
-            let found = self.ask("find_instances", args, context).await.unwrap_or_default();
-            resources.extend(scripts(&place.session.0, &found));
-            next = match found["cursor"].as_str() {
+            let page = self.gate.scripts(&place.session, from.map(str::to_owned)).await.ok();
+            let (found, cursor) = page.map(|page| (page.scripts, page.cursor)).unwrap_or_default();
+            resources.extend(found.iter().map(|it| script(&place.session.0, it)));
+            next = match cursor {
                 Some(cursor) => Some(format!("{at}:{cursor}")),
                 None => (at + 1 < open.sessions.len()).then(|| format!("{}:", at + 1)),
             };
@@ -220,18 +213,10 @@ fn fixed(open: &Sessions) -> Vec<Resource> {
     all
 }
 
-fn scripts(session: &str, found: &Json) -> Vec<Resource> {
-    let found = found["instances"].as_array().map_or(&[][..], Vec::as_slice);
-    let script = |it: &Json| {
-        let path = it["path"].as_str()?;
-        let class = it["class"].as_str().unwrap_or("Script");
-        Some(
-            Resource::new(address(session, SCRIPT, path), path)
-                .with_description(class)
-                .with_mime_type("text/x-luau"),
-        )
-    };
-    found.iter().filter_map(script).collect()
+fn script(session: &str, ListedScript { path, class }: &ListedScript) -> Resource {
+    Resource::new(address(session, SCRIPT, path), path.as_str())
+        .with_description(class.as_str())
+        .with_mime_type("text/x-luau")
 }
 
 /// The calls that wait for a person.

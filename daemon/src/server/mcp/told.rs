@@ -34,12 +34,18 @@ pub(super) fn called(view: &CallView) -> CallToolResult {
             CallToolResult::success(vec![ContentBlock::text(cut(text))])
         }
         Became::Refused { reason, .. } => error(reason.clone()),
-        Became::Pending { .. } | Became::Working {} => {
-            let text = format!("{} {}", waits(view), later(view));
-            let said = json!({ "status": word(&view.became), "id": view.call });
-            structured(text, said)
-        }
+        Became::Pending { .. } | Became::Working {} => unsettled(view),
     }
+}
+
+/// A call that is not settled. Several clients hand their model the structured content alone where there
+/// is any, and others the text alone: each says everything.
+fn unsettled(view: &CallView) -> CallToolResult {
+    let text = format!("{} {}", waits(view), later(view));
+    let said = json!({
+        "status": word(&view.became), "id": view.call, "tool": view.tool, "text": text.as_str(),
+    });
+    structured(text, said)
 }
 
 fn applied(change: &AppliedChange) -> String {
@@ -50,7 +56,7 @@ fn applied(change: &AppliedChange) -> String {
 pub(super) fn status(view: &CallView) -> CallToolResult {
     let mut said = json!({ "status": word(&view.became), "id": view.call, "tool": view.tool });
     let text = match &view.became {
-        Became::Working {} | Became::Pending { .. } => waits(view),
+        Became::Working {} | Became::Pending { .. } => return unsettled(view),
         Became::Done { answer, applied: None } => {
             format!("Answered: {}", without_picture(answer, false))
         }
@@ -141,7 +147,7 @@ pub(super) fn sessions(open: &Sessions) -> CallToolResult {
         let mut said = json!({
             "session": it.session, "name": it.place.name, "connected": it.connected,
         });
-        // Of files it is not counted.
+        // Nothing is known yet of a place that Studio has not told.
         if it.instances > 0 {
             said["instances"] = it.instances.into();
         }
@@ -182,9 +188,9 @@ pub(super) fn line(it: &LoggedCall) -> String {
         Became::Done { applied: Some(change), .. } => format!(", proposal {}", change.proposal),
         _ => String::new(),
     };
-    let LoggedCall { client, place, brief, view } = it;
-    let word = word(&view.became);
-    format!("{} {word}{proposal}: {} {brief} ({client}, in {place})\n", view.call, view.tool)
+    let LoggedCall { client, place, brief, disconnected, view } = it;
+    let (word, gone) = (word(&view.became), if *disconnected { " disconnected" } else { "" });
+    format!("{} {word}{proposal}: {} {brief} ({client}{gone}, in {place})\n", view.call, view.tool)
 }
 
 /// Something went wrong before there was a call, or nobody knows whether there is one.
@@ -249,17 +255,79 @@ mod tests {
 
     use super::*;
 
-    fn answered(answer: Json) -> (bool, String) {
-        let view = CallView {
+    fn call(tool: &str, became: Became) -> CallView {
+        CallView {
             call: Seq(2),
             workflow: Seq(1),
             session: SessionId("window".to_owned()),
-            tool: "list_children".to_owned(),
-            became: Became::Done { answer, applied: None },
+            tool: tool.to_owned(),
+            became,
             on_top_of: Vec::new(),
-        };
+        }
+    }
+
+    fn answered(answer: Json) -> (bool, String) {
+        let view = call("list_children", Became::Done { answer, applied: None });
         let told = serde_json::to_value(called(&view)).unwrap();
         (told["isError"] == true, told["content"][0]["text"].as_str().unwrap().to_owned())
+    }
+
+    /// What a model reads of a result: in Claude Code and Codex the structured content alone where there is
+    /// any, in others the text alone.
+    fn read_by_models(result: &CallToolResult) -> Vec<String> {
+        let said = serde_json::to_value(result).unwrap();
+        let text = said["content"][0]["text"].as_str().unwrap().to_owned();
+        let structured = said.get("structuredContent").map(ToString::to_string);
+        [Some(text), structured].into_iter().flatten().collect()
+    }
+
+    #[test]
+    fn every_form_of_an_unsettled_result_says_what_to_do_next() {
+        let pending = |status| Became::Pending {
+            proposal: Seq(3),
+            status,
+            title: "Create Door".to_owned(),
+            class: scene_schemas::proposal::Class::Additive,
+        };
+        let cases = [
+            (pending(ProposalStatus::Waiting), ["Nothing of it is done yet", "waits"]),
+            (pending(ProposalStatus::Approved), ["approved", "is being applied"]),
+            (Became::Working {}, ["working", "still at work"]),
+        ];
+        for (became, says) in cases {
+            let view = call("create_instance", became);
+            for result in [called(&view), status(&view)] {
+                for read in read_by_models(&result) {
+                    let next = ["proposal_status", "do not call create_instance again"];
+                    for words in says.iter().chain(&next) {
+                        assert!(read.contains(words), "{words:?} is missing in {read}");
+                    }
+                    assert!(read.contains("\"id\": 2") || read.contains("\\\"id\\\": 2"), "{read}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_form_of_a_refusal_says_the_reason() {
+        let lost = Failure {
+            kind: FailureKind::Lost,
+            message: "The daemon does not answer.".to_owned(),
+            hint: "Call proposal_status first.".to_owned(),
+        };
+        let refused = |status| {
+            let reason = "The person said no: too dark".to_owned();
+            call("create_instance", Became::Refused { reason, status, proposal: Some(Seq(3)) })
+        };
+        let rejected = refused(Some(ProposalStatus::Rejected));
+        for read in read_by_models(&failure(&lost)) {
+            assert!(read.contains("does not answer") && read.contains("proposal_status"), "{read}");
+        }
+        for result in [called(&rejected), status(&rejected), called(&refused(None))] {
+            for read in read_by_models(&result) {
+                assert!(read.contains("too dark"), "{read}");
+            }
+        }
     }
 
     #[test]

@@ -24,13 +24,14 @@ pub(super) fn plan(wanted: &Deploy, plan: &DeployPlan) -> Markup {
                     label.field {
                         span { "Branch" }
                         input name="branch" value=(plan.branch) required spellcheck="false" autocomplete="off";
-                        @if plan.is_new { span.dim { "It is made." } }
+                        @if plan.is_new { span.dim { "New branch" } }
                     }
                     label.field.broad {
                         span { "Message" }
                         input name="message" value=(plan.message.lines().next().unwrap_or_default()) required;
                     }
                     div.buttons { button.main type="submit" { "Commit " (words::count(plan.files.len(), "file")) } }
+                    p.bad role="alert" {}
                 }
                 (deploying(plan.at_work))
                 section.panel.pad {

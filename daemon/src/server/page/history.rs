@@ -20,7 +20,7 @@ pub(super) fn history(wanted: &Wanted, history: &History, checkpoints: &Checkpoi
                 button type="button" data-act="export" { "Export as JSON" }
             }
             (filters(&wanted.filter, history))
-            (moments(&checkpoints.checkpoints))
+            (list_checkpoints(&checkpoints.checkpoints))
             @if history.entries.is_empty() && history.older.is_none() {
                 div.empty { h2 { "Nothing fits" } p { "Loosen what you look for, or ask for something first." } }
             } @else {
@@ -47,13 +47,14 @@ fn filters(filter: &Filter, history: &History) -> Markup {
     let tools: Vec<&str> = history.tools.iter().map(String::as_str).collect();
     html! {
         form.filters role="search" data-act="filter" aria-label="Look for" {
-            label.wide { span { "Words" } input type="search" name="text" value=[filter.text.as_ref()] maxlength="1000" placeholder="Asked, said, proposed"; }
+            label.wide { span { "Search" } input type="search" name="text" value=[filter.text.as_ref()] maxlength="1000" placeholder="Asked, said, proposed"; }
             label.wide { span { "Path" } input name="path" value=[filter.path.as_ref()] maxlength="1000" placeholder="Workspace.Door" spellcheck="false"; }
-            (choice("Place", "place", "Every place", &places, filter.place.as_deref()))
-            (choice("Tool", "tool", "Every tool", &tools, filter.tool.as_deref()))
-            (choice("Outcome", "outcome", "Every outcome", &outcomes, outcome))
+            (choice("Place", "place", "All places", &places, filter.place.as_deref()))
+            (choice("Tool", "tool", "All tools", &tools, filter.tool.as_deref()))
+            (choice("Outcome", "outcome", "All outcomes", &outcomes, outcome))
             label { span { "Day" } input type="date" name="day" value=[filter.day.map(date)]; }
-            div.buttons { button.main type="submit" { "Look" } button type="button" data-act="unfilter" { "Clear" } }
+            label.check { input type="checkbox" name="everything" value="1" checked[!filter.is_brief]; "Everything" }
+            div.buttons { button.main type="submit" { "Search" } button type="button" data-act="unfilter" { "Clear" } }
         }
     }
 }
@@ -73,20 +74,17 @@ fn choice(label: &str, name: &str, all: &str, offered: &[&str], chosen: Option<&
     }
 }
 
-/// The moments of places in Studio that a person can go back to. Files have their entries for that.
-fn moments(checkpoints: &[Checkpoint]) -> Markup {
-    let is_file =
-        |it: &&Checkpoint| ["file-", "project-"].iter().any(|kind| it.session.0.starts_with(kind));
-    let moments: Vec<&Checkpoint> = checkpoints.iter().filter(|it| !is_file(it)).collect();
+/// The checkpoints of the open places, which a person can go back to.
+fn list_checkpoints(checkpoints: &[Checkpoint]) -> Markup {
     html! {
-        @if !moments.is_empty() {
+        @if !checkpoints.is_empty() {
             details.panel.pad {
-                summary { "Go back to a moment: " (words::count(moments.len(), "checkpoint")) }
+                summary { "Checkpoints: " (checkpoints.len()) }
                 ul.grants {
-                    @for it in moments {
+                    @for it in checkpoints {
                         li {
                             b { (safe(it.label.lines().next().unwrap_or_default())) } span.dim { (words::time(it.at)) }
-                            button type="button" data-act="restore" data-checkpoint=(it.seq) { "Go back to it" }
+                            button type="button" data-act="restore" data-checkpoint=(it.seq) { "Restore" }
                         }
                     }
                 }
@@ -110,7 +108,7 @@ fn row(entry: &HistoryEntry) -> Markup {
                         }
                     }
                     @if let Some(class) = entry.class { span.class data-class=(words::class(class)) { (words::class(class)) } }
-                    @if let Some(outcome) = entry.outcome { span.state data-state=(outcome.as_str()) { (outcome.as_str()) } }
+                    @if let Some(outcome) = entry.outcome { span.state data-state=(outcome.as_str()) { (outcome.as_str().replace('_', " ")) } }
                 }
                 div.whole {}
             }
@@ -144,17 +142,17 @@ pub(super) fn entry(found: &HistoryRecord, about: Option<&ProposalView>) -> Mark
     let is_applied = line.outcome == Some(HistoryOutcome::Applied);
     html! {
         div.buttons {
-            a.button href={ "#/now/" (line.workflow) } { "Its conversation" }
+            a.button href={ "#/now/" (line.workflow) } { "Open conversation" }
             @if let Some(proposal) = line.proposal {
                 a.button href={ "#/proposals/" (proposal) } { "Proposal " (proposal) }
                 @if is_applied {
-                    button type="button" data-act="revert" data-back=(proposal) { "Take it back" }
+                    button type="button" data-act="revert" data-back=(proposal) { "Revert" }
                 }
             }
             @for path in scripts {
-                button type="button" data-act="script" data-place=(place_of(line)) data-path=(path) data-seq=(seq) { "Then: " code { (safe(&path.to_string())) } }
+                button type="button" data-act="script" data-place=(place_of(line)) data-path=(path) data-seq=(seq) { span { "Script at this point: " } code { (safe(&path.to_string())) } }
             }
-            (beside("Before it", found.previous)) (beside("After it", found.next))
+            (beside("← Previous", found.previous)) (beside("Next →", found.next))
         }
         pre.json tabindex="0" aria-label={ "Entry " (seq) } { (safe(&text)) }
     }

@@ -119,6 +119,11 @@ fn passing(record: &EventRecord, event: &Event, key: String) -> Vec<Change> {
             Change::Waits { text: String::new() },
             put(key.clone(), trouble(&key, record.workflow, (message, hint), *retryable, *setting)),
         ],
+        Event::ClientDisconnected { client } => {
+            let text =
+                format!("{} disconnected. What it proposed still waits for you", safe(client));
+            vec![put(key.clone(), note(&key, &text, &[]))]
+        }
         Event::Done { outcome, summary } => vec![
             Change::Waits { text: String::new() },
             put(key.clone(), done(&key, *outcome, summary.as_deref())),

@@ -37,7 +37,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderValue, Response};
 use maud::Markup;
-use scene_schemas::api::{Failure, FailureKind};
+use scene_schemas::api::{Failure, FailureKind, SessionId};
 use scene_schemas::entry::Seq;
 
 pub(super) use self::shell::{asset, shell};
@@ -110,7 +110,15 @@ pub(super) async fn part(
             let settings = desk.ask(Ask::Settings).await?;
             let access = desk.ask(|reply| Ask::Door(Door::Access(reply))).await?;
             let about = desk.ask(|reply| Ask::Door(Door::About(reply))).await?;
-            settings::settings(&settings, &access, &about)
+            let keys = desk.ask(Ask::Keys).await?;
+            settings::settings(&settings, &keys, (&access, &about))
+        }
+        "mentions" => {
+            let session = SessionId(behind.text("session")?.unwrap_or_default());
+            let typed = behind.text("typed")?.unwrap_or_default();
+            let wanted = typed.clone();
+            let found = desk.ask(|reply| Ask::Find(session, wanted, reply)).await?;
+            now::mentions(&found, &typed)
         }
         "waiting" => maud::html! { (desk.ask(Ask::Waiting).await?.len()) },
         "proposals" => review::proposals(desk).await?,

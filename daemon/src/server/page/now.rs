@@ -11,6 +11,7 @@ use super::log::Log;
 use super::words;
 use super::words::safe;
 use crate::core::prompt::REST;
+use crate::server::FoundInstance;
 
 /// How many tasks of a session are listed.
 const TASKS: usize = 12;
@@ -29,8 +30,9 @@ pub(super) fn rail(sessions: &Sessions, workflows: &Workflows) -> Markup {
             |session: &SessionId| sessions.sessions.iter().any(|open| open.session == *session);
         it.session.as_ref().is_some_and(is_open)
     };
-    let others: Vec<&WorkflowView> =
-        workflows.workflows.iter().filter(|it| !known(it)).take(TASKS).collect();
+    let mut others: Vec<&WorkflowView> =
+        workflows.workflows.iter().filter(|it| !known(it)).collect();
+    others.sort_unstable_by_key(|it| std::cmp::Reverse(it.seq));
     html! {
         @if sessions.sessions.is_empty() { (nothing_open()) }
         @for session in &sessions.sessions {
@@ -46,10 +48,12 @@ pub(super) fn rail(sessions: &Sessions, workflows: &Workflows) -> Markup {
             }
         }
         @if !others.is_empty() {
-            section.session {
-                h2 { "Elsewhere" }
-                p.dim { "In a terminal, or in a place that is closed" }
+            details.session.more.elsewhere #elsewhere {
+                summary { "Elsewhere (" (others.len()) ")" }
+                p.dim { "In a terminal, or in a place that is closed; newest first" }
+                input type="search" #elsewhere-search aria-label="Search these tasks" placeholder="Search";
                 (tasks(&others))
+                button.plain type="button" data-act="hide-elsewhere" { "Hide these" }
             }
         }
     }
@@ -71,6 +75,7 @@ fn opening() -> Markup {
             label for="open-path" { "A place file or a Rojo project, by its full path" }
             input #open-path name="path" autocomplete="off" spellcheck="false" required;
             button type="submit" { "Open" }
+            p.bad role="alert" {}
         }
     }
 }
@@ -117,7 +122,7 @@ pub(super) fn talk(talk: &Talk) -> Markup {
             div #head { (self::head(head)) }
             div.log #log role="log" aria-label="Conversation" { (Log::of(talk).before(None)) }
             p.waits #waits role="status" {
-                @if head.workflow.state == WorkflowState::Waiting { (waits(ThinkingPhase::Decision)) }
+                @if waits_for_person(head.workflow.state) { (waits(ThinkingPhase::Decision)) }
             }
         }
     }
@@ -148,9 +153,13 @@ pub(super) fn head(talk: &TalkHead) -> Markup {
     }
 }
 
+fn waits_for_person(state: WorkflowState) -> bool {
+    matches!(state, WorkflowState::Waiting | WorkflowState::Disconnected)
+}
+
 /// Whether a person is to decide upon a proposal.
 fn is_undecided(task: &WorkflowView) -> bool {
-    task.state == WorkflowState::Waiting && !task.proposals.is_empty()
+    waits_for_person(task.state) && !task.proposals.is_empty()
 }
 
 fn verbs(task: &WorkflowView) -> Markup {
@@ -168,9 +177,10 @@ fn verbs(task: &WorkflowView) -> Markup {
 fn plan(task: &WorkflowView) -> Markup {
     let done = task.plan.iter().filter(|step| step.done).count();
     html! {
-        details.plan open[task.state != WorkflowState::Finished] {
+        details.plan {
             summary {
-                "Plan: " (done) " of " (words::count(task.plan.len(), "step"))
+                span { "Plan: " (done) " of " (words::count(task.plan.len(), "step")) }
+                @if let Some(next) = task.plan.iter().find(|step| !step.done) { span.next { (safe(&next.text)) } }
                 progress max=(task.plan.len()) value=(done) aria-label="Steps that are done" {}
             }
             ol {
@@ -196,8 +206,8 @@ fn took(head: &TalkHead) -> Markup {
         @if input + output > 0 || head.sent.is_some() {
             dl.took {
                 @if input + output > 0 {
-                    div { dt { "Read" } dd { (words::short(input)) " tokens" } }
-                    div { dt { "Written" } dd { (words::short(output)) " tokens" } }
+                    div { dt { "Input" } dd { (words::short(input)) " tokens" } }
+                    div { dt { "Output" } dd { (words::short(output)) " tokens" } }
                 }
                 @if let Some(dollars) = cost.filter(|it| *it > 0.0) { div { dt { "Cost" } dd { (format!("{dollars:.4} USD")) } } }
                 @if let Some(Sent { turns, bytes, window }) = head.sent {
@@ -215,12 +225,28 @@ fn took(head: &TalkHead) -> Markup {
     }
 }
 
+/// What can be pointed at behind `@`, besides what can only be typed: files, folders and addresses.
+pub(super) fn mentions(found: &[FoundInstance], typed: &str) -> Markup {
+    let is_begun = |name: &str| name.starts_with(&typed.to_lowercase());
+    html! {
+        @if is_begun("problems") {
+            button type="button" data-act="mention" data-text="@problems" { b { "@problems" } span.dim { "what is wrong with the scripts" } }
+        }
+        @for it in found {
+            button type="button" data-act="mention" data-text={ "@file:" (it.path) } { b { (safe(&it.path)) } span.dim { (safe(&it.class)) } }
+        }
+    }
+}
+
 /// Where a person types what they want.
 pub(super) fn composer(sessions: &Sessions, settings: &Settings) -> Markup {
     html! {
         form.composer data-act="ask" aria-label="Ask for something" {
             label.hush for="ask-text" { "What do you want?" }
-            textarea #ask-text name="text" rows="2" required placeholder="Ask for a change, or a question about the place" {}
+            div.mentions #mentions role="group" aria-label="Attach" hidden {}
+            textarea #ask-text name="text" rows="2" required aria-describedby="ask-hint"
+                placeholder="Ask for a change, or a question about the place; @ attaches a script" {}
+            p.hush #ask-hint { "Enter sends, Shift with Enter begins a line. @ attaches a script, an instance or problems." }
             div.row {
                 @if sessions.sessions.len() > 1 {
                     label { span.hush { "Place" }
@@ -240,6 +266,7 @@ pub(super) fn composer(sessions: &Sessions, settings: &Settings) -> Markup {
                         option value="ask" { "Only answer" }
                     }
                 }
+                button.plain type="button" data-act="attach" aria-controls="mentions" { "Attach" }
                 label.check { input type="checkbox" name="begins"; "New conversation" }
                 span.dim { a href="#/settings" { (safe(&settings.model)) } ", " (words::mode(settings.mode)) @if settings.dry_run { ", dry run" } }
                 button.main type="submit" disabled[sessions.sessions.is_empty()] { "Ask" }

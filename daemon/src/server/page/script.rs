@@ -50,7 +50,7 @@ fn versions(wanted: &ScriptWanted, found: &ScriptAt) -> Markup {
                 }
                 @if it.kind == "applied" {
                     button type="button" data-act="revert" data-back=(it.proposal)
-                        aria-label={ "Take it back: proposal " (it.proposal) } { "Take it back" }
+                        aria-label={ "Revert proposal " (it.proposal) } { "Revert" }
                 }
             }
         }

@@ -1,14 +1,14 @@
 //! What a person has chosen, and who is let in.
 
 use maud::{Markup, html};
-use scene_schemas::api::{About, Access, Grant, Settings};
+use scene_schemas::api::{About, Access, Grant, ProviderKeys, Settings};
 use scene_schemas::proposal::Mode;
 
 use super::words;
 
 /// The modes, with what each lets through.
 const MODES: [(Mode, &str, &str); 3] = [
-    (Mode::Confirm, "Confirm", "Everything waits for you."),
+    (Mode::Confirm, "Confirm", "Every change waits for your review."),
     (Mode::Auto, "Auto", "What only adds, and has no warning, goes at once. The rest waits."),
     (
         Mode::Dangerous,
@@ -18,11 +18,16 @@ const MODES: [(Mode, &str, &str); 3] = [
 ];
 
 /// All settings.
-pub(super) fn settings(settings: &Settings, access: &Access, about: &About) -> Markup {
+pub(super) fn settings(
+    settings: &Settings,
+    keys: &ProviderKeys,
+    (access, about): (&Access, &About),
+) -> Markup {
     html! {
         div.page.settings {
             h1 { "Settings" }
             (chosen(settings))
+            (provider_keys(keys))
             (grants("Paired plugins", "Each decides for you in its widget.", &access.plugins, html! {
                 div.buttons { button type="button" data-act="pairing" { "Pair a plugin" } output #pairing {} }
             }))
@@ -51,7 +56,7 @@ fn chosen(settings: &Settings) -> Markup {
     html! {
         form.panel.pad data-act="choose" {
             fieldset {
-                legend { "Which changes go without your yes" }
+                legend { "Approval" }
                 @for (mode, name, what) in MODES {
                     label.option {
                         input type="radio" name="mode" value=(words::mode(mode)) checked[settings.mode == mode];
@@ -64,11 +69,34 @@ fn chosen(settings: &Settings) -> Markup {
                 span { "Dry run: changes are shown, and never applied" }
             }
             label.field {
-                span { "Who answers" }
+                span { "Model" }
                 input name="model" list="models" value=(settings.model) autocomplete="off" spellcheck="false" required;
                 datalist #models { @for model in &settings.models { option value=(model) {} } }
             }
             div.buttons { button.main type="submit" { "Save" } }
+        }
+    }
+}
+
+/// Which providers this daemon can ask; a terminal may have other keys.
+fn provider_keys(keys: &ProviderKeys) -> Markup {
+    let without: Vec<&str> =
+        keys.providers.iter().filter(|it| !it.is_usable).map(|it| it.provider.as_str()).collect();
+    html! {
+        section.panel.pad {
+            h2 { "Model keys" }
+            p.dim { "The providers that this daemon has a key for. Where no model is chosen: " (words::safe(&keys.answers)) "." }
+            ul.grants {
+                @for provider in keys.providers.iter().filter(|it| it.is_usable) {
+                    li { code { (words::safe(&provider.provider)) } " " span.dim { (words::safe(&provider.says)) } }
+                }
+            }
+            @if !without.is_empty() {
+                p.dim {
+                    "No key: " (words::safe(&without.join(", "))) ". "
+                    code { "vector open" } " in a terminal that has one hands it over."
+                }
+            }
         }
     }
 }

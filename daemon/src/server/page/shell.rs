@@ -16,6 +16,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("daemon.js", JS, include_str!("assets/daemon.js")),
     ("ui.js", JS, include_str!("assets/ui.js")),
     ("now.js", JS, include_str!("assets/now.js")),
+    ("mentions.js", JS, include_str!("assets/mentions.js")),
     ("deploy.js", JS, include_str!("assets/deploy.js")),
     ("history.js", JS, include_str!("assets/history.js")),
     ("settings.js", JS, include_str!("assets/settings.js")),
@@ -24,6 +25,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("decide.js", JS, include_str!("assets/decide.js")),
     ("left.js", JS, include_str!("assets/left.js")),
     ("review.js", JS, include_str!("assets/review.js")),
+    ("viewed.js", JS, include_str!("assets/viewed.js")),
     ("pictures.js", JS, include_str!("assets/pictures.js")),
     ("icon.svg", "image/svg+xml", include_str!("assets/icon.svg")),
 ];
@@ -32,7 +34,7 @@ const JS: &str = "text/javascript; charset=utf-8";
 
 /// The pages: the name in the address, and the title.
 const PAGES: [(&str, &str); 5] = [
-    ("now", "Now"),
+    ("now", "Chat"),
     ("proposals", "Proposals"),
     ("history", "History"),
     ("usage", "Usage"),

@@ -136,7 +136,7 @@ fn table(title: &str, head: &[&str], body: Markup) -> Markup {
 }
 
 fn took(title: &str, sums: &BTreeMap<String, Sum>) -> Markup {
-    let head = ["", "Messages", "Read", "From cache", "Written", "USD"];
+    let head = ["", "Messages", "Input", "Cached", "Output", "USD"];
     table(
         title,
         &head,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use maud::{Markup, html};
-use scene_schemas::api::{FailureKind, ProposalStatus, WorkflowState};
+use scene_schemas::api::{FailureKind, ProposalStatus, ProposalView, WorkflowState};
 use scene_schemas::entry::Finish;
 use scene_schemas::proposal::{Class, Mode};
 
@@ -108,12 +108,19 @@ pub(super) fn status(status: ProposalStatus) -> &'static str {
     }
 }
 
+/// What became of a proposal: one of which a part, or a changed form, was taken is not rejected.
+pub(super) fn outcome(view: &ProposalView) -> &'static str {
+    let is_replaced = view.status == ProposalStatus::Rejected && view.successor.is_some();
+    if is_replaced { "partly accepted" } else { status(view.status) }
+}
+
 /// What a task is doing: the word that the page's style goes by, and the one that is read.
 pub(super) fn state(state: WorkflowState, ended: Option<Finish>) -> (&'static str, &'static str) {
     match (state, ended) {
         (WorkflowState::Working, _) => ("working", "at work"),
-        (WorkflowState::Waiting, _) => ("waiting", "waits for you"),
+        (WorkflowState::Waiting, _) => ("waiting", "to review"),
         (WorkflowState::Idle, _) => ("idle", "idle"),
+        (WorkflowState::Disconnected, _) => ("waiting", "disconnected, waits for you"),
         (WorkflowState::Away, _) => ("away", "its place is away"),
         (WorkflowState::Stopped, _) => ("stopped", "stopped"),
         (WorkflowState::Finished, Some(Finish::Failed)) => ("failed", "failed"),

@@ -7,7 +7,9 @@
 //! `snapshot` -> `grow` -> `tree` -> `scene`; `before` is what an update takes over.
 
 mod before;
+mod bounded;
 mod data;
+mod generated;
 mod glob;
 mod grow;
 pub(crate) mod jsonc;
@@ -30,8 +32,9 @@ mod value;
 mod watch;
 mod write;
 
+pub use self::generated::GeneratedFile;
 pub use self::open::{Changed, ProjectError};
-pub use self::owned::alone;
+pub use self::owned::{FileEffects, alone};
 pub use self::running::{PORT, Serving, Syncing, is_locked, serving, syncing};
 pub use self::sourcemap::Shown;
 pub use self::target::{Prepared, Project, Stored, not_back};

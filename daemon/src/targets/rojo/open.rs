@@ -7,6 +7,7 @@ use std::thread;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::before::Before;
+use super::bounded::read_file;
 use super::grow::{Grown, Stock, link};
 use super::project::{self, DEFAULT_NAMES};
 use super::read::{Place, Reader, Rules, normal};
@@ -71,7 +72,7 @@ impl Tree {
     fn renew(&mut self, changed: &[PathBuf]) -> Result<Changed, ProjectError> {
         let file = self.project.clone();
         let failed = |error| ProjectError::Io(file.clone(), error);
-        let bytes = std::fs::read(&file).map_err(failed)?;
+        let bytes = read_file(&file).map_err(failed)?;
         let project =
             project::parse(&bytes, &file).map_err(|why| ProjectError::Wrong(file.clone(), why))?;
         let place = Place::of(file.clone());

@@ -1,13 +1,13 @@
 //! What a project owns of a place that is open in Studio, and which places are its own.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use scene_schemas::Fingerprint;
 use serde_json::Value as Json;
 
+use super::bounded::read_file;
 use super::jsonc;
 use super::target::Project;
 use super::tree::Origin;
@@ -25,6 +25,15 @@ static WRITING: Mutex<()> = Mutex::new(());
 /// is held.
 pub fn alone() -> MutexGuard<'static, ()> {
     WRITING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What becomes of files where they are to give a scene: paths from the project's folder and with `/`.
+#[derive(Debug)]
+pub struct FileEffects {
+    /// The files that change, each with the hash of what it would hold; none of what goes.
+    pub changed: BTreeMap<String, Option<Fingerprint>>,
+    /// What stays on the disk, although the nodes go that name it.
+    pub kept: Vec<String>,
 }
 
 /// How many scripts are looked for in a place.
@@ -54,7 +63,13 @@ impl Project {
     /// What they cannot hold, and what to do instead.
     pub fn changes(&self, scene: &Scene) -> Result<BTreeMap<String, Option<Fingerprint>>, Refusal> {
         let touched = scene.touched(self.start);
-        let changes = write::plan(&self.tree, &self.nodes, scene, &touched)?;
+        Ok(self.named_changes(&write::plan(&self.tree, &self.nodes, scene, &touched)?))
+    }
+
+    pub(super) fn named_changes(
+        &self,
+        changes: &write::Changes,
+    ) -> BTreeMap<String, Option<Fingerprint>> {
         let files = changes.files.iter().map(|change| {
             let after = change.after.as_ref().map(|after| Fingerprint::of(&after.bytes));
             (self.named(&change.path), after)
@@ -63,7 +78,7 @@ impl Project {
         let is_alone = |folder: &&Path| !changes.files.iter().any(|it| it.path.starts_with(folder));
         let folders = changes.folders().filter(is_alone);
         let folders = folders.map(|folder| (format!("{}/", self.named(folder)), None));
-        Ok(folders.chain(files).collect())
+        folders.chain(files).collect()
     }
 
     /// A file as a person reads it: from the folder and with `/`.
@@ -110,7 +125,7 @@ impl Project {
     /// The places that the project file names: those that it is served to, where it says so, and those
     /// that it is not.
     fn places(&self) -> (Option<Vec<u64>>, Vec<u64>) {
-        let bytes = fs::read(&self.tree.project).unwrap_or_default();
+        let bytes = read_file(&self.tree.project).unwrap_or_default();
         let fields = jsonc::read(&bytes).unwrap_or_default();
         let listed = |name: &str| {
             let list = fields.get(name)?.as_array()?;

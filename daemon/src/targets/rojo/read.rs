@@ -5,12 +5,14 @@
 //! read.
 
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
 use rbx_types::{Enum, Variant};
 use rustc_hash::FxHashSet;
 
 use super::before::{Before, Known};
+use super::bounded::read_file;
 use super::glob::{Ignore, Sync, is_ignored};
 use super::listing::{Kind, Listing};
 use super::middleware::{INITS, LISTED_INITS, Middleware, Script};
@@ -424,10 +426,16 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn bytes(&mut self, file: &Place) -> Option<Vec<u8>> {
-        match std::fs::read(&file.real) {
+        match read_file(&file.real) {
             Ok(bytes) => Some(bytes),
             Err(error) => {
-                self.tell(&file.path, format!("it cannot be read: {error}"), true);
+                let is_fatal_to_rojo = error.kind() != ErrorKind::FileTooLarge;
+                let message = if is_fatal_to_rojo {
+                    format!("it cannot be read: {error}")
+                } else {
+                    format!("{error}; make it smaller, or move it out of the project")
+                };
+                self.tell(&file.path, message, is_fatal_to_rojo);
                 None
             }
         }

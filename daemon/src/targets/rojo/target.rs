@@ -13,7 +13,9 @@ use scene_schemas::Fingerprint;
 use scene_schemas::entry::{ProjectPlace, Seq};
 use scene_schemas::proposal::{Ack, Bytes, Proposal};
 
+use super::generated::{GeneratedFile, generated_files};
 use super::open::{Changed, ProjectError, locate};
+use super::owned::FileEffects;
 use super::tree::{Origin, Tree};
 use super::watch::{Follower, Heard};
 use super::write::back::NotBack;
@@ -263,6 +265,14 @@ impl Project {
     /// # Errors
     /// What they cannot hold, and what to do instead.
     pub fn check(&self, scene: &Scene) -> Result<(), Refusal> {
+        self.effects(scene).map(drop)
+    }
+
+    /// What becomes of the files where they are to give a scene.
+    ///
+    /// # Errors
+    /// What they cannot hold, and what to do instead.
+    pub fn effects(&self, scene: &Scene) -> Result<FileEffects, Refusal> {
         if self.is_torn {
             return refuse!(
                 "The project {} cannot be read as it is now. Look what is wrong with it (`vector \
@@ -277,12 +287,19 @@ impl Project {
                 self.name()
             );
         }
-        self.plan(scene).map(drop)
+        let changes = self.plan(scene)?;
+        let kept = changes.kept.iter().map(|path| self.named(path)).collect();
+        Ok(FileEffects { changed: self.named_changes(&changes), kept })
     }
 
     /// Whether the files still are what steps left, so that they can become what they were before.
     pub fn goes_back(steps: &[Journal], blobs: &Blobs) -> bool {
         Changes::back(steps, blobs).is_some()
+    }
+
+    /// Those of some files that another tool writes.
+    pub fn generated(&self, files: &[String]) -> Vec<GeneratedFile> {
+        generated_files(self.folder(), files)
     }
 
     fn plan(&self, scene: &Scene) -> Result<Changes, Refusal> {

@@ -142,6 +142,36 @@ fn deep_things_are_told_and_the_rest_is_read() {
 }
 
 #[test]
+fn a_file_that_is_too_large_is_told_and_the_rest_is_read() {
+    let folder = project(&[SRC, ("src/a.luau", "return 1"), ("src/d.luau", "return 2")]);
+    for name in ["b.luau", "c.rbxm", "d.meta.json", "e.json"] {
+        // Without content on the disk.
+        let file = std::fs::File::create(folder.path().join("src").join(name)).unwrap();
+        file.set_len(1_500 << 20).unwrap();
+    }
+    let tree = Tree::read(folder.path()).unwrap();
+    let told: Vec<(String, &str)> = tree
+        .diagnostics
+        .iter()
+        .map(|it| (it.file.file_name().unwrap().display().to_string(), it.message.as_str()))
+        .collect();
+    let files: Vec<&str> = told.iter().map(|(file, _)| file.as_str()).collect();
+    assert_eq!(files, ["b.luau", "c.rbxm", "d.meta.json", "e.json"]);
+    assert!(
+        told.iter().all(|(_, why)| why.contains("1500 MB") && why.contains("32 MB")),
+        "{told:?}"
+    );
+    let keys: Vec<&str> = tree.instances.iter().map(|it| it.key.as_str()).collect();
+    assert!(keys.contains(&"src/a.luau") && keys.contains(&"src/d.luau"), "{keys:?}");
+    assert!(!keys.contains(&"src/b.luau"), "{keys:?}");
+
+    let project = folder.path().join("default.project.json");
+    std::fs::File::create(&project).unwrap().set_len(33 << 20).unwrap();
+    let why = Tree::read(folder.path()).unwrap_err().to_string();
+    assert!(why.contains("33 MB"), "{why}");
+}
+
+#[test]
 fn a_short_file_that_means_billions_is_refused() {
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
     for n in 1..12 {

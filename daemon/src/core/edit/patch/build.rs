@@ -37,10 +37,12 @@ pub(super) fn changes<'a>(
     let added = added(base, lines, place);
     let added = added.ok_or(PatchError::Indentation { hunk: number, line: place.at + 1 })?;
     let mut added = added.into_iter();
-    // A mark on either side is said of both.
+    // A mark on either side is said of both; on both sides it changes nothing.
     let is_marked = lines.iter().any(|line| line.is_last);
-    let new_last = lines.iter().rfind(|line| line.sign != Sign::Removed);
-    let is_ended = is_marked.then(|| !new_last.is_some_and(|line| line.is_last));
+    let last = |other: Sign| lines.iter().rfind(|line| line.sign != other);
+    let is_last = |other: Sign| last(other).is_some_and(|line| line.is_last);
+    let stays = is_last(Sign::Added) && is_last(Sign::Removed);
+    let is_ended = (is_marked && !stays).then(|| !is_last(Sign::Removed));
     let mut changes: Vec<Change<'a>> = Vec::new();
     let mut at = place.at;
     let mut is_open = false;
@@ -63,6 +65,22 @@ pub(super) fn changes<'a>(
         }
     }
     Ok(changes)
+}
+
+/// Whether a hunk marks a line as the last one, without an end, that is not so in the text.
+pub(super) fn contradicts_end(base: &Base<'_>, hunk: &Hunk<'_>, place: &Place) -> bool {
+    let mut at = place.at;
+    for line in &hunk.lines[place.lines.clone()] {
+        let is_old = line.sign != Sign::Added;
+        let there = base.lines.get(at).filter(|_| is_old);
+        at += usize::from(is_old);
+        let has_end = there.is_some_and(|there| split_end(there).1 != LineEnd::None);
+        if line.is_last && has_end {
+            return true;
+        }
+    }
+    let is_marked = hunk.lines[place.lines.clone()].iter().any(|line| line.is_last);
+    is_marked && at < base.lines.len()
 }
 
 /// The lines that are put in, as they are to be written.

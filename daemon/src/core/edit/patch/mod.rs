@@ -25,7 +25,7 @@ pub use error::PatchError;
 use self::build::Change;
 use self::clean::Clean;
 use self::parse::{Action, FilePatch, Sign};
-use self::place::{Base, Indexes};
+use self::place::{Base, Drift, Indexes};
 use super::elision::elided;
 use super::space::{has_invisible, visible};
 
@@ -33,6 +33,10 @@ use super::space::{has_invisible, visible};
 const CONTEXT: usize = 3;
 /// By how many lines a header may be wrong.
 const MISCOUNTED: usize = 3;
+
+const ENTITIES: &str = "it has entities of XML where the script has the characters themselves";
+const OTHER_END: &str =
+    "its `\\ No newline at end of file` does not agree with where the script ends";
 
 /// An offset above this needs a second look.
 const SURE_OFFSET: usize = 10;
@@ -82,12 +86,22 @@ pub struct Patched {
     /// Whether somebody should look again: a stage above the first, an offset over 10 lines, or
     /// lines that were repaired.
     pub confirm: bool,
+    /// Further reasons to look again, in words.
+    pub notes: Vec<&'static str>,
 }
 
 impl Patched {
     /// Edits that say exactly what they mean.
     pub fn exact(edits: Vec<TextEdit>) -> Self {
-        Self { edits, stage: Stage::Exact, offset: 0, confirm: false }
+        Self { edits, stage: Stage::Exact, offset: 0, confirm: false, notes: Vec::new() }
+    }
+
+    /// Asks for another look, for this reason.
+    fn ask_for(&mut self, note: &'static str) {
+        self.confirm = true;
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
     }
 
     /// Why somebody should look again, each reason for itself; empty where nobody has to.
@@ -102,6 +116,7 @@ impl Patched {
         let offset =
             (away > SURE_OFFSET).then(|| format!("it stands {away} lines from where it says"));
         let mut doubts: Vec<String> = stage.map(str::to_owned).into_iter().chain(offset).collect();
+        doubts.extend(self.notes.iter().map(|note| (*note).to_owned()));
         if doubts.is_empty() && self.confirm {
             doubts.push("lines of it had to be repaired".to_owned());
         }
@@ -117,7 +132,21 @@ impl Patched {
 /// # Errors
 /// It is no patch of this text, or does not fit. Nothing of it is applied then.
 pub fn patch(text: &str, patch: &str, targets: &[&str]) -> Result<Patched, PatchError> {
-    check_entities(text, patch)?;
+    let Some(entity) = suspected_entity(text, patch) else {
+        return placed(text, patch, targets);
+    };
+    // They may be meant: a script can be about XML. Where they are not, the lines do not fit.
+    match placed(text, patch, targets) {
+        Ok(mut patched) if patched.stage == Stage::Exact => {
+            patched.ask_for(ENTITIES);
+            Ok(patched)
+        }
+        _ => Err(PatchError::Entities { entity }),
+    }
+}
+
+/// Finds the place of each hunk of a patch.
+fn placed(text: &str, patch: &str, targets: &[&str]) -> Result<Patched, PatchError> {
     let cleaned;
     let (base, mut source) = (Base::new(without_mark(text)), patch);
     let is_tainted = has_invisible(patch);
@@ -233,18 +262,15 @@ fn stem(file: &str) -> Option<&str> {
     Some(kinds.iter().find_map(|kind| stem.strip_suffix(kind)).unwrap_or(stem))
 }
 
-/// Refuses a patch all of whose signs of XML are entities where the text has the signs.
-fn check_entities(text: &str, patch: &str) -> Result<(), PatchError> {
-    const ENTITIES: [&str; 5] = ["&lt;", "&gt;", "&amp;", "&quot;", "&#39;"];
-    let find = |text: &str| ENTITIES.into_iter().find(|entity| text.contains(entity));
-    let Some(entity) = patch.contains('&').then(|| find(patch)).flatten() else {
-        return Ok(());
+/// An entity of a patch all of whose signs of XML are entities where the text has the signs.
+fn suspected_entity(text: &str, patch: &str) -> Option<&'static str> {
+    let find = |text: &str| {
+        let entities = ["&lt;", "&gt;", "&amp;", "&quot;", "&#39;"];
+        entities.into_iter().find(|entity| text.contains(entity))
     };
+    let entity = patch.contains('&').then(|| find(patch)).flatten()?;
     let has_signs = |text: &str| text.contains(['<', '>']);
-    if find(text).is_none() && has_signs(text) && !has_signs(patch) {
-        return Err(PatchError::Entities { entity });
-    }
-    Ok(())
+    (find(text).is_none() && has_signs(text) && !has_signs(patch)).then_some(entity)
 }
 
 /// What a patch of one file does to its text.
@@ -253,7 +279,9 @@ fn apply(base: &Base<'_>, file: &FilePatch<'_>, text: &str) -> Result<Patched, P
     if file.action == Action::Add {
         return Ok(build::overwrite(base, &file.hunks));
     }
-    let (mut changes, mut carried): (Vec<Change<'_>>, isize) = (Vec::new(), 0);
+    let (mut changes, mut drift): (Vec<Change<'_>>, Drift) = (Vec::new(), Drift::default());
+    // Where the hunk before says that it begins.
+    let mut before = 0;
     let mut patched = Patched::exact(Vec::new());
     let indexes = Indexes::new(base);
     for (hunk, number) in file.hunks.iter().zip(1..) {
@@ -264,12 +292,22 @@ fn apply(base: &Base<'_>, file: &FilePatch<'_>, text: &str) -> Result<Patched, P
             }
             continue;
         }
-        let place = place::place(&indexes, hunk, number, carried)?;
+        let is_in_order = hunk.start.is_some_and(|start| start > before);
+        drift.floor = if is_in_order { drift.floor } else { 0 };
+        let place = place::place(&indexes, hunk, number, drift)?;
         if is_last {
             patched.confirm |= check_whole(base, hunk, Some(&place))?;
         }
-        if hunk.start.is_some() {
-            carried = place.offset;
+        let old = hunk.lines[place.lines.clone()].iter().filter(|line| line.sign != Sign::Added);
+        if let Some(start) = hunk.start {
+            drift = Drift { offset: place.offset, floor: place.at + old.count() };
+            before = start;
+        }
+        if let Some(doubt) = place.doubt {
+            patched.ask_for(doubt);
+        }
+        if build::contradicts_end(base, hunk, &place) {
+            patched.ask_for(OTHER_END);
         }
         patched.stage = patched.stage.max(place.stage);
         if place.offset.unsigned_abs() > patched.offset.unsigned_abs() {

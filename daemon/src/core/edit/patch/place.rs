@@ -79,7 +79,23 @@ pub(super) struct Place {
     pub(super) stage: Stage,
     /// How far from where it says, in lines.
     pub(super) offset: isize,
+    /// Why this place was taken where the hunk fits another one too.
+    pub(super) doubt: Option<&'static str>,
 }
+
+/// What the hunks before a hunk say of its place.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Drift {
+    /// How far the hunk before it stands from where it says, in lines.
+    pub(super) offset: isize,
+    /// The line of the text, from 0, behind that hunk; 0 where the two are not in order.
+    pub(super) floor: usize,
+}
+
+const FITS_NUMBER_TOO: &str =
+    "a hunk follows the drift of the one before it, and fits at its own line number too";
+const BELOW_PREVIOUS: &str =
+    "a hunk fits in several places, of which one is below the hunk before it";
 
 /// Some of a hunk's lines, as they are looked for.
 struct Wanted {
@@ -121,19 +137,18 @@ impl Agreeing {
     }
 }
 
-/// Finds the place of a hunk, the `number`th of its patch, where those before it stand `carried`
-/// lines from where they say.
+/// Finds the place of a hunk, the `number`th of its patch.
 pub(super) fn place(
     indexes: &Indexes<'_, '_>,
     hunk: &Hunk<'_>,
     number: usize,
-    carried: isize,
+    drift: Drift,
 ) -> Result<Place, PatchError> {
     let base = indexes.base;
-    if hunk.lines.iter().all(|line| line.sign == Sign::Added) {
-        return bare_insertion(base, hunk, number);
+    if let Some(count) = added_alone(base, hunk) {
+        return bare_insertion(base, hunk, number, count);
     }
-    let mut finder = Finder::new(indexes, hunk, number, carried);
+    let mut finder = Finder::new(indexes, hunk, number, drift);
     if let Some(place) = finder.as_it_is()? {
         finder.check_not_there(&place)?;
         return Ok(place);
@@ -160,8 +175,24 @@ pub(super) fn place(
     Err(finder.not_found())
 }
 
+/// How many lines a hunk has that only adds lines. Blank lines at its end are no part of it where
+/// nothing can stand around them.
+fn added_alone(base: &Base<'_>, hunk: &Hunk<'_>) -> Option<usize> {
+    let is_blank = |line: &&Line<'_>| line.is_bare && line.text.is_empty();
+    let blanks = hunk.lines.iter().rev().take_while(is_blank).count();
+    let added = &hunk.lines[..hunk.lines.len() - blanks];
+    let has_none = base.lines.is_empty() || hunk.counts.is_some_and(|(old, _)| old == 0);
+    let is_alone = added.iter().all(|line| line.sign == Sign::Added) && (blanks == 0 || has_none);
+    (is_alone && !added.is_empty()).then_some(added.len())
+}
+
 /// Lines that stand for themselves: only a header can say where they go.
-fn bare_insertion(base: &Base<'_>, hunk: &Hunk<'_>, number: usize) -> Result<Place, PatchError> {
+fn bare_insertion(
+    base: &Base<'_>,
+    hunk: &Hunk<'_>,
+    number: usize,
+    count: usize,
+) -> Result<Place, PatchError> {
     let says_so = hunk.counts.is_some_and(|(old, _)| old == 0);
     let at = match hunk.start.filter(|_| says_so) {
         Some(start) => start,
@@ -169,11 +200,13 @@ fn bare_insertion(base: &Base<'_>, hunk: &Hunk<'_>, number: usize) -> Result<Pla
         None => return Err(PatchError::NoPlace { hunk: number }),
     };
     if at > base.lines.len() {
-        let hint = Nearest::none(format!("The script has {} lines.", base.lines.len()));
+        let n = base.lines.len();
+        let lines = if n == 1 { "line" } else { "lines" };
+        let hint = Nearest::none(format!("The script has {n} {lines}."));
         let near = format!(" at line {at}");
         return Err(PatchError::NotFound { hunk: number, near, hint });
     }
-    Ok(Place { at, lines: 0..hunk.lines.len(), stage: Stage::Exact, offset: 0 })
+    Ok(Place { at, lines: 0..count, stage: Stage::Exact, offset: 0, doubt: None })
 }
 
 struct Finder<'f, 'i, 'b, 'a> {
@@ -181,7 +214,7 @@ struct Finder<'f, 'i, 'b, 'a> {
     base: &'f Base<'b>,
     hunk: &'f Hunk<'a>,
     number: usize,
-    carried: isize,
+    drift: Drift,
     /// How many lines stay at its two ends.
     lead: usize,
     tail: usize,
@@ -203,12 +236,7 @@ struct Sums {
 }
 
 impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
-    fn new(
-        indexes: &'f Indexes<'i, 'b>,
-        hunk: &'f Hunk<'a>,
-        number: usize,
-        carried: isize,
-    ) -> Self {
+    fn new(indexes: &'f Indexes<'i, 'b>, hunk: &'f Hunk<'a>, number: usize, drift: Drift) -> Self {
         let is_context = |line: &&Line<'_>| line.sign == Sign::Context;
         let lines = &hunk.lines;
         Self {
@@ -216,7 +244,7 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
             base: indexes.base,
             hunk,
             number,
-            carried,
+            drift,
             lead: lines.iter().take_while(is_context).count(),
             tail: lines.iter().rev().take_while(is_context).count(),
             sums: Vec::new(),
@@ -245,7 +273,7 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
         };
         let place = |at: isize, offset| {
             let lines = 0..lines.len();
-            Some(Place { at: at.unsigned_abs(), lines, stage: Stage::Exact, offset })
+            Some(Place { at: at.unsigned_abs(), lines, stage: Stage::Exact, offset, doubt: None })
         };
         // Many hunks are quicker with an index.
         let only = || {
@@ -263,18 +291,28 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
             return Ok(found.and_then(|at| place(at, 0)));
         };
         let said = start.saturating_sub(1) as isize;
+        let drifted = || {
+            let at = fits(said + self.drift_in_reach()?)?;
+            place(at, self.drift.offset)
+        };
         if let Some(at) = fits(said) {
-            return Ok(place(at, 0));
+            let doubt = Some(FITS_NUMBER_TOO);
+            let drifted = drifted().map(|drifted| Place { doubt, ..drifted });
+            return Ok(drifted.or_else(|| place(at, 0)));
         }
         self.check_not_applied(false)?;
-        let is_near = |offset: isize| offset.unsigned_abs() <= MAX_OFFSET;
-        if is_near(self.carried)
-            && let Some(at) = fits(said + self.carried)
-        {
-            return Ok(place(at, self.carried));
+        if let Some(drifted) = drifted() {
+            return Ok(Some(drifted));
         }
+        let is_near = |offset: isize| offset.unsigned_abs() <= MAX_OFFSET;
         let found = only().filter(|at| is_near(at - said));
         Ok(found.and_then(|at| place(at, at - said)))
+    }
+
+    /// How far this hunk drifts if it does as the one before it; none where it does not, or too far.
+    fn drift_in_reach(&self) -> Option<isize> {
+        let offset = self.drift.offset;
+        Some(offset).filter(|offset| *offset != 0 && offset.unsigned_abs() <= MAX_OFFSET)
     }
 
     /// Looks for the hunk's lines, of which the first ones are let go, unless that was done.
@@ -358,8 +396,9 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
         else {
             return Ok(None);
         };
-        let place =
-            |at: usize, offset| Some(Place { at, lines: wanted.range.clone(), stage, offset });
+        let place = |at: usize, offset| {
+            Some(Place { at, lines: wanted.range.clone(), stage, offset, doubt: None })
+        };
         let Some(start) = self.hunk.start else {
             let all = self.anchored(agreeing.all(wanted.count), wanted);
             return match all.as_slice() {
@@ -373,16 +412,22 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
             let at = said + offset;
             agreeing.within(wanted.count, at..at + 1).next().is_some()
         };
+        let drifted = || {
+            let offset = self.drift_in_reach().filter(|offset| fits(*offset))?;
+            place((said + offset).unsigned_abs(), offset)
+        };
         if fits(0) {
-            return Ok(place(said.unsigned_abs(), 0));
+            let doubt = Some(FITS_NUMBER_TOO);
+            let drifted = drifted().map(|drifted| Place { doubt, ..drifted });
+            return Ok(drifted.or_else(|| place(said.unsigned_abs(), 0)));
         }
         if stage == Stage::Exact {
             self.check_not_applied(false)?;
         }
-        let is_near = |offset: isize| offset.unsigned_abs() <= MAX_OFFSET;
-        if is_near(self.carried) && fits(self.carried) {
-            return Ok(place((said + self.carried).unsigned_abs(), self.carried));
+        if let Some(drifted) = drifted() {
+            return Ok(Some(drifted));
         }
+        let is_near = |offset: isize| offset.unsigned_abs() <= MAX_OFFSET;
         // Fuzz does not look far: what it would find there is too little to go by.
         let max = MAX_OFFSET as isize;
         let all: Vec<usize> = match stage.fuzz() {
@@ -394,7 +439,15 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
             [] => Ok(None),
             [at] if is_near(offset(*at)) => Ok(place(*at, offset(*at))),
             all if all.iter().any(|at| is_near(offset(*at))) => {
-                Err(self.several(all, "none of them is where it says"))
+                // The hunks of a diff are in order.
+                let below = &all[all.partition_point(|at| *at < self.drift.floor)..];
+                match below {
+                    [at] if is_near(offset(*at)) => {
+                        let found = place(*at, offset(*at));
+                        Ok(found.map(|found| Place { doubt: Some(BELOW_PREVIOUS), ..found }))
+                    }
+                    _ => Err(self.several(all, "none of them is where it says")),
+                }
             }
             [at, ..] => Err(PatchError::Stale {
                 hunk: self.number,
@@ -456,7 +509,7 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
         }
         let at = if let Some(start) = self.hunk.start {
             let said = start.saturating_sub(1) as isize;
-            let mut places = [said, said + self.carried].into_iter();
+            let mut places = [said, said + self.drift.offset].into_iter();
             places.find_map(|at| {
                 let at = usize::try_from(at).ok()?;
                 let end = at + new.len();

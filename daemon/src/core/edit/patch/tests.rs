@@ -350,3 +350,77 @@ fn changes_several_files_or_none() {
     assert!(says("*** Update File: a\n*** Move to: b\n@@\n-1\n+2\n").contains("is there already"));
     assert!(says("*** Delete File: c\n").contains("`c` is not there"));
 }
+
+#[test]
+fn a_later_hunk_follows_the_drift_though_it_fits_at_its_number() {
+    let steps = "if a then\n\tstep()\nend\n".repeat(5);
+    let text = format!("anchor\n{steps}");
+    let second = "@@ -8,3 +8,3 @@\n if a then\n-\tstep()\n+\tstop()\n end\n";
+    let patch = format!("@@ -4,2 +4,2 @@\n-anchor\n+ANCHOR\n if a then\n{second}");
+    let with_stop = |head: &str, at: usize| -> String {
+        let mut lines: Vec<&str> = steps.split_inclusive('\n').collect();
+        lines[at] = "\tstop()\n";
+        format!("{head}\n{}", lines.concat())
+    };
+    // Three lines above its number, as the first one is.
+    doubted(&text, &patch, &with_stop("ANCHOR", 4), Stage::Exact);
+    let doubts = patched(&text, &patch).1.doubts();
+    assert!(doubts.iter().any(|it| it.contains("fits at its own line number too")), "{doubts:?}");
+    // Without a drift, and where the drift leads nowhere, its number counts.
+    check(&text, second, &with_stop("anchor", 7));
+    let other = patch.replace("-4,2 +4,2", "-2,2 +2,2");
+    check(&text, &other, &with_stop("ANCHOR", 7));
+    // The same by keys: the lines fit but for white space.
+    let loose = patch.replace(" if a then\n-\tstep", " if  a  then\n-\tstep");
+    doubted(&text, &loose, &with_stop("ANCHOR", 4), Stage::Whitespace);
+}
+
+#[test]
+fn a_later_hunk_is_below_the_one_before_it() {
+    let text = "x\nend\n0\n0\nanchor\n0\nx\nend\n";
+    let second = "@@ -5,2 +5,2 @@\n-x\n+y\n end\n";
+    refused(text, second, "fits in several places, from lines 1, 7");
+    let patch = format!("@@ -4,2 +4,2 @@\n-anchor\n+ANCHOR\n 0\n{second}");
+    let after = "x\nend\n0\n0\nANCHOR\n0\ny\nend\n";
+    doubted(text, &patch, after, Stage::Exact);
+    // Hunks that are not in order say nothing of each other.
+    let patch = format!("@@ -6,2 +6,2 @@\n-anchor\n+ANCHOR\n 0\n{second}");
+    refused(text, &patch, "fits in several places");
+}
+
+#[test]
+fn a_mark_of_the_last_line_that_contradicts_the_text_needs_a_look() {
+    let mark = "\\ No newline at end of file\n";
+    let text = "foo\nbar\nbaz\nbanana\n";
+    let patch = format!("@@ -2,3 +2,3 @@\n bar\n baz\n-banana\n{mark}+babaco\n{mark}");
+    doubted(text, &patch, "foo\nbar\nbaz\nbabaco\n", Stage::Exact);
+    let doubts = patched(text, &patch).1.doubts();
+    assert!(doubts.iter().any(|it| it.contains("No newline")), "{doubts:?}");
+    let patch = format!("@@ -3,2 +3,2 @@\n-baz\n+BAZ\n banana\n{mark}");
+    doubted(text, &patch, "foo\nbar\nBAZ\nbanana\n", Stage::Exact);
+    // More text follows the line that is to be the last one.
+    let patch = format!("@@ -1 +1 @@\n-foo\n+FOO\n{mark}");
+    doubted("foo\nbar\n", &patch, "FOO\nbar\n", Stage::Exact);
+    // Where they agree, nobody has to look.
+    let patch = format!("@@ -2,3 +2,3 @@\n bar\n baz\n-banana\n{mark}+babaco\n{mark}");
+    check("foo\nbar\nbaz\nbanana", &patch, "foo\nbar\nbaz\nbabaco");
+}
+
+#[test]
+fn an_indented_patch_fits_an_empty_text() {
+    let patch =
+        "\n    --- a/Main.luau\n    +++ b/Main.luau\n    @@ -0,0 +1,2 @@\n    +foo\n    +bar\n    ";
+    check("", patch, "foo\nbar\n");
+    check("x\n", patch, "foo\nbar\nx\n");
+    check("", "@@\n+foo\n\n", "foo\n");
+}
+
+#[test]
+fn entities_that_fit_as_they_are_need_a_look() {
+    let text = "if a < b then\n\tf()\nend\n";
+    let patch = "@@ -2,2 +2,2 @@\n-\tf()\n+\tf(\"&lt;cyclic&gt;\")\n end\n";
+    doubted(text, patch, "if a < b then\n\tf(\"&lt;cyclic&gt;\")\nend\n", Stage::Exact);
+    let doubts = patched(text, patch).1.doubts();
+    assert!(doubts.iter().any(|it| it.contains("entities")), "{doubts:?}");
+    refused(text, "@@ -1 +1 @@\n-if a &lt; b then\n+if b &lt; a then\n", "escaped as for XML");
+}

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Found, Kind, Script};
+use super::{Kind, ScanFinding, TokenView, fingerprint};
 
 /// Columns without code before code on the same line; a window shows fewer.
 const FAR: usize = 140;
@@ -15,24 +15,27 @@ const CROWDED: usize = 80;
 /// Letters of a name that is made of look-alikes only.
 const ALIKE: usize = 8;
 
-pub(super) fn find(script: &Script<'_>, found: &mut Vec<Found>) {
-    far_away(script, found);
-    long_lines(script, found);
-    look_alikes(script, found);
-    for (at, line) in script.source.lines().enumerate() {
+pub(super) fn find(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
+    find_far(view, found);
+    find_long(view, found);
+    find_look_alikes(view, found);
+    for (at, line) in view.source.lines().enumerate() {
         // A mark of the byte order is no part of the text.
         let line = if at == 0 { line.trim_start_matches('\u{feff}') } else { line };
-        found.extend(unseen(line).map(|what| Found { line: at + 1, what }));
+        let code = fingerprint::of_text(line.trim());
+        found.extend(unseen(line).map(|what| ScanFinding::new(at as u32 + 1, what, code)));
     }
 }
 
 /// Code behind a run of blanks, or behind screens of empty lines.
-fn far_away(script: &Script<'_>, found: &mut Vec<Found>) {
+fn find_far(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
     let mut end = 0;
-    for token in &script.tokens {
-        let start = script.offset(token);
-        let between = &script.source[end.min(start)..start];
-        end = start + token.text.len();
+    for (token, at) in view.tokens.iter().zip(&view.lines) {
+        if token.kind == Kind::Eof {
+            break;
+        }
+        let between = &view.source[end..token.start as usize];
+        end = token.end as usize;
         let line = between.rsplit('\n').next().unwrap_or(between);
         let columns: usize = line.chars().map(|c| if c == '\t' { 4 } else { 1 }).sum();
         // Neither the rest of the line before nor the beginning of this one is a line.
@@ -45,36 +48,48 @@ fn far_away(script: &Script<'_>, found: &mut Vec<Found>) {
         } else {
             continue;
         };
-        found.push(Found { line: token.line, what });
+        found.push(ScanFinding::new(*at, what, line_code(view, *at)));
     }
 }
 
-fn long_lines(script: &Script<'_>, found: &mut Vec<Found>) {
-    let mut names: BTreeMap<usize, usize> = BTreeMap::new();
-    for token in script.tokens.iter().filter(|token| token.kind == Kind::Name) {
-        *names.entry(token.line).or_default() += 1;
+/// The code of a line without its layout.
+fn line_code(view: &TokenView<'_>, line: u32) -> u64 {
+    let from = view.lines.partition_point(|it| *it < line);
+    let to = view.lines.partition_point(|it| *it <= line);
+    let texts: Vec<&str> = view.tokens[from..to].iter().map(|it| view.text(it)).collect();
+    fingerprint::of_text(&texts.join(" "))
+}
+
+fn find_long(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
+    let mut names: BTreeMap<u32, usize> = BTreeMap::new();
+    for (token, line) in view.tokens.iter().zip(&view.lines) {
+        if !matches!(token.kind, Kind::Text | Kind::Number | Kind::Sign(_) | Kind::Eof) {
+            *names.entry(*line).or_default() += 1;
+        }
     }
-    for (at, line) in script.source.lines().enumerate() {
-        let is_crowded = names.get(&(at + 1)).is_some_and(|count| *count >= CROWDED);
+    for (at, line) in view.source.lines().enumerate() {
+        let is_crowded = names.get(&(at as u32 + 1)).is_some_and(|count| *count >= CROWDED);
         if line.len() >= LONG && is_crowded {
             let what = format!("has {} characters of code, which nobody reads", line.len());
-            found.push(Found { line: at + 1, what });
+            found.push(ScanFinding::new(at as u32 + 1, what, fingerprint::of_text(line)));
         }
     }
 }
 
 /// Names such as `IlIIlIlI`, as obfuscators give them.
-fn look_alikes(script: &Script<'_>, found: &mut Vec<Found>) {
+fn find_look_alikes(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
     let is_alike = |name: &str| {
         name.len() >= ALIKE
             && name.bytes().all(|byte| b"Il1O0_".contains(&byte))
             && name.bytes().any(|byte| b"Il".contains(&byte))
     };
-    let mut names = script.tokens.iter().filter(|token| token.kind == Kind::Name);
-    if let Some(token) = names.find(|token| is_alike(token.text)) {
-        let name: String = token.text.chars().take(40).collect();
+    let mut names = view.tokens.iter().zip(&view.lines);
+    if let Some((token, line)) =
+        names.find(|(token, _)| token.kind == Kind::Name && is_alike(view.text(token)))
+    {
+        let name: String = view.text(token).chars().take(40).collect();
         let what = format!("has names like {name}, which nobody can tell apart");
-        found.push(Found { line: token.line, what });
+        found.push(ScanFinding::new(*line, what, 0));
     }
 }
 

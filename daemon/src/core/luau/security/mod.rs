@@ -1,179 +1,291 @@
 //! Code that a person should look at twice: it reaches outside the place or hides what it does.
 //!
-//! It is a scan of tokens for the usual forms of backdoors, so that they do not slip by in a long
-//! change. It proves nothing: whoever means to hide a call can (values that come from attributes,
-//! other services, arithmetic), and a harmless line may be named. Comments are passed over. Nothing is
-//! run and nothing is fetched, and what a finding leads to is decided elsewhere.
+//! The scan reads a script's syntax tree: values are followed through variables, fields and the
+//! script's own functions, and constant texts and numbers are folded. It is a help for reviewers and
+//! proves nothing: what arrives only as the script runs is not known here, and a harmless line may be
+//! named. Nothing is run and nothing is fetched, and what a finding leads to is decided elsewhere.
 
+mod api_names;
+mod calls;
+mod escapes;
+mod evaluator;
+mod fingerprint;
+mod flow;
 mod hidden;
 mod imitation;
+mod library;
+mod lower;
+mod lower_exprs;
 mod network;
 mod reach;
 mod spelled;
+mod tree;
+mod value;
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
-use super::tokens::{Kind, Token, tokens};
+use super::index::lexer::{Kind, Token, lex};
+use super::nesting::{self, Reader, Stack, Unfit};
 
 pub use self::imitation::imitation;
 
+use self::calls::LogicalCall;
+use self::evaluator::Evaluator;
+use self::fingerprint::Fingerprints;
+use self::flow::Flow;
+use self::tree::{ExprId, FunctionId, Tree};
+
 /// Findings of one script that a card lists; a person reads no more.
-const MAX_SAID: usize = 30;
+const MAX_LISTED: usize = 30;
 
-/// A place in a script, with what is said of it.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Found {
+/// Calls of a flagged function that are followed, and functions that one is called through.
+const MAX_CALLERS: usize = 2_000;
+const MAX_THROUGH: usize = 3;
+
+/// A place in a script that a person should look at.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ScanFinding {
     /// From 1.
-    line: usize,
+    line: u32,
     what: String,
+    /// A hash of the code that it is about, without its layout: it tells a change from a move.
+    code: u64,
+    /// The code that this one calls, where the finding itself is there and this is a call of it.
+    calls: Option<u64>,
 }
 
-/// A script as it is looked through.
-struct Script<'a> {
+impl ScanFinding {
+    fn new(line: u32, what: impl Into<String>, code: u64) -> Self {
+        Self { line, what: what.into(), code, calls: None }
+    }
+}
+
+impl std::fmt::Display for ScanFinding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Line {} {}.", self.line, self.what)
+    }
+}
+
+/// A script as tokens.
+struct TokenView<'a> {
     source: &'a str,
-    tokens: Vec<Token<'a>>,
-    /// The names that are given a value that is a single number or text.
-    literals: HashMap<&'a str, Literal>,
+    tokens: Vec<Token>,
+    /// The line of each token, from 1.
+    lines: Vec<u32>,
 }
 
-/// A name that is given a literal.
-#[derive(Debug, Clone, Copy)]
-struct Literal {
-    /// The token of the value.
-    value: usize,
-    /// How often the name is given one.
-    given: usize,
-    /// How often it stands somewhere.
-    stands: usize,
-}
-
-impl<'a> Script<'a> {
+impl<'a> TokenView<'a> {
     fn new(source: &'a str) -> Self {
-        let mut script = Self { source, tokens: tokens(source), literals: HashMap::new() };
-        for at in 0..script.tokens.len() {
-            if script.is_given_a_literal(at) {
-                let new = Literal { value: at + 2, given: 0, stands: 0 };
-                script.literals.entry(script.tokens[at].text).or_insert(new).given += 1;
-            }
-        }
-        for token in script.tokens.iter().filter(|token| token.kind != Kind::Number) {
-            if let Some(literal) = script.literals.get_mut(token.text) {
-                literal.stands += 1;
-            }
-        }
-        script
+        let tokens = lex(source);
+        let (mut line, mut at) = (1, 0);
+        let count = |token: &Token| {
+            let start = token.start as usize;
+            line += memchr::memchr_iter(b'\n', &source.as_bytes()[at..start]).count() as u32;
+            at = start;
+            line
+        };
+        let lines = tokens.iter().map(count).collect();
+        Self { source, tokens, lines }
     }
 
-    /// The text of the token at this index; empty behind the end.
-    fn text(&self, at: usize) -> &'a str {
-        self.tokens.get(at).map_or("", |token| token.text)
-    }
-
-    /// The text of the token so many before this index; empty before the beginning.
-    fn before(&self, at: usize, n: usize) -> &'a str {
-        at.checked_sub(n).map_or("", |index| self.tokens[index].text)
-    }
-
-    fn is(&self, at: usize, kind: Kind) -> bool {
-        self.tokens.get(at).is_some_and(|token| token.kind == kind)
+    fn text(&self, token: &Token) -> &'a str {
+        self.source.get(token.start as usize..token.end as usize).unwrap_or_default()
     }
 
     fn has_name(&self, name: &str) -> bool {
-        self.tokens.iter().any(|token| token.kind == Kind::Name && token.text == name)
-    }
-
-    /// Whether tokens from here on are these signs and words.
-    fn reads(&self, at: usize, texts: &[&str]) -> bool {
-        texts.iter().enumerate().all(|(n, text)| {
-            self.tokens
-                .get(at + n)
-                .is_some_and(|token| token.kind != Kind::String && token.text == *text)
-        })
-    }
-
-    /// Whether a name is given a value here: `name = ...`, not `name == ...`.
-    fn is_given(&self, at: usize) -> bool {
-        self.is(at, Kind::Name) && self.reads(at + 1, &["="]) && !self.reads(at + 2, &["="])
-    }
-
-    fn is_given_a_literal(&self, at: usize) -> bool {
-        let is_literal = self.is(at + 2, Kind::Number) || self.is(at + 2, Kind::String);
-        // What follows a whole value is the next statement, or the end of a table's field.
-        let next = self.tokens.get(at + 3);
-        let ends = next.is_none_or(|token| {
-            token.kind == Kind::Name && !matches!(token.text, "and" | "or")
-                || token.kind == Kind::Sign && matches!(token.text, ";" | "," | "}" | "[" | "(")
-        });
-        self.is_given(at) && is_literal && ends
-    }
-
-    /// The number that stands here, or that the name here was given.
-    fn number(&self, at: usize) -> Option<&'a str> {
-        match self.tokens.get(at)?.kind {
-            Kind::Number => Some(self.text(at)),
-            Kind::Name => {
-                let value = self.literals.get(self.text(at))?.value;
-                self.is(value, Kind::Number).then(|| self.text(value))
-            }
-            Kind::String | Kind::Sign => None,
-        }
-    }
-
-    /// Where a token stands in the source, in bytes.
-    fn offset(&self, token: &Token<'_>) -> usize {
-        token.text.as_ptr() as usize - self.source.as_ptr() as usize
+        self.tokens.iter().any(|token| token.kind == Kind::Name && self.text(token) == name)
     }
 }
 
-/// One sentence for each place, in order, with its line in `source` from 1.
-pub fn security(source: &str) -> Vec<String> {
-    let script = Script::new(source);
+/// A script as a tree, with what is known of its values.
+struct TreeView<'a> {
+    tokens: &'a TokenView<'a>,
+    tree: &'a Tree,
+    flow: &'a Flow,
+    evaluator: Evaluator<'a>,
+    fingerprints: Fingerprints<'a>,
+    calls: Vec<LogicalCall>,
+}
+
+impl TreeView<'_> {
+    /// A finding about an expression and the statement that it stands in.
+    fn finding(&mut self, at: ExprId, what: impl Into<String>) -> ScanFinding {
+        let code = self.fingerprints.statement(at);
+        ScanFinding::new(self.tree.node(at).line, what, code)
+    }
+}
+
+/// What a person should look at in a script, in order.
+///
+/// The parser recurses: call it on a thread with at least 64 MB of stack, as proposals are drafted on.
+pub fn scan_script(source: &str) -> Vec<ScanFinding> {
+    added_findings(&[], all_findings(source))
+}
+
+/// What a person should look at in a script because it has become another: what stood there before
+/// for the same code is left out, wherever it stands now. A new call of one of the script's own
+/// functions that does something worth a look is worth one itself.
+pub fn scan_change(before: &str, after: &str) -> Vec<ScanFinding> {
+    added_findings(&all_findings(before), all_findings(after))
+}
+
+/// The findings of a script, also those about calls of functions in which something was found.
+fn all_findings(source: &str) -> Vec<ScanFinding> {
+    if source.is_empty() {
+        return Vec::new();
+    }
+    let source = unix_lines(source);
+    let tokens = TokenView::new(&source);
     let mut found = Vec::new();
-    reach::find(&script, &mut found);
-    network::find(&script, &mut found);
-    spelled::find(&script, &mut found);
-    hidden::find(&script, &mut found);
-    if let Some(asks) = script.tokens.iter().find(|token| token.text == "IsStudio")
-        && !found.is_empty()
-    {
+    hidden::find(&tokens, &mut found);
+    spelled::find_literals(&tokens, &mut found);
+    match parse(&source, tokens.tokens.len() - 1) {
+        Ok(tree) => scan_tree(&tokens, &tree, &mut found),
+        Err(why) => {
+            found.push(ScanFinding::new(1, why, fingerprint::of_text(&source)));
+            reach::find_words(&tokens, &mut found);
+        }
+    }
+    let asks = tokens.tokens.iter().position(|it| tokens.text(it) == "IsStudio");
+    if let Some(asks) = asks.filter(|_| found.iter().any(|it| it.calls.is_none())) {
         let what = "asks whether it runs in Studio (IsStudio): what is named here may do nothing \
                     before the game is published";
-        found.push(Found { line: asks.line, what: what.to_owned() });
+        found.push(ScanFinding::new(tokens.lines[asks], what, 0));
     }
     found.sort();
-    found.dedup();
-    found.into_iter().map(|Found { line, what }| format!("Line {line} {what}.")).collect()
+    merge_same(found)
 }
 
-/// The sentences that the old ones do not hold, whatever their line numbers: what a change adds.
-pub fn added(old: &[String], new: Vec<String>) -> Vec<String> {
-    let mut known: BTreeMap<&str, usize> = BTreeMap::new();
-    for sentence in old {
-        *known.entry(body(sentence)).or_default() += 1;
-    }
-    let is_new = |sentence: &String| match known.get_mut(body(sentence)) {
-        Some(left) if *left > 0 => {
-            *left -= 1;
-            false
+fn scan_tree(tokens: &TokenView<'_>, tree: &Tree, found: &mut Vec<ScanFinding>) {
+    let flow = Flow::of(tree);
+    let mut evaluator = Evaluator::new(tree, &flow);
+    let calls = calls::logical_calls(tree, &mut evaluator);
+    let fingerprints = Fingerprints::new(tree);
+    let mut view = TreeView { tokens, tree, flow: &flow, evaluator, fingerprints, calls };
+    let mut reached = Vec::new();
+    reach::find(&mut view, &mut reached);
+    network::find(&mut view, &mut reached);
+    let callers = callers(&mut view, &reached);
+    found.extend(reached.into_iter().map(|(_, finding)| finding));
+    found.extend(callers);
+    spelled::find_folded(&mut view, found);
+}
+
+/// The calls of the functions in which something was found.
+fn callers(view: &mut TreeView<'_>, found: &[(ExprId, ScanFinding)]) -> Vec<ScanFinding> {
+    let mut callers = Vec::new();
+    let mut seen: HashSet<(ExprId, u64)> = HashSet::new();
+    for (at, finding) in found {
+        let mut reached: Vec<FunctionId> =
+            view.tree.statement_of(*at).function.into_iter().collect();
+        if callers.len() == MAX_CALLERS {
+            break;
         }
-        _ => true,
-    };
-    new.into_iter().filter(is_new).collect()
+        for _ in 0..MAX_THROUGH {
+            let mut next = Vec::new();
+            for function in reached {
+                let name = view.tree.function(function).name.clone();
+                let sites = view.flow.sites.get(&function);
+                for site in sites.into_iter().flatten() {
+                    if callers.len() == MAX_CALLERS || !seen.insert((site.call, finding.code)) {
+                        continue;
+                    }
+                    let name = name.as_deref().unwrap_or("a function");
+                    let mut caller =
+                        view.finding(site.call, format!("calls {name}, which {}", finding.what));
+                    caller.calls = Some(finding.code);
+                    callers.push(caller);
+                    next.extend(view.tree.statement_of(site.call).function);
+                }
+            }
+            reached = next;
+        }
+    }
+    callers
 }
 
-/// A sentence without its line.
-fn body(sentence: &str) -> &str {
-    let rest = sentence.strip_prefix("Line ").unwrap_or(sentence);
-    rest.trim_start_matches(|c: char| c.is_ascii_digit())
+/// The text without a mark of the byte order, and with line ends as the parser knows them: Luau ends
+/// comments at a lone carriage return.
+fn unix_lines(source: &str) -> Cow<'_, str> {
+    let source = source.strip_prefix('\u{feff}').unwrap_or(source);
+    if !source.contains('\r') {
+        return Cow::Borrowed(source);
+    }
+    Cow::Owned(source.replace("\r\n", "\n").replace('\r', "\n"))
+}
+
+/// The tree of a script, or why there is none.
+fn parse(source: &str, tokens: usize) -> Result<Tree, &'static str> {
+    if !super::check(source).is_empty() {
+        return Err("does not compile, so only its words were looked through");
+    }
+    let too_deep = "is nested too deeply to be looked through: read all of it";
+    let unknown = "has syntax that could not be looked through: read all of it";
+    let seen =
+        nesting::look(source, Reader::Outlines, Stack::Large).map_err(|unfit| match unfit {
+            Unfit::TooDeep | Unfit::TooMuch => too_deep,
+            Unfit::Unknown(..) => unknown,
+        })?;
+    // Where two readers disagree about what is code, one of them can be lied to.
+    if seen != tokens {
+        return Err(unknown);
+    }
+    let parsed = full_moon::parse_fallible(source, full_moon::LuaVersion::luau());
+    if !parsed.errors().is_empty() {
+        return Err(unknown);
+    }
+    Ok(lower::lower(parsed.ast()))
+}
+
+/// One finding for each line and sentence; its code is that of all that were merged.
+fn merge_same(found: Vec<ScanFinding>) -> Vec<ScanFinding> {
+    let mut merged: Vec<ScanFinding> = Vec::new();
+    for finding in found {
+        match merged.last_mut() {
+            Some(last)
+                if last.line == finding.line
+                    && last.what == finding.what
+                    && last.calls == finding.calls =>
+            {
+                if last.code != finding.code {
+                    last.code = last.code.rotate_left(1) ^ finding.code;
+                }
+            }
+            _ => merged.push(finding),
+        }
+    }
+    merged
+}
+
+/// The findings that the old ones do not hold.
+fn added_findings(old: &[ScanFinding], new: Vec<ScanFinding>) -> Vec<ScanFinding> {
+    let mut known: HashMap<(String, u64), usize> = HashMap::new();
+    for finding in old {
+        *known.entry((finding.what.clone(), finding.code)).or_default() += 1;
+    }
+    let mut added = Vec::new();
+    for finding in new {
+        match known.get_mut(&(finding.what.clone(), finding.code)) {
+            Some(left) if *left > 0 => *left -= 1,
+            _ => added.push(finding),
+        }
+    }
+    // Where the function itself is named, its calls need not be.
+    let named: HashSet<u64> =
+        added.iter().filter(|it| it.calls.is_none()).map(|it| it.code).collect();
+    added.retain(|it| it.calls.is_none_or(|called| !named.contains(&called)));
+    added
 }
 
 /// The sentences that a card has room for, with how many more there are.
-pub fn listed(mut sentences: Vec<String>) -> Vec<String> {
-    let more = sentences.len().saturating_sub(MAX_SAID);
-    sentences.truncate(MAX_SAID);
+pub fn list_findings(findings: Vec<ScanFinding>) -> Vec<String> {
+    let mut sentences: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    let more = sentences.len().saturating_sub(MAX_LISTED);
+    sentences.truncate(MAX_LISTED);
     if more > 0 {
         sentences.push(format!("{more} more places are like these; read all of it."));
     }

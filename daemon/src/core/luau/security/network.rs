@@ -1,13 +1,12 @@
 //! Requests to the internet, and to whom.
 //!
-//! Only an address that stands in the call, or under a name that is used for nothing else, is taken
-//! to be known. One that is put together as the script runs may be anybody's.
+//! Only an address that stands in the script in all cases is taken to be known. One that is put
+//! together as the script runs may be anybody's.
 
-use std::collections::{HashMap, HashSet};
-use std::ops::Range;
-
-use super::reach::{is_made, is_name};
-use super::{Found, Kind, Script};
+use super::calls::LogicalCall;
+use super::tree::{Expr, ExprId};
+use super::value::{Value, Values};
+use super::{ScanFinding, TreeView};
 
 /// Hosts that are no news in a game, themselves and all below them. A host belongs here where whoever
 /// owns it, and not whoever has an account there, decides what becomes of what is sent.
@@ -19,147 +18,144 @@ const USUAL: [(&str, &str); 5] = [
     ("127.0.0.1", "the same"),
 ];
 
-/// Tokens of one call's arguments that are looked at.
-const MAX_ARGUMENTS: usize = 500;
+/// The methods that send or fetch, and what they do.
+const METHODS: [(&str, &str); 4] = [
+    ("RequestAsync", "sends data to"),
+    ("PostAsync", "sends data to"),
+    ("GetAsync", "fetches from"),
+    ("CreateWebStreamClient", "opens a connection to"),
+];
 
-/// A call that goes to the internet.
-struct Request<'a> {
-    at: usize,
-    /// The address as it is written, where it stands in the script.
-    url: Option<&'a str>,
-    /// The name that holds it, where one does.
-    held: Option<&'a str>,
-}
-
-pub(super) fn find(script: &Script<'_>, found: &mut Vec<Found>) {
-    let owners = owners(script);
-    let is_store = |text: &str| text.contains("DataStore") || text.contains("MemoryStore");
-    let is_open = !owners.is_empty() && !script.tokens.iter().any(|token| is_store(token.text));
-    let requests: Vec<Request<'_>> = (0..script.tokens.len())
-        .filter(|at| matches!(script.text(*at), "RequestAsync" | "PostAsync" | "GetAsync"))
-        .filter(|at| is_name(script, *at) && !is_made(script, *at))
-        .filter_map(|at| {
-            let (url, held) = address(script, at).unzip();
-            let is_url = url.is_some_and(|url| url.contains("://"));
-            // Data stores have a method of the same name.
-            let is_http = script.text(at) != "GetAsync" || is_url || {
-                is_of_http(script, at, &owners, is_open)
-            };
-            is_http.then_some(Request { at, url, held: held.flatten() })
-        })
-        .collect();
-    let mut uses: HashMap<&str, usize> = HashMap::new();
-    for name in requests.iter().filter_map(|request| request.held) {
-        *uses.entry(name).or_default() += 1;
-    }
-    for Request { at, url, held } in &requests {
-        // A name is what it is given where it is given one value and only used as an address.
-        let is_certain = held.is_none_or(|name| {
-            script.literals.get(name).is_some_and(|literal| literal.stands == 1 + uses[name])
+pub(super) fn find(view: &mut TreeView<'_>, found: &mut Vec<(ExprId, ScanFinding)>) {
+    let mentions = |view: &TreeView<'_>, words: &[&str]| {
+        let has = |text: &str| words.iter().any(|word| text.contains(word));
+        view.tokens.tokens.iter().any(|token| has(view.tokens.text(token)))
+    };
+    // Data stores have a method of the same name.
+    let is_open =
+        mentions(view, &["HttpService"]) && !mentions(view, &["DataStore", "MemoryStore"]);
+    let calls = std::mem::take(&mut view.calls);
+    for call in &calls {
+        let Some((method, verb)) = method(call) else { continue };
+        let urls = addresses(view, call, method);
+        let is_url = urls.iter().any(|url| {
+            matches!(url, Value::Text(url) | Value::Prefix(url)
+            if url.contains("://"))
         });
-        let whom = match url.map(|url| (url, host(url))) {
-            Some((_, Some(host))) if is_usual(&host) && is_certain => continue,
-            Some((url, Some(host))) if url.to_ascii_lowercase().contains("webhook") => {
-                format!("a webhook at {host}")
-            }
-            Some((_, Some(host))) => host,
-            _ => "an address that does not stand here".to_owned(),
-        };
-        let name = script.text(*at);
-        let verb = if name == "GetAsync" { "fetches from" } else { "sends data to" };
-        let what = format!("{verb} {whom} on the internet ({name})");
-        found.push(Found { line: script.tokens[*at].line, what });
-    }
-}
-
-/// The names that are given HttpService or something of it.
-fn owners<'a>(script: &Script<'a>) -> HashSet<&'a str> {
-    let mut given = None;
-    let mut owners = HashSet::new();
-    for (at, token) in script.tokens.iter().enumerate() {
-        if script.is_given(at) {
-            given = Some(token);
-        } else if token.text == "HttpService"
-            && let Some(owner) = given.filter(|owner| owner.line == token.line)
-        {
-            owners.insert(owner.text);
+        if method == "GetAsync" && !is_url && !is_of_http(view, call, is_open) {
+            continue;
+        }
+        if let Some(whom) = whom(&urls) {
+            let what = format!("{verb} {whom} on the internet ({method})");
+            found.push((call.at, view.finding(call.at, what)));
         }
     }
-    owners
+    view.calls = calls;
+}
+
+fn method(call: &LogicalCall) -> Option<(&'static str, &'static str)> {
+    call.values.iter().find_map(|value| match value {
+        Value::Member(_, name) => METHODS.iter().find(|(it, _)| *it == &**name).copied(),
+        _ => None,
+    })
+}
+
+/// To whom a request goes; none where it is no news.
+fn whom(urls: &[Value]) -> Option<String> {
+    let mut first = None;
+    for url in urls {
+        let url = match url {
+            Value::Text(url) => Some((url, true)),
+            Value::Prefix(url) => Some((url, false)),
+            _ => None,
+        };
+        match url.and_then(|(url, is_whole)| Some((url, host(url, is_whole)?))) {
+            Some((_, host)) if is_usual(&host) => {}
+            Some((url, host)) if url.to_ascii_lowercase().contains("webhook") => {
+                first.get_or_insert(format!("a webhook at {host}"));
+            }
+            Some((_, host)) => {
+                first.get_or_insert(host);
+            }
+            None => return Some("an address that does not stand here".to_owned()),
+        }
+    }
+    first
 }
 
 /// Whether the method is called on what is HttpService, or may be it where nothing else has it.
-fn is_of_http(script: &Script<'_>, at: usize, owners: &HashSet<&str>, is_open: bool) -> bool {
-    // Behind `game:GetService("HttpService")` stands a bracket.
-    let owner = script.before(at, if script.before(at, 2) == ")" { 3 } else { 2 });
+fn is_of_http(view: &TreeView<'_>, call: &LogicalCall, is_open: bool) -> bool {
+    let service = call.values.iter().find_map(|value| match value {
+        Value::Member(service, name) if &**name == "GetAsync" => service.clone(),
+        _ => None,
+    });
+    if let Some(service) = service.filter(|service| !service.is_empty()) {
+        return &*service == "HttpService";
+    }
+    let owner = match view.tree.expr(call.callee) {
+        Expr::Index { base, .. } => last_name(view, *base),
+        _ => String::new(),
+    };
     let lower = owner.to_ascii_lowercase();
     let is_store = ["store", "map", "data", "cache"].iter().any(|word| lower.contains(word));
-    lower.contains("http") || owners.contains(owner) || is_open && !is_store
+    lower.contains("http") || is_open && !is_store
 }
 
-/// The arguments of the call at this index, without the brackets around them.
-pub(super) fn arguments(script: &Script<'_>, at: usize) -> Option<Range<usize>> {
-    let open = at + 1 + usize::from(script.text(at + 1) == "]");
-    if !script.reads(open, &["("]) {
+/// The last name in a chain of indexes and calls.
+fn last_name(view: &TreeView<'_>, mut id: ExprId) -> String {
+    loop {
+        match view.tree.expr(id) {
+            Expr::Name(binding) => return view.tree.binding(*binding).name.to_string(),
+            Expr::Index { key, .. } => {
+                return view.tree.text(*key).map(ToString::to_string).unwrap_or_default();
+            }
+            Expr::Call { callee, .. } => id = *callee,
+            _ => return String::new(),
+        }
+    }
+}
+
+/// What the address of a request may be; never empty.
+fn addresses(view: &mut TreeView<'_>, call: &LogicalCall, method: &str) -> Values {
+    let unknown: Values = [Value::Unknown].into();
+    let nth = usize::from(method == "CreateWebStreamClient");
+    let Some(arg) = call.method_args().get(nth).copied() else { return unknown };
+    if matches!(method, "PostAsync" | "GetAsync") {
+        return view.evaluator.eval(arg);
+    }
+    let mut urls = Vec::new();
+    let key = Value::Text("Url".into());
+    let root = view.tree.root(arg);
+    urls.extend(view.evaluator.own_values(arg, &"Url".into()).to_vec());
+    for options in view.evaluator.eval(arg).iter() {
+        match options {
+            Value::Table(table) => {
+                let before = urls.len();
+                view.evaluator.fields(*table, &key, &mut urls);
+                if urls.len() == before && root.is_none() {
+                    urls.push(Value::Unknown);
+                }
+            }
+            _ => urls.push(Value::Unknown),
+        }
+    }
+    if urls.is_empty() { unknown } else { urls.into() }
+}
+
+/// The host of an address; none where it is not plain, or may go on.
+fn host(url: &str, is_whole: bool) -> Option<String> {
+    let (scheme, rest) = url.split_once("://")?;
+    // Readers of addresses do not agree on what a backslash is.
+    if url.contains('\\') || !is_whole && !rest.contains(['/', '?', '#']) {
         return None;
     }
-    let mut depth = 0;
-    for (n, token) in script.tokens[open..].iter().take(MAX_ARGUMENTS).enumerate() {
-        match (token.kind, token.text) {
-            (Kind::Sign, "(" | "{") => depth += 1,
-            (Kind::Sign, ")" | "}") => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 {
-            return Some(open + 1..open + n);
-        }
-    }
-    None
-}
-
-/// The address of a call where it begins with a text, as it is written, and the name that held it.
-fn address<'a>(script: &Script<'a>, at: usize) -> Option<(&'a str, Option<&'a str>)> {
-    let inside = arguments(script, at)?;
-    let at = if script.text(at) == "RequestAsync" {
-        let mut keys = inside.filter(|at| script.text(*at) == "Url");
-        let key = keys.next().filter(|_| keys.next().is_none())?;
-        let close = usize::from(script.text(key + 1) == "]");
-        script.reads(key + 1 + close, &["="]).then_some(key + 2 + close)?
-    } else {
-        inside.start
-    };
-    match script.tokens.get(at)?.kind {
-        Kind::String => is_whole(script, at).then(|| (script.text(at), None)),
-        Kind::Name if matches!(script.text(at + 1), "," | ")" | "}" | ";") => {
-            let given = script.literals.get(script.text(at)).filter(|it| it.given == 1)?;
-            script
-                .is(given.value, Kind::String)
-                .then(|| (script.text(given.value), Some(script.text(at))))
-        }
-        Kind::Name | Kind::Number | Kind::Sign => None,
-    }
-}
-
-/// Whether what stands behind a text cannot change the host in it.
-fn is_whole(script: &Script<'_>, at: usize) -> bool {
-    matches!(script.text(at + 1), "," | ")" | "}" | ";") || {
-        let rest = script.text(at).split_once("://").map(|(_, rest)| rest);
-        rest.is_some_and(|rest| rest.contains(['/', '?', '#']))
-    }
-}
-
-/// The host of an address as it is written; none where it is not plain.
-fn host(url: &str) -> Option<String> {
-    let (scheme, rest) = url.split_once("://")?;
-    let authority = rest.split(['/', '?', '#', '\\']).next()?;
+    let authority = rest.split(['/', '?', '#']).next()?;
     let host = authority.rsplit('@').next()?;
     let host = host.split(':').next()?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
     let is_http = matches!(scheme.to_ascii_lowercase().as_str(), "http" | "https");
-    // An escape may stand for anything.
-    let is_read = !host.is_empty() && host.chars().all(is_plain) && !authority.contains('\\');
-    (is_http && is_read && !url[..url.len() - rest.len()].contains('\\'))
-        .then(|| host.to_ascii_lowercase())
+    let is_read = !host.is_empty() && host.chars().all(is_plain);
+    (is_http && is_read).then(|| host.to_ascii_lowercase())
 }
 
 fn is_usual(host: &str) -> bool {

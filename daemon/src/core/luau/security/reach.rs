@@ -1,186 +1,316 @@
-//! What reaches code, assets, players' money and other places, by the names of the calls.
+//! What reaches code, assets, players' money and other places.
 
-use std::collections::HashSet;
+use super::api_names::{PROMPTS, TELEPORTS, describe_name, describe_switch};
+use super::calls::LogicalCall;
+use super::flow::{CLIENT, Source};
+use super::tree::{Expr, ExprId};
+use super::value::{Value, number, show_number, text};
+use super::{Kind, ScanFinding, TokenView, TreeView, fingerprint};
 
-use super::network;
-use super::{Found, Kind, Script};
-
-/// What a name is for, where the name alone says it.
-const NAMES: [(&str, &str); 12] = [
-    ("loadstring", "uses loadstring, which runs text as code"),
-    ("getfenv", "uses getfenv, which reaches into the environment of other code"),
-    ("setfenv", "uses setfenv, which reaches into the environment of other code"),
-    ("LoadAsset", "uses LoadAsset, which brings an asset with its scripts from outside"),
-    (
-        "LoadAssetVersion",
-        "uses LoadAssetVersion, which brings an asset with its scripts from outside",
-    ),
-    ("GetObjects", "uses GetObjects, which brings an asset with its scripts from outside"),
-    (
-        "GetObjectsAsync",
-        "uses GetObjectsAsync, which brings an asset with its scripts from outside",
-    ),
-    ("LinkedSource", "uses LinkedSource, which takes a script's text from outside"),
-    ("HttpEnabled", "uses HttpEnabled, which opens the game to the internet"),
-    ("LoadStringEnabled", "uses LoadStringEnabled, which lets text run as code"),
-    ("HttpGet", "uses HttpGet, which fetches from the internet"),
-    ("HttpPost", "uses HttpPost, which sends to the internet"),
-];
-
-/// The methods of MarketplaceService that ask a player for Robux or to sign something.
-const PROMPTS: [&str; 11] = [
-    "PromptBulkPurchase",
-    "PromptBundlePurchase",
-    "PromptCollectiblesPurchase",
-    "PromptGamePassPurchase",
-    "PromptNativePurchase",
-    "PromptPremiumPurchase",
-    "PromptProductPurchase",
-    "PromptPurchase",
-    "PromptRobloxPurchase",
-    "PromptSubscriptionPurchase",
-    "PromptThirdPartyPurchase",
-];
-
-/// The methods of TeleportService whose first argument is a place.
-const TELEPORTS: [&str; 6] = [
-    "Teleport",
-    "TeleportAsync",
-    "TeleportPartyAsync",
-    "TeleportToPlaceInstance",
-    "TeleportToPrivateServer",
-    "TeleportToSpawnByName",
-];
+/// Functions that may be given `require` without handing it on.
+const ASKS_ABOUT: [&str; 6] = ["type", "typeof", "print", "tostring", "warn", "rawequal"];
 
 /// What puts a text together in brackets behind `_G`.
-const DECODERS: [&str; 5] = ["byte", "char", "concat", "gsub", "reverse"];
+const DECODERS: [&str; 6] = ["byte", "char", "concat", "format", "gsub", "reverse"];
 
-/// Tokens in brackets that are looked at.
-const MAX_KEY: usize = 60;
+/// Numbers of items have more digits; smaller ones are amounts.
+const LEAST_ITEM: f64 = 1_000.0;
 
-pub(super) fn find(script: &Script<'_>, found: &mut Vec<Found>) {
-    // `local r = require` and then `r(123)`.
-    let is_call = |at: usize| script.is(at, Kind::String) || matches!(script.text(at), "(" | "{");
-    let requires: HashSet<&str> = (0..script.tokens.len())
-        .filter(|at| script.reads(at + 2, &["require"]) && script.is_given(*at))
-        .filter(|at| !is_call(at + 3))
-        .map(|at| script.text(at))
-        .chain(["require"])
-        .collect();
-    let teleports = script.tokens.iter().any(|token| token.text == "TeleportService");
-    for at in 0..script.tokens.len() {
-        let what = by_name(script, at)
-            .or_else(|| required(script, at, &requires))
-            .or_else(|| prompt(script, at))
-            .or_else(|| teleport(script, at).filter(|_| teleports))
-            .or_else(|| built_key(script, at));
-        if let Some(what) = what {
-            found.push(Found { line: script.tokens[at].line, what });
-        }
-    }
-}
+/// A finding, and the expression that it is about.
+type Reached = (ExprId, ScanFinding);
 
-/// Whether the token is a name, or a text in brackets that stands for one.
-pub(super) fn is_name(script: &Script<'_>, at: usize) -> bool {
-    match script.tokens[at].kind {
-        Kind::Name => true,
-        Kind::String => script.before(at, 1) == "[" && script.text(at + 1) == "]",
-        Kind::Number | Kind::Sign => false,
-    }
-}
-
-/// Whether a name is only made here: a function, a field of a table, or of a type.
-pub(super) fn is_made(script: &Script<'_>, at: usize) -> bool {
-    if script.is_given(at) || script.text(at + 1) == ":" {
-        return true;
-    }
-    let mut first = at;
-    while matches!(script.before(first, 1), "." | ":") && first > 1 {
-        first -= 2;
-    }
-    script.before(first, 1) == "function"
-}
-
-fn by_name(script: &Script<'_>, at: usize) -> Option<String> {
-    if !is_name(script, at) {
-        return None;
-    }
-    let text = script.text(at);
-    let text = text.strip_suffix("Async").filter(|it| it.starts_with("Http")).unwrap_or(text);
-    let (name, what) = NAMES.iter().find(|(name, _)| *name == text)?;
-    // Others call methods so; the functions are global.
-    let is_method = !matches!(*name, "loadstring" | "getfenv" | "setfenv");
-    let is_set = matches!(*name, "HttpEnabled" | "LoadStringEnabled" | "LinkedSource");
-    (!is_method || is_set || !is_made(script, at)).then(|| (*what).to_owned())
-}
-
-/// A module by its number: `require(1)`, `require(id)`, `pcall(require, 1)`, `require(tonumber("1"))`.
-fn required(script: &Script<'_>, at: usize, requires: &HashSet<&str>) -> Option<String> {
-    if !is_name(script, at) || !requires.contains(script.text(at)) {
-        return None;
-    }
-    let mut next = at + 1;
-    if script.text(next) == "]" {
-        next += 1;
-    }
-    let is_passed = script.text(next) == "," && matches!(script.before(at, 1), "(" | ",");
-    next += usize::from(is_passed);
-    while script.text(next) == "(" {
-        next += 1;
-    }
-    if script.reads(next, &["tonumber", "("]) && script.is(next + 2, Kind::String) {
-        let id = script.text(next + 2);
-        let is_number = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());
-        return is_number.then(|| requires_asset(id));
-    }
-    // A name has to be all that is required: `id`, not `id.Module`.
-    let is_whole = !matches!(script.text(next + 1), "." | ":" | "[");
-    let is_call = next > at + 1;
-    script.number(next).filter(|_| is_whole && is_call).map(requires_asset)
-}
-
-fn requires_asset(id: &str) -> String {
-    format!("requires the asset {id}, code from outside the place")
-}
-
-fn prompt(script: &Script<'_>, at: usize) -> Option<String> {
-    if !is_name(script, at) || !PROMPTS.contains(&script.text(at)) || is_made(script, at) {
-        return None;
-    }
-    let inside = network::arguments(script, at).unwrap_or_default();
-    let id = inside.into_iter().find_map(|at| script.number(at).filter(|id| id.len() > 3));
-    let what = id.map_or_else(|| "something".to_owned(), |id| format!("the item {id}"));
-    Some(format!("asks players to buy {what} ({}); see who is paid for it", script.text(at)))
-}
-
-fn teleport(script: &Script<'_>, at: usize) -> Option<String> {
-    if !is_name(script, at) || !TELEPORTS.contains(&script.text(at)) || is_made(script, at) {
-        return None;
-    }
-    let first = network::arguments(script, at)?.start;
-    let id = script.number(first).filter(|_| script.text(first + 1) != ".")?;
-    Some(format!("sends players to the place {id} ({})", script.text(at)))
-}
-
-/// `_G[...]` with a name that is put together.
-fn built_key(script: &Script<'_>, at: usize) -> Option<String> {
-    if !matches!(script.text(at), "_G" | "shared") || !script.reads(at + 1, &["["]) {
-        return None;
-    }
-    let mut depth = 0;
-    for token in script.tokens[at + 1..].iter().take(MAX_KEY) {
-        match (token.kind, token.text) {
-            (Kind::Sign, "[") => depth += 1,
-            (Kind::Sign, "]") => depth -= 1,
-            (Kind::Name, name) if DECODERS.contains(&name) => {
-                let whole = script.text(at);
-                return Some(format!("looks into {whole} for a name that is put together"));
+pub(super) fn find(view: &mut TreeView<'_>, found: &mut Vec<Reached>) {
+    let parents = parents(view);
+    for at in view.tree.ids() {
+        let said = match view.tree.expr(at) {
+            Expr::Name(binding) => {
+                let binding = view.tree.binding(*binding);
+                let name = Some(binding.name.clone()).filter(|_| binding.is_global);
+                let said = name.as_deref().and_then(|name| describe_name(name, false));
+                said.map(ToOwned::to_owned).or_else(|| passed_on(view, at, &parents))
             }
-            _ => {}
-        }
-        if depth == 0 {
-            break;
+            Expr::Index { base, key, is_written } => {
+                member(view, at, *base, *key, *is_written).or_else(|| passed_on(view, at, &parents))
+            }
+            Expr::Table(_) => switch_in_table(view, at),
+            _ => None,
+        };
+        let said = said.map(|what| (at, view.finding(at, what)));
+        found.extend(said);
+    }
+    let teleports = view
+        .tokens
+        .tokens
+        .iter()
+        .any(|token| view.tokens.text(token).trim_matches(['"', '\'']) == "TeleportService");
+    let calls = std::mem::take(&mut view.calls);
+    for call in &calls {
+        let said = [called(call), required(view, call), debugged(view, call)];
+        let more = [prompt(view, call), teleport(view, call, teleports), dispatched(view, call)];
+        for what in said.into_iter().chain(more).flatten() {
+            found.push((call.at, view.finding(call.at, what)));
         }
     }
-    None
+    view.calls = calls;
+}
+
+/// What the words of a script say that has no tree.
+pub(super) fn find_words(tokens: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
+    for (token, line) in tokens.tokens.iter().zip(&tokens.lines) {
+        let word = tokens.text(token);
+        let word =
+            if token.kind == Kind::Name { word } else { word.trim_matches(['"', '\'', '`']) };
+        if let Some(what) = describe_name(word, true) {
+            found.push(ScanFinding::new(*line, what, fingerprint::of_text(word)));
+        }
+    }
+}
+
+/// The expression that each is an operand of.
+fn parents(view: &TreeView<'_>) -> Vec<Option<ExprId>> {
+    let mut parents = vec![None; view.tree.exprs.len()];
+    for id in view.tree.ids() {
+        view.tree.operands(id, |operand| parents[operand.0 as usize] = Some(id));
+    }
+    parents
+}
+
+/// A member by its name, however that is written.
+fn member(
+    view: &mut TreeView<'_>,
+    at: ExprId,
+    base: ExprId,
+    key: ExprId,
+    is_written: bool,
+) -> Option<String> {
+    let keys = view.evaluator.eval(key);
+    if is_written {
+        let named = keys.iter().find_map(|key| text(key).and_then(|key| describe_switch(&key)));
+        let source = keys.iter().find_map(outside);
+        let owner = view.evaluator.eval(base);
+        let set = source.filter(|_| owner.iter().any(is_of_client));
+        let set = set.map(|source| format!("sets a property that {source} names"));
+        return named.map(ToOwned::to_owned).or(set);
+    }
+    let is_decoder = |view: &TreeView<'_>, id: ExprId| {
+        let Expr::Index { key, .. } = view.tree.expr(id) else { return false };
+        view.tree.text(*key).is_some_and(|name| DECODERS.contains(&&**name))
+    };
+    let values = view.evaluator.eval(at);
+    let named = values.iter().find_map(|value| match value {
+        Value::Member(_, name) | Value::Builtin(name) => describe_name(name, true),
+        _ => None,
+    });
+    if named.is_some() {
+        return named.map(ToOwned::to_owned);
+    }
+    let owner = view.evaluator.eval(base);
+    let whole = owner.iter().find_map(|value| match value {
+        Value::Builtin(name) if matches!(&**name, "_G" | "shared") => Some(name.clone()),
+        _ => None,
+    })?;
+    let is_known = keys.iter().all(|key| text(key).is_some());
+    let mut is_decoded = false;
+    let mut open = vec![key];
+    while let Some(id) = open.pop() {
+        is_decoded |= is_decoder(view, id);
+        view.tree.operands(id, |operand| open.push(operand));
+    }
+    (!is_known && is_decoded).then(|| format!("looks into {whole} for a name that is put together"))
+}
+
+/// `{ LinkedSource = ... }`, as properties are given.
+fn switch_in_table(view: &TreeView<'_>, at: ExprId) -> Option<String> {
+    let Expr::Table(fields) = view.tree.expr(at) else { return None };
+    let key = |key: Option<ExprId>| key.and_then(|key| view.tree.text(key));
+    let named = fields.iter().find_map(|field| key(field.key).and_then(|it| describe_switch(it)));
+    named.map(ToOwned::to_owned)
+}
+
+/// `require` that is a value and not called: whoever gets it can load modules from outside.
+fn passed_on(view: &mut TreeView<'_>, at: ExprId, parents: &[Option<ExprId>]) -> Option<String> {
+    let is_it = |value: &Value| matches!(value, Value::Builtin(name) if &**name == "require");
+    let is_global = match view.tree.expr(at) {
+        Expr::Name(binding) => view.tree.binding(*binding).is_global,
+        Expr::Index { is_written, .. } => !is_written,
+        _ => false,
+    };
+    if !is_global || !view.evaluator.eval(at).iter().any(is_it) {
+        return None;
+    }
+    let mut child = at;
+    let mut parent = parents[at.0 as usize];
+    while let Some(id) = parent {
+        match view.tree.expr(id) {
+            Expr::Call { callee, args, .. } => {
+                let values = view.evaluator.eval(*callee);
+                let is_usual = *callee == child
+                    || values.iter().any(|value| match value {
+                        Value::Builtin(name) => {
+                            ASKS_ABOUT.contains(&&**name)
+                                || super::flow::forwarded(name)
+                                    .is_some_and(|(at, _)| args.get(at) == Some(&child))
+                        }
+                        _ => false,
+                    });
+                if is_usual {
+                    return None;
+                }
+                break;
+            }
+            Expr::Binary { operator: super::tree::Operator::Compare, .. } => return None,
+            Expr::Binary { .. } | Expr::Choice { .. } => {
+                child = id;
+                parent = parents[id.0 as usize];
+            }
+            _ => break,
+        }
+    }
+    // `local load = require` is followed by its name.
+    let is_alias = parent.is_none() && !view.tree.statement_of(at).names.is_empty();
+    (!is_alias).then(|| {
+        "passes on require itself, by which modules can be loaded from outside the place".to_owned()
+    })
+}
+
+/// A call of what another name stands for: `local run = loadstring run(text)`.
+fn called(call: &LogicalCall) -> Option<String> {
+    let named = call.values.iter().find_map(|value| match value {
+        Value::Builtin(name) | Value::Member(_, name) => describe_name(name, true),
+        _ => None,
+    });
+    named.map(ToOwned::to_owned)
+}
+
+/// A module by its number, or by what somebody else says.
+fn required(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
+    let is_require = call.values.iter().any(|value| match value {
+        Value::Builtin(name) | Value::Member(None, name) => &**name == "require",
+        _ => false,
+    });
+    let what = call.args.first().filter(|_| is_require)?;
+    let values = view.evaluator.eval(*what);
+    let asset = values.iter().find_map(|value| match value {
+        Value::Number(id) => Some(show_number(*id)),
+        _ => None,
+    });
+    if let Some(id) = asset {
+        return Some(format!("requires the asset {id}, code from outside the place"));
+    }
+    if let Some(source) = values.iter().find_map(outside) {
+        return Some(format!(
+            "requires a module that comes from {source}, which can be code from outside the place"
+        ));
+    }
+    let is_computed = values.contains(&Value::SomeNumber);
+    is_computed.then(|| {
+        "requires an asset by a number that is worked out as it runs, code from outside the place"
+            .to_owned()
+    })
+}
+
+/// Where a value comes from, where somebody else says it.
+fn outside(value: &Value) -> Option<Source> {
+    match value {
+        Value::Outside(source) => Some(source),
+        _ => None,
+    }
+}
+
+/// Whether a client says a value: it can name any instance of the place so.
+fn is_of_client(value: &Value) -> bool {
+    *value == Value::Outside(CLIENT)
+}
+
+/// Functions of `debug` that give code of others.
+fn debugged(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
+    let is = |name: &str| {
+        call.values.iter().any(|it| matches!(it, Value::Builtin(builtin) if &**builtin == name))
+    };
+    if is("debug.loadmodule") {
+        return Some("uses debug.loadmodule, which runs a module's code anew".to_owned());
+    }
+    if !is("debug.info") {
+        return None;
+    }
+    let options = call.args.last()?;
+    let gives = view
+        .evaluator
+        .eval(*options)
+        .iter()
+        .any(|it| text(it).is_some_and(|options| options.len() <= 6 && options.contains('f')));
+    gives.then(|| "uses debug.info to get at functions of other code".to_owned())
+}
+
+/// The method that a call calls, of those that are asked for.
+fn method<'a>(call: &LogicalCall, names: &[&'a str]) -> Option<&'a str> {
+    call.values.iter().find_map(|value| match value {
+        Value::Member(_, name) => names.iter().find(|it| **it == &**name).copied(),
+        _ => None,
+    })
+}
+
+fn prompt(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
+    let name = method(call, &PROMPTS)?;
+    let id = call.args.iter().find_map(|arg| view.evaluator.eval(*arg).iter().find_map(item));
+    let what = id.map_or_else(|| "something".to_owned(), |id| format!("the item {id}"));
+    Some(format!("asks players to buy {what} ({name}); see who is paid for it"))
+}
+
+fn item(value: &Value) -> Option<String> {
+    let id = number(value).filter(|_| matches!(value, Value::Number(_)))?;
+    (id >= LEAST_ITEM).then(|| show_number(id))
+}
+
+/// A teleport; `is_named` says whether the script names TeleportService at all.
+fn teleport(view: &mut TreeView<'_>, call: &LogicalCall, is_named: bool) -> Option<String> {
+    let name = method(call, &TELEPORTS)?;
+    let service = call.values.iter().find_map(|value| match value {
+        Value::Member(service, _) => service.clone(),
+        _ => None,
+    });
+    let is_service =
+        service.map_or(is_named, |service| matches!(&*service, "TeleportService" | ""));
+    let first = call.method_args().first().or(call.args.first()).filter(|_| is_service)?;
+    let values = view.evaluator.eval(*first);
+    let id = values.iter().find_map(|value| match value {
+        Value::Number(id) => Some(show_number(*id)),
+        _ => None,
+    });
+    let id = id.map(|id| format!("sends players to the place {id} ({name})"));
+    id.or_else(|| {
+        let source = values.iter().find_map(outside)?;
+        Some(format!("sends players to a place that comes from {source} ({name})"))
+    })
+}
+
+/// A function that is chosen by what somebody else says, or by a name that does not stand here.
+fn dispatched(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
+    let Expr::Index { base, key, .. } = view.tree.expr(call.callee) else { return None };
+    let (owners, keys) = (view.evaluator.eval(*base), view.evaluator.eval(*key));
+    let is_game = owners.iter().any(|owner| match owner {
+        Value::Builtin(name) => matches!(&**name, "game" | "workspace" | "_G" | "shared"),
+        Value::Service(_) => true,
+        _ => false,
+    });
+    let is_theirs = owners.iter().any(is_of_client);
+    let source = keys.iter().find_map(|key| match key {
+        Value::Outside(source) => Some(source),
+        _ => None,
+    });
+    if let Some(source) = source.filter(|_| is_game || is_theirs) {
+        return Some(format!("calls a function whose name comes from {source}"));
+    }
+    let is_put_together = matches!(
+        view.tree.expr(*key),
+        Expr::Call { .. } | Expr::Binary { .. } | Expr::Interpolated(_)
+    );
+    let is_known = keys.iter().all(|key| text(key).is_some());
+    let is_instance = owners.iter().any(|owner| match owner {
+        Value::Builtin(name) => matches!(&**name, "game" | "workspace"),
+        Value::Service(_) => true,
+        _ => false,
+    });
+    (is_instance && is_put_together && !is_known)
+        .then(|| "calls a function by a name that is put together as it runs".to_owned())
 }

@@ -7,7 +7,11 @@ use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 
-use super::{Found, Kind, Script};
+use super::escapes::{Unescaped, is_plain, unescaped};
+use super::library::makes_text;
+use super::tree::{Expr, ExprId, Operator, TableField};
+use super::value::{Value, number};
+use super::{Kind, ScanFinding, TokenView, TreeView, fingerprint};
 
 /// How many characters of base64 in a row make a blob.
 const BLOB: usize = 200;
@@ -23,7 +27,7 @@ const DIFFERENT: usize = 24;
 const SHOWN: usize = 60;
 
 /// What somebody hides who hides a call: all of it stands in what was put together.
-const WORDS: [&str; 14] = [
+const WORDS: [&str; 18] = [
     "require",
     "loadstring",
     "getfenv",
@@ -35,114 +39,136 @@ const WORDS: [&str; 14] = [
     "RequestAsync",
     "PostAsync",
     "LoadAsset",
+    "LoadAssetAsync",
+    "AssetService",
+    "GetAsync",
+    "LinkedSource",
     "GetObjects",
     "http://",
     "https://",
 ];
 
-pub(super) fn find(script: &Script<'_>, found: &mut Vec<Found>) {
-    let reverses = script.has_name("reverse");
-    let makes_text = script.has_name("char");
-    let decodes = makes_text && script.has_name("bxor");
-    for at in 0..script.tokens.len() {
-        let token = &script.tokens[at];
-        let what = match token.kind {
-            Kind::String => literal(token.text, reverses)
-                .or_else(|| reversed(script, at))
-                .or_else(|| pieces(script, at)),
-            Kind::Sign if token.text == "{" => numbers(script, at, makes_text, decodes),
-            Kind::Sign if token.text == "(" => numbers(script, at, true, false),
-            _ => None,
+/// Finds the texts that are hidden by how they are written.
+pub(super) fn find_literals(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
+    let reverses = view.has_name("reverse");
+    for (token, line) in view.tokens.iter().zip(&view.lines) {
+        let text = view.text(token);
+        let inside = match token.kind {
+            Kind::Text => between_quotes(text),
+            Kind::TextBegin | Kind::TextMiddle | Kind::TextEnd => {
+                text.get(1..text.len().saturating_sub(1)).unwrap_or_default()
+            }
+            _ => continue,
         };
-        found.extend(what.map(|what| Found { line: token.line, what }));
-    }
-}
-
-/// A text by itself.
-fn literal(text: &str, reverses: bool) -> Option<String> {
-    if text.len() < LETTERS {
-        return None;
-    }
-    let Escaped { plain, letters, others } = unescaped(text);
-    // Bytes of a file or of a message have letters among them.
-    let hidden = word(&plain).filter(|_| letters > 0);
-    if others == 0 && (letters >= LETTERS || hidden.is_some()) {
-        return Some(writes(&plain, "with the numbers of its characters"));
-    }
-    if let Some(word) = hidden {
-        return Some(writes(word, "with the numbers of its characters"));
-    }
-    if letters + others >= ESCAPES {
-        return Some(format!("holds a string of {} escaped characters", letters + others));
-    }
-    if reverses {
-        let backwards: String = text.chars().rev().collect();
-        if word(&backwards).is_some() {
-            return Some(writes(&backwards, "backwards"));
+        if let Some(what) = literal(inside, reverses) {
+            found.push(ScanFinding::new(*line, what, fingerprint::of_text(inside)));
         }
     }
-    if let Some(hidden) = hexadecimal(text).filter(|hidden| is_words(hidden)) {
-        return Some(writes(&hidden, "in hexadecimal"));
-    }
-    if let Some(hidden) = base64(text).filter(|hidden| word(hidden).is_some()) {
-        return Some(writes(&hidden, "in base64"));
-    }
-    let is_base64 = |c: char| c.is_ascii_alphanumeric() || "+/=".contains(c);
-    let longest = text.split(|c| !is_base64(c)).map(str::len).max().unwrap_or(0);
-    let blob = format!("holds {longest} characters of encoded text that nobody can read");
-    (longest >= BLOB).then_some(blob)
 }
 
-/// `string.reverse("...")` and `("..."):reverse()`, whatever the text is.
-fn reversed(script: &Script<'_>, at: usize) -> Option<String> {
-    let text = script.text(at);
-    let is_argument = script.before(at, 1) == "(" && script.before(at, 2) == "reverse";
-    let is_owner = script.reads(at + 1, &[")", ":", "reverse"]);
-    let is_hidden = (is_argument || is_owner) && text.len() >= LETTERS;
-    is_hidden.then(|| writes(&text.chars().rev().collect::<String>(), "backwards"))
+/// What stands in a string, between its quotes or brackets.
+fn between_quotes(text: &str) -> &str {
+    let open = match text.strip_prefix('[') {
+        Some(rest) => rest.find('[').map_or(text.len(), |at| at + 2),
+        None => 1,
+    };
+    let close = text.len().saturating_sub(open).max(open);
+    text.get(open..close).unwrap_or_default()
 }
 
-/// `"load" .. "string"` and `table.concat({ "load", "string" })`, from its first piece on.
-fn pieces(script: &Script<'_>, at: usize) -> Option<String> {
-    let is_chain = |at: usize| script.reads(at, &[".", "."]) && script.is(at + 2, Kind::String);
-    let is_first = at < 3 || !(is_chain(at - 2) && script.is(at - 3, Kind::String));
-    let is_list = script.before(at, 1) == "{" && script.before(at, 3) == "concat";
-    if !(is_first && is_chain(at + 1) || is_list) {
+/// Finds the texts that are put together of what nobody reads as a text.
+pub(super) fn find_folded(view: &mut TreeView<'_>, found: &mut Vec<ScanFinding>) {
+    let chars = view.tokens.has_name("char");
+    let decodes = chars && view.tokens.has_name("bxor");
+    for at in view.tree.ids() {
+        let what = match view.tree.expr(at) {
+            Expr::Binary { operator: Operator::Concat, .. } | Expr::Interpolated(_) => {
+                pieces(view, at, "in pieces")
+            }
+            Expr::Call { callee, args, .. } => {
+                let name = view.evaluator.eval(*callee).iter().find_map(|value| match value {
+                    Value::Builtin(name) if makes_text(name) => Some(name.clone()),
+                    _ => None,
+                });
+                match name.as_deref() {
+                    Some("string.reverse") => {
+                        let text = args.first().copied().or(match view.tree.expr(*callee) {
+                            Expr::Index { base, .. } => Some(*base),
+                            _ => None,
+                        });
+                        let is_literal = text.is_some_and(|it| view.tree.text(it).is_some());
+                        reversed(view, at, is_literal)
+                    }
+                    Some("string.char" | "utf8.char") => {
+                        let args = args.to_vec();
+                        listed(view, &args, LETTERS, false)
+                    }
+                    Some(_) => pieces(view, at, "in pieces"),
+                    None if chars => {
+                        let args = args.to_vec();
+                        listed(view, &args, 2 * LETTERS, false)
+                    }
+                    None => None,
+                }
+            }
+            Expr::Table(fields) if chars => {
+                let value = |field: &TableField| field.key.is_none().then_some(field.value);
+                let items: Option<Vec<ExprId>> = fields.iter().map(value).collect();
+                items.and_then(|items| listed(view, &items, 2 * LETTERS, decodes))
+            }
+            _ => None,
+        };
+        if let Some(what) = what {
+            let finding = view.finding(at, what);
+            found.push(finding);
+        }
+    }
+}
+
+/// A text of which no part says what the whole says.
+fn pieces(view: &mut TreeView<'_>, at: ExprId, how: &str) -> Option<String> {
+    let values = view.evaluator.eval(at);
+    let is_name = |text: &str| word(text).is_some_and(|word| !word.contains(':') && text == word);
+    let whole = values.iter().find_map(|value| match value {
+        Value::Text(text) if is_name(text) => Some(text.clone()),
+        _ => None,
+    })?;
+    let mut operands = Vec::new();
+    view.tree.operands(at, |operand| operands.push(operand));
+    let whole_value = Value::Text(whole.clone());
+    let stands = operands.iter().any(|it| view.evaluator.eval(*it).contains(&whole_value));
+    (!stands).then(|| writes(&whole, how))
+}
+
+/// `string.reverse("...")` and `("..."):reverse()`, whatever the text is; of a variable what says
+/// something.
+fn reversed(view: &mut TreeView<'_>, at: ExprId, is_literal: bool) -> Option<String> {
+    let whole = view.evaluator.eval(at).iter().find_map(|value| match value {
+        Value::Text(text) if text.len() >= LETTERS => Some(text.clone()),
+        _ => None,
+    })?;
+    (is_literal || word(&whole).is_some()).then(|| writes(&whole, "backwards"))
+}
+
+/// A list of numbers: the letters of a text, or bytes that are decoded.
+fn listed(
+    view: &mut TreeView<'_>,
+    items: &[ExprId],
+    least: usize,
+    decodes: bool,
+) -> Option<String> {
+    if items.len() < least {
         return None;
     }
-    let mut whole = script.text(at).to_owned();
-    let mut next = at;
-    while is_first && is_chain(next + 1) {
-        next += 3;
-        whole.push_str(script.text(next));
+    let mut bytes: Vec<u8> = Vec::with_capacity(items.len());
+    for item in items {
+        let value = number(&view.evaluator.eval(*item)[0])?;
+        let is_byte = value.fract() == 0.0 && (0.0..256.0).contains(&value);
+        bytes.push(is_byte.then_some(value as u8)?);
     }
-    while is_list && script.text(next + 1) == "," && script.is(next + 2, Kind::String) {
-        next += 2;
-        whole.push_str(script.text(next));
-    }
-    // Addresses are put together everywhere.
-    let is_name = word(&whole).is_some_and(|word| !word.contains(':') && whole == word);
-    (next > at && is_name).then(|| writes(&whole, "in pieces"))
-}
-
-/// A list of numbers behind this bracket: the letters of a text, or bytes that are decoded.
-fn numbers(script: &Script<'_>, open: usize, makes_text: bool, decodes: bool) -> Option<String> {
-    let mut bytes: Vec<u8> = Vec::new();
-    let mut at = open + 1;
-    while script.is(at, Kind::Number) {
-        bytes.push(number(script.text(at))?);
-        at += 1;
-        at += usize::from(matches!(script.text(at), "," | ";"));
-    }
-    if !matches!(script.text(at), "}" | ")") {
-        return None;
-    }
-    let is_call = script.text(open) == "(";
-    let is_char = is_call && script.before(open, 1) == "char";
-    let least = if is_char { LETTERS } else { 2 * LETTERS };
     let text: Option<String> =
         bytes.iter().map(|byte| Some(char::from(*byte)).filter(|c| is_plain(*c))).collect();
-    if let Some(text) = text.filter(|_| makes_text && bytes.len() >= least)
+    if let Some(text) = text
         && (is_words(&text) || word(&text).is_some())
     {
         return Some(writes(&text, "as a list of numbers"));
@@ -155,66 +181,42 @@ fn numbers(script: &Script<'_>, open: usize, makes_text: bool, decodes: bool) ->
         .then(|| format!("holds {count} bytes that are decoded as it runs (bit32.bxor)"))
 }
 
-fn number(text: &str) -> Option<u8> {
-    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        Some(digits) => u8::from_str_radix(digits, 16).ok(),
-        None => text.parse().ok(),
+/// A text by itself.
+fn literal(text: &str, reverses: bool) -> Option<String> {
+    if text.len() < LETTERS {
+        return None;
     }
-}
-
-/// A text with its escapes read.
-#[derive(Default)]
-struct Escaped {
-    plain: String,
-    /// How many characters that can be typed stand as numbers in it.
-    letters: usize,
-    /// How many others do.
-    others: usize,
-}
-
-fn unescaped(text: &str) -> Escaped {
-    let Escaped { mut plain, mut letters, mut others } = Escaped::default();
-    let mut rest = text;
-    while let Some(at) = rest.find('\\') {
-        plain.push_str(&rest[..at]);
-        rest = &rest[at + 1..];
-        let (code, length) = escape(rest);
-        match code {
-            Some(c) => {
-                letters += usize::from(is_plain(c));
-                others += usize::from(!is_plain(c));
-                plain.push(c);
-            }
-            None => plain.extend(rest.chars().next()),
-        }
-        rest = &rest[length..];
+    let Unescaped { plain, letters, others, is_cut } = unescaped(text);
+    // Bytes of a file or of a message have letters among them.
+    let hidden = word(&plain).filter(|_| letters > 0);
+    if others == 0 && (letters >= LETTERS || hidden.is_some()) {
+        return Some(writes(&plain, "with the numbers of its characters"));
     }
-    plain.push_str(rest);
-    Escaped { plain, letters, others }
-}
-
-/// The character that the escape behind a `\` gives by its number, and how long the escape is.
-fn escape(rest: &str) -> (Option<char>, usize) {
-    let run = |text: &str, most: usize, radix: u32| {
-        text.chars().take(most).take_while(|c| c.is_digit(radix)).count()
-    };
-    let read = |digits: &str, radix: u32| u32::from_str_radix(digits, radix).ok();
-    let (code, length) = match rest.as_bytes().first() {
-        Some(b'0'..=b'9') => {
-            let length = run(rest, 3, 10);
-            (read(&rest[..length], 10), length)
+    if let Some(word) = hidden {
+        return Some(writes(word, "with the numbers of its characters"));
+    }
+    if is_cut && let Some(hidden) = word(&plain).filter(|_| word(text).is_none()) {
+        return Some(writes(hidden, "in pieces"));
+    }
+    if letters + others >= ESCAPES {
+        return Some(format!("holds a string of {} escaped characters", letters + others));
+    }
+    if reverses {
+        let backwards: String = text.chars().rev().collect();
+        if word(&backwards).is_some() {
+            return Some(writes(&backwards, "backwards"));
         }
-        Some(b'x') => {
-            let length = 1 + run(&rest[1..], 2, 16);
-            (read(&rest[1..length], 16), length)
-        }
-        Some(b'u') if rest[1..].starts_with('{') => {
-            let length = 2 + run(&rest[2..], 8, 16);
-            (read(&rest[2..length], 16), length + usize::from(rest[length..].starts_with('}')))
-        }
-        _ => (None, rest.chars().next().map_or(0, char::len_utf8)),
-    };
-    (code.and_then(char::from_u32), length)
+    }
+    if let Some(hidden) = hexadecimal(text).filter(|it| is_words(it) || word(it).is_some()) {
+        return Some(writes(&hidden, "in hexadecimal"));
+    }
+    if let Some(hidden) = base64(text).filter(|hidden| word(hidden).is_some()) {
+        return Some(writes(&hidden, "in base64"));
+    }
+    let is_base64 = |c: char| c.is_ascii_alphanumeric() || "+/=".contains(c);
+    let longest = text.split(|c| !is_base64(c)).map(str::len).max().unwrap_or(0);
+    let blob = format!("holds {longest} characters of encoded text that nobody can read");
+    (longest >= BLOB).then_some(blob)
 }
 
 /// What a text of pairs of hexadecimal digits says, each pair by itself or behind a `%`.
@@ -244,10 +246,6 @@ fn base64(text: &str) -> Option<String> {
     }
     let plain: String = DECODER.decode(text).ok()?.into_iter().map(char::from).collect();
     plain.chars().all(is_plain).then_some(plain)
-}
-
-fn is_plain(c: char) -> bool {
-    matches!(c, ' '..='~' | '\t' | '\n' | '\r')
 }
 
 /// Whether a text is mostly letters, as words are and tables of small numbers are not.

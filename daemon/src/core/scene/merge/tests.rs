@@ -5,7 +5,8 @@ use scene_schemas::Value;
 
 use super::super::diff::diff;
 use super::super::{Format, Node, Scene};
-use super::{Conflict, merge};
+use super::{Conflict, ConflictChoice, HunkChoice, OpenMerge, hunks_of, merge, resolved_text};
+use crate::core::edit;
 
 /// The file of a place that both sides come from.
 fn base(format: Format) -> Vec<u8> {
@@ -103,6 +104,81 @@ fn what_one_side_did_is_done() {
 }
 
 #[test]
+fn what_one_side_added_has_its_properties() {
+    // Files number instances by class, so these are not numbered in the order of the tree.
+    let add = |scene: &mut Scene| {
+        let workspace = at_workspace(scene);
+        for (model, at) in [("M1", 11.0), ("M2", 12.0)] {
+            let model = scene.create(workspace, "Model", model);
+            let part = scene.create(model, "Part", "P");
+            scene.set(part, "Transparency", Some(&Value::Float32(at / 100.0))).unwrap();
+            scene.set(part, "Anchored", Some(&Value::Bool(true))).unwrap();
+        }
+        let written = scene.encode().unwrap();
+        *scene = Scene::decode(&written).unwrap();
+    };
+    let mut wanted = Scene::decode(&base(Format::Binary)).unwrap();
+    add(&mut wanted);
+    let (scene, conflicts) = merged(|_| {}, add);
+    assert_eq!(conflicts, [""; 0]);
+    assert_eq!(diff(&wanted, &scene), []);
+}
+
+#[test]
+fn the_order_of_siblings_is_that_of_the_side_that_changed_it() {
+    let names = |scene: &Scene| -> Vec<String> {
+        let house = at(scene, "House");
+        scene.children(house).map(|child| scene.name(child).to_owned()).collect()
+    };
+    let first = |scene: &mut Scene| {
+        let (door, house) = (at(scene, "House.Door"), at(scene, "House"));
+        scene.move_to(door, house, Some(0)).unwrap();
+    };
+    let add = |scene: &mut Scene| {
+        scene.create(at(scene, "House"), "Folder", "New");
+    };
+    for (ours, theirs) in [
+        (&first as &dyn Fn(&mut Scene), &(|_: &mut Scene| {}) as &dyn Fn(&mut Scene)),
+        (&|_: &mut Scene| {}, &first),
+        (&first, &first),
+    ] {
+        let (scene, conflicts) = merged(ours, theirs);
+        assert_eq!(conflicts, [""; 0]);
+        assert_eq!(names(&scene), ["Door", "Part", "Part", "Part", "Part"]);
+    }
+    let (scene, conflicts) = merged(first, add);
+    assert_eq!(conflicts, [""; 0]);
+    assert_eq!(names(&scene), ["Door", "Part", "Part", "Part", "Part", "New"]);
+}
+
+#[test]
+fn a_move_of_what_the_other_side_deleted_waits_for_a_person() {
+    let give_id = |scene: &mut Scene| {
+        let id = Value::UniqueId(UniqueId::new(9, 1, 1));
+        let door = at(scene, "House.Door");
+        scene.set(door, "UniqueId", Some(&id)).unwrap();
+    };
+    let mut start = Scene::decode(&base(Format::Binary)).unwrap();
+    give_id(&mut start);
+    let file = start.encode().unwrap();
+    for doomed in ["House.Door", "House"] {
+        let place = || Scene::decode(&file).unwrap();
+        let (mut mover, mut deleter) = (place(), place());
+        let (door, workspace) = (at(&mover, "House.Door"), at_workspace(&mover));
+        mover.move_to(door, workspace, None).unwrap();
+        let gone = at(&deleter, doomed);
+        deleter.delete(gone);
+        for (ours, theirs) in [(&mover, &deleter), (&deleter, &mover)] {
+            let written = |scene: &Scene| scene.converted(Format::Binary).unwrap();
+            let (mut ours, theirs) = (written(ours), written(theirs));
+            let conflicts = merge(&start, &mut ours, &theirs);
+            assert_eq!(conflicts.len(), 1, "{doomed}: {conflicts:?}");
+            assert!(told(&conflicts[0]).contains("Door: deleted by"), "{}", told(&conflicts[0]));
+        }
+    }
+}
+
+#[test]
 fn what_both_sides_did_goes_together() {
     let (scene, conflicts) = merged(
         |scene| {
@@ -177,4 +253,68 @@ fn a_deletion_of_what_the_other_side_changed_waits_for_a_person() {
     let (scene, conflicts) = merged(delete, change);
     assert_eq!(conflicts, ["game.Workspace.House.Door: deleted by ours"]);
     assert_eq!(scene.count_named(at_workspace(&scene), "House"), 0);
+}
+
+#[test]
+fn deciding_all_conflicts_for_a_side_gives_that_side() {
+    let read = |format| {
+        let mut scene = Scene::decode(&base(format)).unwrap();
+        scene.create(at_workspace(&scene), "Folder", "Spare");
+        scene
+    };
+    for format in [Format::Binary, Format::Xml] {
+        let base = read(format);
+        let change = |n: f32, script: &str, parent: &str| {
+            let mut scene = read(format);
+            set(&mut scene, "House.Door", "Transparency", Value::Float32(n));
+            set(&mut scene, "House.Door", "@Key", Value::Float32(n));
+            scene.set_source(at(&scene, "Main"), script.to_owned());
+            // It has a unique id, so that it is known again elsewhere.
+            let (pointer, into) = (at(&scene, "Pointer"), at(&scene, parent));
+            scene.move_to(pointer, into, None).unwrap();
+            scene
+        };
+        let (mut ours, mut theirs) =
+            (change(0.25, "1\ntwo\n3\n", "House"), change(0.5, "eins\ntwo\ndrei\n", "House.Door"));
+        ours.delete(at(&ours, "Empty"));
+        let folder = theirs.create(at(&theirs, "Empty"), "Folder", "A");
+        let inner = theirs.create(folder, "ObjectValue", "B");
+        let to = theirs.target(folder);
+        theirs.set(inner, "Value", Some(&Value::Ref(Some(to)))).unwrap();
+        set(&mut ours, "Spare", "@Used", Value::Bool(true));
+        theirs.delete(at(&theirs, "Spare"));
+        let files = [ours.encode().unwrap(), theirs.encode().unwrap()];
+        let sides = [(ConflictChoice::Ours, &files[0]), (ConflictChoice::Theirs, &files[1])];
+        for (choice, wanted) in sides {
+            let mut result = Scene::decode(&files[0]).unwrap();
+            let theirs = Scene::decode(&files[1]).unwrap();
+            let mut open = OpenMerge::new(&base, &mut result, &theirs);
+            let kinds =
+                |it: &dyn Fn(&Conflict) -> bool| open.conflicts().iter().filter(|c| it(c)).count();
+            assert_eq!(kinds(&|it| matches!(it, Conflict::Property { .. })), 2);
+            assert_eq!(kinds(&|it| matches!(it, Conflict::Script { .. })), 1);
+            assert_eq!(kinds(&|it| matches!(it, Conflict::Moved { .. })), 1);
+            assert_eq!(kinds(&|it| matches!(it, Conflict::Deleted { by_ours: true, .. })), 1);
+            assert_eq!(kinds(&|it| matches!(it, Conflict::Deleted { by_ours: false, .. })), 1);
+            for at in 0..open.conflicts().len() {
+                open.choose(&mut result, at, &choice).unwrap();
+            }
+            let result = Scene::decode(&result.encode().unwrap()).unwrap();
+            let wanted = Scene::decode(wanted).unwrap();
+            assert_eq!(diff(&wanted, &result), [], "{choice:?}");
+        }
+    }
+}
+
+#[test]
+fn hunks_of_a_script_are_decided_one_by_one() {
+    let parts = edit::merge_parts("1\n2\n3\n4\n5\n", "a\n2\n3\n4\nb\n", "x\n2\n3\n4\ny\n");
+    let text = |choices: &[HunkChoice]| resolved_text(&parts, choices);
+    assert_eq!(hunks_of(&parts).count(), 2);
+    assert_eq!(text(&[HunkChoice::Theirs, HunkChoice::Ours]), "x\n2\n3\n4\nb\n");
+    assert_eq!(text(&[HunkChoice::Both]), "a\nx\n2\n3\n4\nb\n");
+    assert_eq!(
+        text(&[HunkChoice::Edited("z\n".to_owned()), HunkChoice::Theirs]),
+        "z\n2\n3\n4\ny\n"
+    );
 }

@@ -16,8 +16,17 @@ use serde_json::Value as Json;
 pub(super) type Read<T> = Result<T, String>;
 
 pub(super) fn string(json: &Json) -> Read<String> {
-    let text = json.get("value").unwrap_or(json);
-    text.as_str().map(str::to_owned).ok_or_else(|| "a string is needed".to_owned())
+    match json.get("value").unwrap_or(json) {
+        Json::String(text) => Ok(text.clone()),
+        // As XML has it, which does not tell numbers from texts.
+        Json::Number(number) => Ok(number.to_string()),
+        _ => Err("a string is needed".to_owned()),
+    }
+}
+
+pub(super) fn boolean(json: &Json) -> Read<bool> {
+    let value = json.get("value").unwrap_or(json);
+    value.as_bool().ok_or_else(|| "true or false is needed".to_owned())
 }
 
 pub(super) fn double(json: &Json) -> Read<f64> {
@@ -62,6 +71,7 @@ pub(super) fn numbers<const N: usize>(
     example: &str,
 ) -> Read<[f32; N]> {
     let fail = || format!("{N} numbers are needed, such as {example}");
+    let json = json.get("value").unwrap_or(json);
     let mut read = [0.0; N];
     for (n, to) in read.iter_mut().enumerate() {
         let item = match json {
@@ -89,6 +99,9 @@ pub(super) fn vector2(json: &Json) -> Read<Vector2> {
 }
 
 pub(super) fn cframe(json: &Json) -> Read<CFrame> {
+    // `comps` is what other tools call the twelve numbers.
+    let listed = ["comps", "components", "value"].into_iter().find_map(|name| json.get(name));
+    let json = listed.unwrap_or(json);
     let example = "[0, 5, 0] for a position, twelve numbers as CFrame:GetComponents() gives them, or \
                    {\"position\":[0,5,0],\"orientation\":[9 numbers, row by row]}";
     if let Json::Array(items) = json
@@ -106,6 +119,9 @@ pub(super) fn cframe(json: &Json) -> Read<CFrame> {
         };
     };
     let Some(position) = map.get("position") else {
+        if let Ok(position) = vector3(json) {
+            return Ok(CFrame::new(position, Matrix3::identity()));
+        }
         return Err(format!("`position` is missing; a CFrame is {example}"));
     };
     let orientation = match map.get("orientation") {
@@ -125,7 +141,8 @@ pub(super) fn cframe(json: &Json) -> Read<CFrame> {
 /// A colour: `"#ff8800"`, `[1, 0.5, 0]` from 0 to 1, `[255, 136, 0]` from 0 to 255, or an object with
 /// `r`, `g` and `b`.
 pub(super) fn colour(json: &Json) -> Read<Color3> {
-    if let Json::String(text) = json {
+    let text = json.get("hex").or_else(|| json.get("value")).unwrap_or(json);
+    if let Json::String(text) = text {
         let hex = text.trim_start_matches('#');
         let value = u32::from_str_radix(hex, 16).ok().filter(|_| hex.len() == 6);
         if let Some(v) = value {
@@ -150,7 +167,8 @@ pub(super) fn colour(json: &Json) -> Read<Color3> {
 }
 
 pub(super) fn brick_colour(json: &Json) -> Read<BrickColor> {
-    let json = json.get("name").or_else(|| json.get("number")).unwrap_or(json);
+    let named = ["name", "number", "value"].into_iter().find_map(|name| json.get(name));
+    let json = named.unwrap_or(json);
     let found = match json {
         Json::String(name) => BrickColor::from_name(name),
         json => json.as_u64().and_then(|n| u16::try_from(n).ok()).and_then(BrickColor::from_number),
@@ -159,7 +177,7 @@ pub(super) fn brick_colour(json: &Json) -> Read<BrickColor> {
         .ok_or_else(|| "a BrickColor's name or number is needed, such as \"Bright red\"".to_owned())
 }
 
-pub(super) fn pixels(offset: f32) -> Read<i32> {
+fn pixels(offset: f32) -> Read<i32> {
     if offset.fract() == 0.0 && offset.abs() < 2e9 {
         Ok(offset as i32)
     } else {
@@ -167,22 +185,29 @@ pub(super) fn pixels(offset: f32) -> Read<i32> {
     }
 }
 
+pub(super) fn udim(json: &Json) -> Read<UDim> {
+    let [scale, offset] = numbers(json, ["scale", "offset"], "[0.5, 10]")?;
+    Ok(UDim::new(scale, pixels(offset)?))
+}
+
 pub(super) fn udim2(json: &Json) -> Read<UDim2> {
     let example = "[0.5, 0, 0.5, 0]";
-    let part = |json: &Json| {
-        let [scale, offset] = numbers(json, ["scale", "offset"], "[0.5, 10]")?;
-        Ok::<_, String>(UDim::new(scale, pixels(offset)?))
-    };
+    let json = json.get("value").unwrap_or(json);
     match json {
         Json::Array(items) if items.len() == 2 => {
-            Ok(UDim2::new(part(&items[0])?, part(&items[1])?))
+            Ok(UDim2::new(udim(&items[0])?, udim(&items[1])?))
         }
         Json::Array(_) => {
             let [xs, xo, ys, yo] = numbers(json, ["", "", "", ""], example)?;
             Ok(UDim2::new(UDim::new(xs, pixels(xo)?), UDim::new(ys, pixels(yo)?)))
         }
         Json::Object(map) => match (map.get("x"), map.get("y")) {
-            (Some(x), Some(y)) => Ok(UDim2::new(part(x)?, part(y)?)),
+            (Some(x), Some(y)) => Ok(UDim2::new(udim(x)?, udim(y)?)),
+            _ if map.contains_key("xScale") || map.contains_key("yScale") => {
+                let names = ["xScale", "xOffset", "yScale", "yOffset"];
+                let [xs, xo, ys, yo] = numbers(json, names, example)?;
+                Ok(UDim2::new(UDim::new(xs, pixels(xo)?), UDim::new(ys, pixels(yo)?)))
+            }
             _ => Err(format!("`x` and `y` are needed, or four numbers such as {example}")),
         },
         _ => Err(format!("a UDim2 is needed, such as {example}")),

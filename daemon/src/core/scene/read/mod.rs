@@ -7,17 +7,15 @@
 mod forms;
 
 use rbx_reflection::DataType;
-use rbx_types::{
-    CFrame, Color3uint8, Matrix3, UDim, VariantType, Vector2int16, Vector3, Vector3int16,
-};
+use rbx_types::{CFrame, Color3uint8, Matrix3, VariantType, Vector2int16, Vector3, Vector3int16};
 use scene_schemas::command::Props;
 use scene_schemas::value::{EnumItem, EnumName};
 use scene_schemas::{InstancePath, Value};
 use serde_json::Value as Json;
 
 use self::forms::{
-    Read, brick_colour, cframe, colour, content, double, font, int16s, long, number, number_range,
-    numbers, pixels, rect, rotation, string, tags, udim2, vector2, vector3, whole,
+    Read, boolean, brick_colour, cframe, colour, content, double, font, int16s, long, number,
+    number_range, rect, rotation, string, tags, udim, udim2, vector2, vector3, whole,
 };
 use super::reflection::{self, Access, Derived, Migrated};
 use super::{Node, Scene};
@@ -149,7 +147,7 @@ fn underived(
 ) -> Result<(&'static str, Value), Refusal> {
     let class = owner.class(scene);
     if derived == Derived::Enabled {
-        let on = json.as_bool().ok_or_else(|| wrong(class, name, "true or false is needed"))?;
+        let on = boolean(json).map_err(|why| wrong(class, name, &why))?;
         return Ok(("Disabled", Value::Bool(!on)));
     }
     let vector = vector3(json).map_err(|why| wrong(class, name, &why))?;
@@ -181,7 +179,7 @@ fn typed(scene: &Scene, ty: &DataType<'_>, json: &Json) -> Read<Value> {
         return strict;
     }
     Ok(match ty {
-        VariantType::Bool => Value::Bool(json.as_bool().ok_or("true or false is needed")?),
+        VariantType::Bool => Value::Bool(boolean(json)?),
         VariantType::String => Value::String(string(json)?),
         VariantType::ContentId => Value::ContentId(string(json)?),
         VariantType::Content => Value::Content(content(json)?),
@@ -204,10 +202,7 @@ fn typed(scene: &Scene, ty: &DataType<'_>, json: &Json) -> Read<Value> {
         VariantType::Color3 => Value::Color3(colour(json)?),
         VariantType::Color3uint8 => Value::Color3uint8(Color3uint8::from(colour(json)?)),
         VariantType::BrickColor => Value::BrickColor(brick_colour(json)?),
-        VariantType::UDim => {
-            let [scale, offset] = numbers(json, ["scale", "offset"], "[0.5, 10]")?;
-            Value::UDim(UDim::new(scale, pixels(offset)?))
-        }
+        VariantType::UDim => Value::UDim(udim(json)?),
         VariantType::UDim2 => Value::UDim2(udim2(json)?),
         VariantType::NumberRange => Value::NumberRange(number_range(json)?),
         VariantType::Rect => Value::Rect(rect(json)?),
@@ -226,6 +221,13 @@ fn typed(scene: &Scene, ty: &DataType<'_>, json: &Json) -> Read<Value> {
 /// `__t` is an error, but for the number types, which stand in for each other.
 fn strict(ty: VariantType, json: &Json) -> Option<Read<Value>> {
     let named = json.get("__t")?.as_str().unwrap_or_default();
+    let named = match named {
+        // Luau's own words.
+        "boolean" => "Bool",
+        "number" => "Float64",
+        "string" => "String",
+        named => named,
+    };
     let wanted = format!("{ty:?}");
     let alike = ["Color3", "Color3uint8", "CFrame", "OptionalCFrame", "Content", "ContentId"];
     if named != wanted {
@@ -255,9 +257,16 @@ fn strict(ty: VariantType, json: &Json) -> Option<Read<Value>> {
 fn reads_objects(ty: VariantType) -> bool {
     matches!(
         ty,
-        VariantType::Vector3
+        VariantType::Bool
+            | VariantType::String
+            | VariantType::Float32
+            | VariantType::Float64
+            | VariantType::Int32
+            | VariantType::Int64
+            | VariantType::Vector3
             | VariantType::Vector2
             | VariantType::Color3
+            | VariantType::Color3uint8
             | VariantType::CFrame
             | VariantType::OptionalCFrame
             | VariantType::UDim
@@ -286,7 +295,10 @@ fn attribute(json: &Json) -> Read<Value> {
         Json::Number(_) => double(json).map(Value::Float64),
         Json::String(v) => Ok(Value::String(v.clone())),
         Json::Object(_) if finite(json) => {
-            let value = serde_json::from_value(json.clone()).map_err(|error| error.to_string())?;
+            let value = match serde_json::from_value(json.clone()) {
+                Ok(value) => value,
+                Err(error) => named_form(json).unwrap_or_else(|| Err(error.to_string()))?,
+            };
             match value {
                 Value::Bool(_)
                 | Value::String(_)
@@ -317,9 +329,40 @@ fn attribute(json: &Json) -> Read<Value> {
     }
 }
 
+/// A form that names its type, where nothing else says which is meant; none where tolerance has no form
+/// for that type.
+fn named_form(json: &Json) -> Option<Read<Value>> {
+    Some(match json.get("__t")?.as_str()? {
+        "boolean" | "Bool" => boolean(json).map(Value::Bool),
+        "number" | "Float64" => double(json).map(Value::Float64),
+        "string" | "String" => string(json).map(Value::String),
+        "Vector3" => vector3(json).map(Value::Vector3),
+        "Vector2" => vector2(json).map(Value::Vector2),
+        "CFrame" => cframe(json).map(Value::CFrame),
+        "Color3" => colour(json).map(Value::Color3),
+        "BrickColor" => brick_colour(json).map(Value::BrickColor),
+        "UDim" => udim(json).map(Value::UDim),
+        "UDim2" => udim2(json).map(Value::UDim2),
+        "NumberRange" => number_range(json).map(Value::NumberRange),
+        "Rect" => rect(json).map(Value::Rect),
+        "Font" => font(json).map(Value::Font),
+        "EnumItem" => {
+            let said = enum_said(json).ok_or_else(|| "`enum` is missing".to_owned());
+            said.and_then(|name| enum_item(name, json)).map(Value::EnumItem)
+        }
+        _ => return None,
+    })
+}
+
+/// The enum that a form names, with or without `Enum.`.
+fn enum_said(json: &Json) -> Option<&str> {
+    let said = ["enum", "enumType"].into_iter().find_map(|name| json.get(name)?.as_str())?;
+    Some(said.strip_prefix("Enum.").unwrap_or(said))
+}
+
 /// An enum's item: its name, `Enum.Material.Neon`, its number, or the strict form.
 fn enum_item(enum_type: &str, json: &Json) -> Read<EnumItem> {
-    if let Some(said) = json.get("enum").and_then(Json::as_str)
+    if let Some(said) = enum_said(json)
         && said != enum_type
     {
         return Err(format!("an item of Enum.{enum_type} is needed, not of Enum.{said}"));
@@ -351,14 +394,15 @@ fn reference(scene: &Scene, json: &Json) -> Read<Value> {
     let text = match json {
         Json::Null => return Ok(Value::Ref(None)),
         Json::String(text) => text,
-        Json::Object(map) => match map.get("target") {
-            Some(Json::Null) => return Ok(Value::Ref(None)),
-            Some(target) => match target.get("path").and_then(Json::as_str) {
-                Some(path) => return by_path(scene, path),
-                None => return Err("`path` is missing".to_owned()),
-            },
-            None => return Err("the path of an instance is needed, or null".to_owned()),
-        },
+        Json::Object(map) => {
+            // `target` as a value is printed, `path` as other tools write it.
+            let target = map.get("target").unwrap_or(json);
+            match target.get("path").unwrap_or(target) {
+                Json::Null => return Ok(Value::Ref(None)),
+                Json::String(path) => return by_path(scene, path),
+                _ => return Err("`path` is missing: the path of an instance, or null".to_owned()),
+            }
+        }
         _ => return Err("the path of an instance is needed, or null".to_owned()),
     };
     by_path(scene, text)
@@ -369,3 +413,6 @@ fn by_path(scene: &Scene, text: &str) -> Read<Value> {
     let node = scene.resolve(&path).map_err(|refusal| refusal.0)?;
     Ok(Value::Ref(Some(scene.target(node))))
 }
+
+#[cfg(test)]
+mod tests;

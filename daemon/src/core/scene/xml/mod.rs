@@ -159,6 +159,8 @@ impl Xml {
             long: RefCell::default(),
             dangling: OnceCell::new(),
         };
+        // `holders` searches them by where they start.
+        debug_assert!(xml.spans.is_sorted_by_key(|span| span.start));
         let tree = builder.finish().ok_or(CodecError::Damaged)?;
         Ok((xml, tree))
     }

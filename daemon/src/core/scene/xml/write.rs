@@ -95,7 +95,7 @@ impl Xml {
             .chain(pointing.map(|(holder, ..)| holder));
         let touched = touched.filter(|node| *node < tree.read_len());
         // What is added stands below somebody.
-        let above = changes.added.iter().filter_map(|node| tree.parent(*node));
+        let above = changes.added.iter().filter_map(|node| tree.parent(node));
         for node in touched.chain(above) {
             let mut at = Some(node);
             while let Some(here) = at
@@ -210,6 +210,8 @@ impl Output<'_> {
         let is_read = node < tree.read_len();
         let children = tree.children(node).collect::<Vec<_>>().into_iter();
         let is_same = is_read && !self.reordered.contains(&node);
+        // Items are numbered in the order of the file, by which `lead` searches them.
+        debug_assert!(is_same || tree.read_children(node).is_sorted());
         Frame { node, children, is_same, behind, has_remarks: false, depth }
     }
 

@@ -132,3 +132,90 @@ fn names_like_a_services_and_switches_that_open_a_game_wait_for_two_yeses() {
         assert_eq!(policy::needs_second_confirmation(&proposal), is_held, "{proposal:?}");
     }
 }
+
+/// Scripts that run nothing: one is switched off, one lies in the storage, one is a module.
+fn dormant() -> Scene {
+    let mut scene = place();
+    let storage = scene.create(scene.root(), "ServerStorage", "ServerStorage");
+    let kit = scene.create(storage, "Folder", "Kit");
+    let server = at(&scene, "game.ServerScriptService");
+    let backdoor = "require(7712345678)\n";
+    for (parent, class, name) in [
+        (kit, "Script", "Stored"),
+        (kit, "ModuleScript", "Module"),
+        (server, "Script", "Off"),
+        (server, "Script", "Runs"),
+    ] {
+        let script = scene.create(parent, class, name);
+        scene.set_source(script, backdoor.to_owned());
+    }
+    let off = at(&scene, "game.ServerScriptService.Off");
+    scene.set(off, "Disabled", Some(&Value::Bool(true))).unwrap();
+    scene
+}
+
+#[test]
+fn what_is_brought_to_life_is_scanned_like_new_text() {
+    let modes = [Mode::Confirm, Mode::Auto, Mode::Dangerous];
+    let warned = |tool: &str, args: Json| {
+        let mut scene = dormant();
+        let proposal = match call(&mut scene, tool, args) {
+            Ok(Plan::Propose(proposal, _)) => proposal,
+            other => panic!("{other:?}"),
+        };
+        let is_security = |it: &&Warning| it.kind == WarningKind::Security;
+        let said: Vec<String> =
+            proposal.warnings.iter().filter(is_security).map(|it| it.text.clone()).collect();
+        let is_let_through = modes.iter().any(|mode| policy::lets_through(*mode, &proposal));
+        assert_eq!(is_let_through, said.is_empty());
+        said
+    };
+    let asset = |path: &str| {
+        vec![format!("{path}: Line 1 requires the asset 7712345678, code from outside the place.")]
+    };
+    let (kit, server) = ("game.ServerStorage.Kit", "game.ServerScriptService");
+    let stored = format!("{kit}.Stored");
+    let copy = json!({ "path": stored, "parentPath": server, "name": "On" });
+    assert_eq!(warned("clone_instance", copy), asset(&format!("{server}.On")));
+    let same = json!({ "path": format!("{server}.Runs"), "name": "On" });
+    assert_eq!(warned("clone_instance", same).len(), 1);
+    let moved = json!({ "path": stored, "parentPath": server });
+    assert_eq!(warned("move_instance", moved), asset(&format!("{server}.Stored")));
+    let all = json!({ "path": kit, "parentPath": server });
+    assert_eq!(warned("move_instance", all).len(), 2, "all that is in it");
+    let renamed = json!({ "path": format!("{kit}.Module"), "newName": "Config" });
+    assert_eq!(warned("rename_instance", renamed), asset(&format!("{kit}.Config")));
+    let above = json!({ "path": kit, "newName": "Modules" });
+    assert_eq!(warned("rename_instance", above).len(), 2);
+    for on in [
+        json!({ "Disabled": false }),
+        json!({ "Enabled": true }),
+        json!({ "RunContext": "Server" }),
+    ] {
+        let args = json!({ "path": format!("{server}.Off"), "props": on });
+        assert_eq!(warned("set_properties", args), asset(&format!("{server}.Off")));
+    }
+    // What ran before, what is switched off, and what goes.
+    let runs = format!("{server}.Runs");
+    let clean: [(&str, Json); 4] = [
+        ("move_instance", json!({ "path": runs, "parentPath": "game.Workspace" })),
+        ("rename_instance", json!({ "path": runs, "newName": "Ran" })),
+        ("set_properties", json!({ "path": runs, "props": { "Disabled": true } })),
+        ("delete_instance", json!({ "path": stored })),
+    ];
+    for (tool, args) in clean {
+        assert_eq!(warned(tool, args), [""; 0], "{tool}");
+    }
+}
+
+#[test]
+fn a_script_whose_text_is_linked_needs_two_yeses() {
+    let link = json!({ "className": "Script", "parentPath": "game.Workspace",
+        "props": { "Name": "Linked", "LinkedSource": "rbxassetid://7712345678" } });
+    let (_, proposal, _) = propose("create_instance", link);
+    assert!(policy::needs_second_confirmation(&proposal));
+    let text = &proposal.warnings[0].text;
+    assert!(text.starts_with("game.Workspace.Linked: LinkedSource is set"), "{text}");
+    let args = json!({ "path": MAIN_PATH, "props": { "LinkedSource": "rbxassetid://1" } });
+    assert!(policy::needs_second_confirmation(&propose("set_properties", args).1));
+}

@@ -138,6 +138,98 @@ fn an_unread_script_is_not_edited() {
     assert!(matches!(now, Entry::Proposed { .. }), "{now:?}");
 }
 
+/// A plan that writes another text over a script's.
+fn rewrite(path: &str, before: &str, after: &str) -> Plan {
+    let mut plan = of(after, vec![edit(path)]);
+    if let Plan::Propose(proposal, _) = &mut plan {
+        proposal.preview.scripts = vec![scene_schemas::proposal::ScriptDiff {
+            command: 0,
+            path: path.parse().unwrap(),
+            added: 0,
+            removed: 0,
+            hunks: crate::core::edit::hunks(before, after, 3),
+        }];
+    }
+    plan
+}
+
+#[test]
+fn only_lines_that_were_read_are_overwritten() {
+    let path = "game.ServerScriptService.Main";
+    let lines: Vec<String> = (1..=26).map(|n| format!("line{n} = {n}\n")).collect();
+    let text = lines.concat();
+    let guards = Guards { turns: 99, ..GUARDS };
+    let mut run = Run::held_to("maker/model", Mode::Confirm, "make a farm", Some(guards));
+    run.plans();
+    let found = json!({ "matches": [{ "path": path, "line": 10, "text": "line10 = 10",
+        "before": ["line8 = 8", "line9 = 9"], "after": ["line11 = 11", "line12 = 12"] }] });
+    run.called("search_files", json!({ "query": "10" }), Ok(Plan::Answer(found)));
+    let whole = || Ok(rewrite(path, &text, "print(1)\n"));
+    let refused = run.called("write_script", json!({ "n": 1 }), whole());
+    is_refused(&refused, "overwrites lines 1 to 7");
+    let other = text.replace("line13 = 13", "line13 = 31");
+    let refused = run.called("replace_text", json!({ "n": 2 }), Ok(rewrite(path, &text, &other)));
+    is_refused(&refused, "overwrites lines 13 to 13");
+    // What was found may be changed, wherever it stands by now.
+    let moved = format!("-- new\n{text}");
+    let other = moved.replace("line10 = 10", "line10 = 0");
+    let now = run.called("replace_text", json!({ "n": 3 }), Ok(rewrite(path, &moved, &other)));
+    assert!(matches!(now, Entry::Proposed { .. }), "{now:?}");
+    run.applies();
+    // Reading a part is not reading the rest.
+    let read = |start: u32, part: &str| {
+        Ok(Plan::Answer(json!({ "path": path, "text": part, "startLine": start })))
+    };
+    let half: String = text.split_inclusive('\n').take(20).collect();
+    run.called("read_script", json!({ "end": 20 }), read(1, &half));
+    is_refused(&run.called("write_script", json!({ "n": 4 }), whole()), "lines 21 to 26");
+    let rest: String = text.split_inclusive('\n').skip(20).collect();
+    run.called("read_script", json!({ "start": 21 }), read(21, &rest));
+    // A line that somebody else has changed since is another one.
+    let theirs = text.replace("line3 = 3", "line3 = 33");
+    let other = Ok(rewrite(path, &theirs, "print(1)\n"));
+    is_refused(&run.called("write_script", json!({ "n": 5 }), other), "lines 3 to 3");
+    let now = run.called("write_script", json!({ "n": 6 }), whole());
+    assert!(matches!(now, Entry::Proposed { .. }), "{now:?}");
+}
+
+#[test]
+fn a_script_about_something_else_does_not_make_parts_behave() {
+    let done = || Ok(Plan::Talk(Talk::Done { summary: None }));
+    let about = |path: &str, text: &str| {
+        let mut run = run();
+        run.plans();
+        let mut named = part();
+        if let Command::Create { name, .. } = &mut named {
+            "Door".clone_into(name);
+        }
+        run.called("create_instance", json!({}), Ok(of("a", vec![named])));
+        run.applies();
+        run.called("open_or_create_script", json!({}), {
+            Ok(Plan::Answer(json!({ "path": path, "text": "", "created": false })))
+        });
+        run.called("write_script", json!({}), Ok(rewrite(path, "", text)));
+        run.applies();
+        let entry = run.called("complete", json!({ "n": 1 }), done());
+        matches!(entry, Entry::Answered { .. })
+    };
+    assert!(!about("game.ServerScriptService.KillBricks", "print(1)\n"));
+    assert!(!about("game.ServerScriptService.KillBricks", "print(Doorway)\n"));
+    assert!(about("game.ServerScriptService.Opens", "local door = workspace.Door\n"));
+    assert!(about("game.Workspace.Door.Script", "print(1)\n"));
+    assert!(!about("game.Workspace.Other.Script", "print(1)\n"));
+    assert!(!about("game.Workspace.Script", "print(1)\n"));
+}
+
+#[test]
+fn a_plan_is_done_when_its_task_is_complete() {
+    let mut run = run();
+    run.plans();
+    run.called("complete", json!({}), Ok(Plan::Talk(Talk::Done { summary: None })));
+    let plan = &run.state.workflow(WORKFLOW).unwrap().plan;
+    assert!(!plan.is_empty() && plan.iter().all(|step| step.done), "{plan:?}");
+}
+
 #[test]
 fn what_reaches_far_is_confirmed_first() {
     let mut run = run();

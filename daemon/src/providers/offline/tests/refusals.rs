@@ -13,23 +13,18 @@ fn refuse(goal: &str, expected: &str) {
 
 #[test]
 fn what_is_not_understood_is_refused_whole() {
-    for form in FORMS {
-        refuse("make me a nice castle", form.example);
-        refuse("", form.syntax);
-    }
+    refuse("", "I understand grid, farm, create");
     refuse(" ;\n; ", "Nothing was asked");
     refuse("delete .A; dance", "`dance`");
     refuse("comment game.A: do it then delete Part", "put its text in double quotes");
-    refuse("make delete Part", "I do not understand `make delete Part`");
+    refuse("make delete Part", "I do not understand `delete` in `make delete Part`");
     refuse("delete all the red bricks", "understand `bricks` in");
-    refuse("delete Part please", "understand `please` in");
     refuse("delete", "a path or a selector is missing");
-    refuse("delete Workspace.Part", "write `game.Workspace.Part`");
     refuse("delete Game.Workspace", "begin with `game`");
     refuse("delete game.Workspace.Part and more", "understand");
     refuse("rename game.Workspace.A to My Wall", "stands in double quotes");
     refuse("rename game.Workspace.A to B to C", "stands there twice");
-    refuse("rename Part to Wall", "is not a path");
+    refuse("rename My Part to Wall", "stands in double quotes");
     refuse("rename game.Workspace.A", "`to` is missing");
     refuse("set Anchored on Part", "`PROPERTY = VALUE`");
     refuse("recolour Part to shiny", "it is no colour");
@@ -52,7 +47,7 @@ fn what_is_not_understood_is_refused_whole() {
     refuse("grid 3x3 of parts at 0,0,0 at 1,1,1", "there twice");
     refuse("grid 3x3 of parts size 0x1x1", "three numbers from 0.001");
     refuse("grid 3x3 of parts spacing -1", "a spacing is");
-    refuse("grid 3x3 of parts in Workspace", "is not a path");
+    refuse("grid 3x3 of parts in Spawns", "is not a path");
     refuse("grid 51x1 of parts", "to 50x50");
     refuse("grid 0x1 of parts", "from 1x1");
     refuse("grid 99999999999999999999x2 of parts", "to 50x50");

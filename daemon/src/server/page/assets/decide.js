@@ -12,10 +12,10 @@ export async function approve(of) {
   const twice = of.twice !== undefined;
   if (twice) {
     const sure = await question({
-      title: "Accept it in spite of this?",
+      title: "Accept despite this warning?",
       about: of.title,
       text: of.twice,
-      yes: "Yes, accept it",
+      yes: "Accept anyway",
       danger: true,
     });
     if (sure === null) return null;

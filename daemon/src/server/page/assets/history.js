@@ -6,7 +6,9 @@ import { act, elements, failed, fill, isTouched, put, question, swap, toast } fr
 const NAMES = ["text", "path", "place", "tool", "outcome", "day"];
 
 let root = null;
-let wanted = {};
+/** Changes and questions, until the person wants everything. */
+const FIRST = { only: "changes" };
+let wanted = FIRST;
 /** The entry that is shown alone. */
 let single = null;
 
@@ -75,13 +77,14 @@ act("older", async (button) => {
 act("filter", async (form) => {
   const before = wanted;
   wanted = Object.fromEntries(NAMES.map((name) => [name, form.elements[name].value.trim()]));
+  wanted.only = form.elements.everything.checked ? "" : FIRST.only;
   await list().catch((error) => {
     wanted = before;
     throw error;
   });
 });
 act("unfilter", async () => {
-  wanted = {};
+  wanted = FIRST;
   await list();
 });
 
@@ -111,13 +114,13 @@ act("export", async () => {
 
 /** A proposal that takes something back waits like any other. */
 async function went({ workflow }) {
-  toast("The way back is asked for, and waits for your decision where it can be gone.");
+  toast("Undo proposed. Review it.");
   location.hash = `#/now/${workflow}`;
 }
 
 act("revert", async ({ dataset }) => went(await call("POST", `/api/proposals/${dataset.back}/revert`)));
 act("restore", async ({ dataset }) => {
-  const text = "All that was applied since is proposed to be taken back, as one change.";
+  const text = "What Vector applied since is proposed to be taken back, as one change. What others changed stays.";
   if ((await question({ title: "Go back to this checkpoint?", text, yes: "Propose it" })) === null) return;
   await went(await call("POST", `/api/checkpoints/${dataset.checkpoint}/restore`));
 });

@@ -2,6 +2,7 @@
 
 import * as cards from "./cards.js";
 import { Failure, call, part } from "./daemon.js";
+import * as mentions from "./mentions.js";
 import { act, elements, failed, put, soon, swap, tell, toast } from "./ui.js";
 
 let root = null;
@@ -11,10 +12,16 @@ let last = null;
 /** What was told while a conversation was on its way, which may not have it. */
 let kept = null;
 
-const FRAME = `<div class="now"><aside class="rail" id="rail" aria-label="Places and tasks"></aside>
+const FRAME = `<div class="now"><details class="side" id="side"><summary>Places and tasks</summary>
+  <aside class="rail" id="rail" aria-label="Places and tasks"></aside></details>
   <section class="middle" aria-label="Conversation"><div class="scroll" id="scroll" tabindex="0"></div><div id="composer"></div></section></div>`;
 
-export async function show(main, [wanted]) {
+/** Where there is no room for the list beside the conversation: it is a menu then. */
+const narrow = matchMedia("(max-width: 760px)");
+const fold = () => root?.querySelector("#side") && (root.querySelector("#side").open = !narrow.matches || task === null);
+narrow.addEventListener("change", fold);
+
+export async function show(main, [wanted, place]) {
   if (!root?.isConnected) {
     main.replaceChildren(elements(FRAME));
     root = main.firstElementChild;
@@ -23,12 +30,26 @@ export async function show(main, [wanted]) {
     if (!root) return;
   }
   const tasks = [...root.querySelectorAll("#rail [data-task]")].map((it) => Number(it.dataset.task));
+  if (wanted === "at") return at(place);
   const newest = tasks.length > 0 ? String(Math.max(...tasks)) : null;
   const next = wanted ?? last ?? newest;
   // The address says what is shown, also to who loads the page anew.
   if (wanted === undefined && next !== null) window.history.replaceState(null, "", `#/now/${next}`);
   if (next !== null && next !== task) await talk(next);
   else if (next === null) nothing();
+  mark();
+  fold();
+}
+
+/** Shows a place that was just opened: its newest conversation, and the composer at it. */
+async function at(place) {
+  const own = [...root.querySelectorAll("#rail section")].find((it) => it.dataset.session === place);
+  const newest = own?.querySelector("[data-task]")?.dataset.task;
+  window.history.replaceState(null, "", newest ? `#/now/${newest}` : "#/now");
+  if (newest) await talk(newest);
+  else nothing();
+  const choice = root?.querySelector("#composer select[name=session]");
+  if (choice && [...choice.options].some((it) => it.value === place)) choice.value = place;
   mark();
 }
 
@@ -64,8 +85,33 @@ async function rail() {
   path().value = value;
   if (document.activeElement === path()) path().setSelectionRange(selectionStart, selectionEnd);
   listed = html;
+  elsewhere();
   mark();
 }
+
+const HIDDEN = "vector-hidden-until";
+
+/** Tasks of other places: those that were hidden, or do not have what is searched, are not shown. */
+function elsewhere() {
+  const box = root?.querySelector("#elsewhere");
+  if (!box) return;
+  const until = Number(localStorage.getItem(HIDDEN) ?? 0);
+  const words = box.querySelector("#elsewhere-search").value.trim().toLowerCase();
+  let count = 0;
+  for (const link of box.querySelectorAll("[data-task]")) {
+    const isShown = Number(link.dataset.task) > until && link.textContent.toLowerCase().includes(words);
+    link.closest("li").hidden = !isShown;
+    count += isShown ? 1 : 0;
+  }
+  box.hidden = count === 0 && words === "";
+}
+
+addEventListener("input", ({ target }) => target.id === "elsewhere-search" && elsewhere());
+act("hide-elsewhere", async (button) => {
+  const all = [...button.closest("#elsewhere").querySelectorAll("[data-task]")].map((it) => Number(it.dataset.task));
+  localStorage.setItem(HIDDEN, String(Math.max(...all)));
+  elsewhere();
+});
 
 let composed = "";
 
@@ -272,6 +318,7 @@ act("ask", async (form) => {
   const now = root?.querySelector("#composer form")?.elements;
   if (now?.text.value.trim() !== text) return;
   now.text.value = "";
+  mentions.close();
   now.begins.checked = false;
   sessionStorage.removeItem(DRAFT);
 });
@@ -293,7 +340,8 @@ act("open", async (form) => {
 
 addEventListener("keydown", (event) => {
   const area = event.target;
-  if (area.id === "ask-text" && event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+  const isSent = event.key === "Enter" && !event.shiftKey && !event.isComposing && !event.defaultPrevented;
+  if (area.id === "ask-text" && isSent) {
     event.preventDefault();
     area.form.requestSubmit();
   }

@@ -1,12 +1,13 @@
 // The page as a whole: lets itself in, shows what the address names, and passes on what happens.
 
 import * as daemon from "./daemon.js";
-import { act, elements, failed, soon, toast } from "./ui.js";
+import { act, clearErrors, elements, failed, soon, takeReplaced, toast } from "./ui.js";
 import * as deploy from "./deploy.js";
 import * as history from "./history.js";
 import * as now from "./now.js";
 import * as review from "./review.js";
 import "./pictures.js";
+import "./viewed.js";
 import * as settings from "./settings.js";
 import * as usage from "./usage.js";
 
@@ -87,8 +88,8 @@ function door(error = null) {
       <p>Open it with <code>vector open</code>, or type the six digits that Vector printed in its terminal;
       <code>vector pair</code> shows new ones.</p>
       <form data-act="enter"><label for="code">Code</label>
-      <input id="code" name="code" inputmode="numeric" autocomplete="one-time-code" pattern="[0-9 \\-]{6,9}" required
-      title="Six digits"><button class="main" type="submit">Open</button></form><p class="bad" role="alert"></p></section>`),
+      <input id="code" name="code" inputmode="numeric" autocomplete="one-time-code" pattern="[0-9 \\-]{6,17}" required
+      title="Six digits, or twelve"><button class="main" type="submit">Open</button></form><p class="bad" role="alert"></p></section>`),
   );
   main.querySelector(".bad").textContent = error ? `${error.message} ${error.hint}` : "";
   main.querySelector("input").focus();
@@ -119,7 +120,7 @@ const count = soon(async () => {
   const badge = document.getElementById("waiting");
   badge.textContent = waiting;
   badge.hidden = waiting === "0";
-  badge.title = `${waiting} wait for you`;
+  badge.title = `${waiting} to review`;
 });
 
 /** Whether the person has a proposal before them. */
@@ -207,10 +208,10 @@ function begin() {
 }
 
 async function arrive() {
-  const code = location.hash.match(/^#in=([0-9a-f]+)$/)?.[1];
+  const [, code, place] = location.hash.match(/^#in=([0-9a-f]+)(?:\/([^/]+))?$/) ?? [];
   if (code) {
     // The code is of no use any more, and has no place in the browser's history.
-    window.history.replaceState(null, "", "#/now");
+    window.history.replaceState(null, "", place ? `#/now/at/${place}` : "#/now");
     try {
       await daemon.enter(code);
     } catch (error) {
@@ -223,6 +224,10 @@ async function arrive() {
 }
 
 addEventListener("hashchange", () => {
+  // A question is about what was shown when it was asked.
+  const dialog = document.getElementById("dialog");
+  if (dialog.open) dialog.close("");
+  if (!takeReplaced()) clearErrors();
   if (/^#in=/.test(location.hash)) arrive();
   else show();
 });

@@ -3,7 +3,7 @@
 import { call, part } from "./daemon.js";
 import { approve, decide, reject } from "./decide.js";
 import { carry, forget, leave, leftOut, words } from "./left.js";
-import { act, elements, failed, fill, question, soon, swap, toast } from "./ui.js";
+import { act, elements, failed, fill, question, replaceAddress, soon, swap, toast } from "./ui.js";
 
 const LAYOUT = "vector-layout";
 const SLOW = 250;
@@ -20,7 +20,7 @@ const KEYS = [
   ["j k", "the next proposal, the one before"],
   ["n p", "the next part of it, the one before"],
   ["x", "take this part, or leave it out (the space bar, too)"],
-  ["a", "accept it, or propose only what is ticked"],
+  ["a", "accept it, or only what is ticked"],
   ["r", "reject it; you can say why"],
   ["s", "skip it: it goes on waiting"],
   ["u", "texts one below the other, or side by side"],
@@ -96,7 +96,7 @@ const isOf = (proposal) => (link) => link.dataset.seq === proposal;
 function go(proposal) {
   const hash = proposal === null ? "#/proposals" : `#/proposals/${proposal}`;
   if (location.hash === hash) return show(root.parentElement, proposal === null ? [] : [proposal]);
-  location.replace(hash);
+  replaceAddress(hash);
 }
 
 async function list() {
@@ -207,7 +207,7 @@ function tick() {
   const label = one().querySelector("#accept");
   if (!label) return;
   const [some, all] = [taken().length, parts().length];
-  label.textContent = some === all ? "Accept" : `Propose only ${some} of ${all}`;
+  label.textContent = some === all ? "Accept" : `Accept ${some} of ${all}`;
 }
 
 addEventListener("change", ({ target }) => {
@@ -299,10 +299,18 @@ async function take(of, chosen) {
     return;
   }
   const decided = await decide(of, { say: "take", parts: chosen.map(named) });
+  const next = String(decided.proposal);
+  const view = await call("GET", `/api/proposals/${next}`);
+  const { title, patch_id: patch, base, warnings } = view.proposal;
+  const twice = view.needs_twice ? warnings.map((it) => it.text).join("\n") : undefined;
   forget(of.seq);
-  toast("This is what you have chosen.", "plain", "Accept it, if it is what you want.");
+  follow(next);
+  awaited.set(next, title);
+  // What is taken was seen and ticked: only a warning asks again.
+  const isDone = view.status !== "waiting" || (await approve({ seq: next, patch, base, title, twice })) !== null;
+  if (isDone) return on(next);
+  awaited.delete(next);
   await list();
-  await go(String(decided.proposal));
 }
 
 act("reject", (button) =>

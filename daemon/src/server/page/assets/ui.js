@@ -85,15 +85,16 @@ export const act = (name, run) => acts.set(name, run);
 
 async function run(element, event) {
   const todo = acts.get(element.dataset.act);
-  if (!todo || element.getAttribute("aria-busy") === "true") return;
-  // The second press of a double click may fall upon something else by then.
-  if (event.type === "click" && event.detail > 1) return event.preventDefault();
+  if (!todo) return;
   event.preventDefault();
+  // The second press of a double click may fall upon something else by then.
+  if (element.getAttribute("aria-busy") === "true" || (event.type === "click" && event.detail > 1)) return;
   element.setAttribute("aria-busy", "true");
+  clearErrors();
   try {
     await todo(element, event);
   } catch (error) {
-    failed(error);
+    failed(error, element);
   } finally {
     element.removeAttribute("aria-busy");
   }
@@ -104,6 +105,22 @@ addEventListener("click", (event) => {
   if (element && element.localName !== "form") run(element, event);
 });
 addEventListener("submit", (event) => run(event.target, event));
+addEventListener("keydown", (event) => {
+  const form = event.target.closest?.("form[data-act]");
+  const isSent = event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.repeat && !event.isComposing;
+  if (!isSent || event.defaultPrevented || !form || event.target.localName === "button") return;
+  event.preventDefault();
+  form.requestSubmit();
+});
+
+// A key that is held presses a button once: what a press leads to may put another button under the focus.
+addEventListener(
+  "keydown",
+  (event) => {
+    if (event.repeat && event.key === "Enter" && event.target.closest?.("button")) event.preventDefault();
+  },
+  true,
+);
 
 const TOASTS = 4;
 
@@ -146,16 +163,47 @@ export function toast(text, tone = "plain", hint = "") {
   return box;
 }
 
-/** Says what went wrong. */
-export function failed(error) {
-  if (error instanceof Failure) toast(error.message, "bad", error.hint).dataset.kind = error.kind;
+/** Takes away what was said of an action before: the next one has begun. */
+export function clearErrors() {
+  for (const it of document.querySelectorAll("#toasts [data-tone=bad]:not([data-kind=away])")) it.remove();
+  for (const it of document.querySelectorAll("form [role=alert]")) it.textContent = "";
+}
+
+/** Whether the next change of the address was made here, and not by the person. */
+let isReplaced = false;
+
+/** Goes elsewhere in the page as a part of an action: what was said of it stays to be read. */
+export function replaceAddress(hash) {
+  isReplaced = true;
+  location.replace(hash);
+}
+
+/** Whether the address was just replaced by an action. */
+export function takeReplaced() {
+  const was = isReplaced;
+  isReplaced = false;
+  return was;
+}
+
+/** Says what went wrong: in the form that it is about, where that has room for it. */
+export function failed(error, about = null) {
+  const place = about?.isConnected ? about.closest("form")?.querySelector("[role=alert]") : null;
+  if (place && error instanceof Failure && error.kind !== "away") {
+    place.textContent = `${error.message} ${error.hint ?? ""}`;
+  } else if (error instanceof Failure) toast(error.message, "bad", error.hint).dataset.kind = error.kind;
   else if (error.name !== "AbortError") {
     toast("Something is wrong in this page.", "bad", String(error));
     console.error(error);
   }
 }
 
-/** Asks the person for a text, or only whether, and says what `about`; null where they would rather not. */
+/** For how long a dangerous answer cannot be given: longer than the second press of a double click takes, in ms. */
+const SETTLE = 600;
+
+/**
+ * Asks the person for a text, or only whether, and says what `about`; null where they would rather not. A question about
+ * something dangerous has its focus on Cancel.
+ */
 export function question({ title, about = "", text = "", field = null, yes = "OK", danger = false }) {
   const dialog = document.getElementById("dialog");
   dialog.replaceChildren(
@@ -174,7 +222,13 @@ export function question({ title, about = "", text = "", field = null, yes = "OK
   confirm.classList.toggle("danger", danger);
   dialog.returnValue = "";
   dialog.showModal();
-  (field === null ? confirm : area).focus();
+  if (danger) {
+    confirm.disabled = true;
+    setTimeout(() => (confirm.disabled = false), SETTLE);
+    confirm.addEventListener("click", (event) => event.detail > 1 && event.preventDefault());
+  }
+  if (field !== null) area.focus();
+  else (danger ? no : confirm).focus();
   no.type = "submit";
   area.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) dialog.close("yes");

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use scene_schemas::api::{ProposalStatus, ProposalView};
 
-use super::whole::{ELSEWHERE, because, decided_by, link, warnings};
+use super::whole::{ELSEWHERE, became, because, decided_by, warnings};
 use super::{diff, table, way};
 use crate::core::edit::Words;
 use crate::core::proposal::by_instance;
@@ -19,9 +19,7 @@ const LINES: usize = 30;
 /// What a card has in it.
 pub(super) fn card(view: &ProposalView) -> Markup {
     let proposal = &view.proposal;
-    // Where a part was chosen, nobody has said no.
-    let is_changed = view.status == ProposalStatus::Rejected && view.successor.is_some();
-    let status = if is_changed { "changed" } else { words::status(view.status) };
+    let status = words::outcome(view);
     html! {
         header {
             a.title href=(way(view.seq)) { (shown(&proposal.title)) }
@@ -35,12 +33,7 @@ pub(super) fn card(view: &ProposalView) -> Markup {
             (instances(view))
             (lines(view))
             (buttons(view))
-        } @else if let Some(reason) = &view.reason {
-            p.dim {
-                (shown(reason))
-                @if let Some(now) = view.successor { " See " (link(now)) "." }
-            }
-        }
+        } @else { p.dim { (became(view)) } }
     }
 }
 

@@ -49,7 +49,14 @@ fn text(
     let is_memory = is_memory(script);
     html! {
         section.script data-key={ "s" (at) } aria-label=(name(script)) {
-            h3 { (head(script)) }
+            h3 {
+                (head(script))
+                @if !is_memory {
+                    button.plain type="button" data-act="whole-script" data-path=(script.path) { "Show whole script" }
+                }
+                label.viewed { input type="checkbox" data-viewed=(name(script)); "Viewed" }
+            }
+            div.whole {}
             @for number in 0..script.hunks.len() {
                 @let unit = Unit::Hunk { script: at, hunk: number };
                 // A memory is taken or left as a whole.

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use scene_schemas::api::{Sessions, WorkflowView};
 use scene_schemas::entry::Seq;
 
-use super::{diff, goal, place, way};
+use super::{by, diff, goal, place, way};
 use crate::core::shown::shown;
 use crate::server::page::words;
 use crate::server::waiting::Waiting;
@@ -25,7 +25,7 @@ pub(super) fn list(
     html! {
         header.waiting {
             h1 { (words::count(waiting.len(), "proposal")) }
-            p.dim { @if waiting.len() == 1 { "It waits for you" } @else { "They wait for you" } }
+            p.dim { (waiting.len()) " to review" }
             @if !plain.is_empty() {
                 button type="button" data-act="accept-additive" data-behind=(behind) {
                     "Accept all additive (" (plain.len()) ")"
@@ -58,7 +58,7 @@ fn at_once(waiting: &[Waiting]) -> BTreeSet<Seq> {
 fn nothing() -> Markup {
     html! {
         div.empty #nothing-waits {
-            h1 { "Nothing waits for you" }
+            h1 { "Nothing to review" }
             p { "What is proposed in Studio, in a conversation or by an agent appears here, and waits until you have decided." }
         }
     }
@@ -67,7 +67,7 @@ fn nothing() -> Markup {
 fn asks(task: &WorkflowView, sessions: &Sessions) -> Markup {
     html! {
         h2 { a href={ "#/now/" (task.seq) } { (goal(task)) } }
-        p.dim { "In " (words::place(place(task, sessions))) ", by " (shown(&task.driver)) }
+        p.dim { "In " (words::place(place(task, sessions))) ", by " (by(task)) }
     }
 }
 

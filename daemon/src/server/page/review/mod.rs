@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use maud::Markup;
-use scene_schemas::api::{Failure, ProposalView, Sessions, WorkflowView};
+use scene_schemas::api::{Failure, ProposalView, Sessions, WorkflowState, WorkflowView};
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Warning;
 
@@ -34,6 +34,7 @@ use self::diff::Layout;
 use super::super::desk::{Ask, Desk};
 use super::{Behind, of, words};
 use crate::core::proposal::Unit;
+use crate::core::shown::shown;
 
 /// The proposals that wait.
 pub(super) async fn proposals(desk: &Desk) -> Result<Markup, Failure> {
@@ -77,6 +78,15 @@ pub(super) async fn card(desk: &Desk, behind: &impl Behind) -> Result<Markup, Fa
 fn place<'a>(task: &WorkflowView, sessions: &'a Sessions) -> &'a str {
     let open = sessions.sessions.iter().find(|it| Some(&it.session) == task.session.as_ref());
     open.map_or("a place that is not open", |it| it.place.name.as_str())
+}
+
+/// Who proposed it.
+fn by(task: &WorkflowView) -> String {
+    let driver = shown(&task.driver);
+    match task.state {
+        WorkflowState::Disconnected => format!("{driver} (disconnected)"),
+        _ => driver.into_owned(),
+    }
 }
 
 /// The first line of what was asked for.

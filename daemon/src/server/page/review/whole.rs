@@ -6,7 +6,7 @@ use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Proposal, WarningKind};
 
 use super::diff::{self, Layout};
-use super::{goal, named, place, table, twice, way};
+use super::{by, goal, named, place, table, twice, way};
 use crate::core::proposal::{marks, units, why};
 use crate::core::shown::shown;
 use crate::server::page::words;
@@ -30,12 +30,12 @@ pub(super) fn whole(
     let replaces: Vec<String> = replaced.iter().map(ToString::to_string).collect();
     let parts: Vec<String> = pieces.iter().map(|unit| named(*unit)).collect();
     html! {
-        article.proposal data-key={ "p-" (view.seq) } data-of=(view.seq) data-task=(view.workflow) data-status=(words::status(view.status))
+        article.proposal data-key={ "p-" (view.seq) } data-of=(view.seq) data-task=(view.workflow) data-session=[view.session.as_ref()] data-patch-id=(view.proposal.patch_id.0) data-status=(words::status(view.status))
             data-class=(words::class(proposal.class)) data-parts=(parts.join(" ")) data-marks=(marks(proposal, &pieces).join(" "))
             data-replaces=(replaces.join(" ")) aria-labelledby="proposal-title" {
             header.about {
                 p.dim {
-                    "Proposal " (view.seq) " · in " (words::place(place(task, sessions))) " · by " (shown(&task.driver)) " · "
+                    "Proposal " (view.seq) " · in " (words::place(place(task, sessions))) " · by " (by(task)) " · "
                     a href={ "#/now/" (task.seq) } { (goal(task)) }
                 }
                 h1 #proposal-title { (shown(&proposal.title)) }
@@ -67,14 +67,23 @@ pub(super) fn because(proposal: &Proposal) -> Markup {
 
 /// What became of it.
 fn stands(view: &ProposalView) -> Markup {
-    let status = words::status(view.status);
+    let status = words::outcome(view);
     html! {
         @if view.status != ProposalStatus::Waiting {
-            p.stands {
-                span.state data-state=(status) { (status) }
-                @if let Some(reason) = &view.reason { " " (shown(reason)) }
-                @if let Some(now) = view.successor { " See " (link(now)) "." }
-            }
+            p.stands { span.state data-state=(status) { (status) } " " (became(view)) }
+        }
+    }
+}
+
+/// Why it does not wait any more, and what stands for it.
+pub(super) fn became(view: &ProposalView) -> Markup {
+    let is_replaced = view.status == ProposalStatus::Rejected && view.successor.is_some();
+    html! {
+        @if let (true, Some(now)) = (is_replaced, view.successor) {
+            "Replaced by " (link(now)) "."
+        } @else {
+            @if let Some(reason) = &view.reason { (shown(reason)) }
+            @if let Some(now) = view.successor { " See " (link(now)) "." }
         }
     }
 }
@@ -89,7 +98,7 @@ fn remarks(proposal: &Proposal, replaced: &[Seq]) -> Markup {
     html! {
         ul.remarks {
             @if let Some(meant) = &proposal.meant { li { (shown(&meant.sentence())) } }
-            @if let Some(files) = &proposal.files { li { (shown(&files.sentence())) } }
+            @if let Some(files) = proposal.files_sentence() { li { (shown(&files)) } }
             @if !proposal.after.is_empty() {
                 li {
                     "It stands on what comes before it: "
@@ -143,12 +152,20 @@ fn meaning(kind: WarningKind) -> (&'static str, &'static str) {
         }
         WarningKind::Lint => ("Lint", "It runs, and may not do what was meant."),
         WarningKind::NoMatch => ("No match", "The others are changed, and these stay as they are."),
+        WarningKind::Range => ("Out of range", "Roblox changes it to a value that it takes."),
         WarningKind::References => ("References", "What points to it points to nothing then."),
         WarningKind::Scripts => ("Scripts", "They run in your game: read them before you accept."),
         WarningKind::Rojo => ("Rojo", "Rojo may write its files over what is changed in Studio."),
         WarningKind::Fuzzy => (
             "Made to fit",
             "What was asked for did not fit exactly: look whether it stands where it should. You are asked twice.",
+        ),
+        WarningKind::FilesStay => {
+            ("Files stay", "The instance goes from the project; its files are not deleted.")
+        }
+        WarningKind::Generated => (
+            "Generated file",
+            "Another tool writes this file and will overwrite the change. You are asked twice.",
         ),
         WarningKind::Security => (
             "Security",

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use scene_schemas::Fingerprint;
 
+use super::super::bounded::read_file;
 use super::case::Twins;
 use super::journal::{Change, Content, Journal};
 use crate::core::proposal::Blobs;
@@ -63,6 +64,8 @@ pub(in crate::targets::rojo) struct Changes {
     pub(super) made: Vec<PathBuf>,
     /// Folders that go where nothing is left in them, a parent behind what is in it.
     pub(super) gone: Vec<PathBuf>,
+    /// Files and folders that stay, although the nodes go that name them.
+    pub(in crate::targets::rojo) kept: Vec<PathBuf>,
 }
 
 impl Changes {
@@ -91,7 +94,7 @@ impl Files {
         if let Some(Slot { bytes: Some(bytes), .. }) = self.slots.get(file) {
             return Ok(Some(bytes.clone()));
         }
-        match fs::read(file) {
+        match read_file(file) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(why) if why.kind() == std::io::ErrorKind::NotFound => {
                 Ok(self.made.get(file).cloned())
@@ -463,7 +466,7 @@ impl Changes {
         }
         let files = files.into_values().filter(|it| it.before != it.after).collect();
         let (made, gone) = (made.into_iter().collect(), gone.into_iter().rev().collect());
-        Some(Self { files, made, gone })
+        Some(Self { files, made, gone, kept: Vec::new() })
     }
 }
 

@@ -107,6 +107,11 @@ impl Writer<'_> {
     fn delete_mounted(&mut self, number: u32) -> Result<(), Refusal> {
         self.check_node_alone(number)?;
         let (project, names) = self.mounted(number, self.node(number))?;
+        self.kept.extend(match &self.instance(number).origin {
+            Origin::Folder { folder, .. } => Some(folder.clone()),
+            Origin::File { file, .. } | Origin::Model { file, .. } => Some(file.clone()),
+            Origin::Node { .. } => None,
+        });
         let Some((last, above)) = names.split_last() else {
             return refuse!("{} is a project of its own; delete it by hand.", self.show(&project));
         };

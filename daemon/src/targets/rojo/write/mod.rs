@@ -56,7 +56,8 @@ pub(super) fn plan(
     writer.set_all()?;
     writer.write_models()?;
     writer.move_metas()?;
-    writer.files.finish()
+    let kept = std::mem::take(&mut writer.kept);
+    Ok(Changes { kept, ..writer.files.finish()? })
 }
 
 /// A plan in the making.
@@ -79,6 +80,8 @@ struct Writer<'a> {
     left: Vec<u32>,
     /// The roots of model files that hold something that changed.
     models: BTreeSet<u32>,
+    /// What nodes mount that go, and stays.
+    kept: Vec<PathBuf>,
     metas: Vec<MovedMeta>,
     /// Where the meta files of moved scripts will be.
     meta_of: FxHashMap<Node, PathBuf>,
@@ -129,6 +132,7 @@ impl<'a> Writer<'a> {
             parts: FxHashSet::default(),
             left: Vec::new(),
             models: BTreeSet::new(),
+            kept: Vec::new(),
             metas: Vec::new(),
             meta_of: FxHashMap::default(),
             extension: if lua > luau { "lua" } else { "luau" },

@@ -30,6 +30,7 @@ fn step(folder: &Path) -> Changes {
         ],
         made: vec![folder.join("to"), folder.join("to/deep")],
         gone: vec![folder.join("from/deep"), folder.join("from")],
+        kept: Vec::new(),
     }
 }
 
@@ -102,7 +103,12 @@ fn all_goes(folder: &Path) -> Changes {
     fs::write(folder.join("from/deep/gone"), "gone").unwrap();
     let path = folder.join("from/deep/gone");
     let files = vec![Change { path, before: Some(content("gone")), after: None }];
-    Changes { files, made: Vec::new(), gone: vec![folder.join("from/deep"), folder.join("from")] }
+    Changes {
+        files,
+        made: Vec::new(),
+        gone: vec![folder.join("from/deep"), folder.join("from")],
+        ..Changes::default()
+    }
 }
 
 /// An empty folder that goes.
@@ -123,7 +129,12 @@ fn swap(folder: &Path) -> Changes {
         fs::write(&path, text).unwrap();
         files.push(Change { path, before: Some(content(text)), after: None });
     }
-    Changes { files, made: both.to_vec(), gone: both.iter().rev().cloned().collect() }
+    Changes {
+        files,
+        made: both.to_vec(),
+        gone: both.iter().rev().cloned().collect(),
+        ..Changes::default()
+    }
 }
 
 /// A file becomes a folder, and a folder a file.
@@ -139,7 +150,12 @@ fn kinds(folder: &Path) -> Changes {
         change("b", None, moved.clone()),
         change("b/init", moved, None),
     ];
-    Changes { files, made: vec![folder.join("a")], gone: vec![folder.join("b")] }
+    Changes {
+        files,
+        made: vec![folder.join("a")],
+        gone: vec![folder.join("b")],
+        ..Changes::default()
+    }
 }
 
 /// A file and a folder get names that differ by case alone, which on some systems are the same.
@@ -155,7 +171,12 @@ fn spelled(folder: &Path) -> Changes {
         change("a", old, None),
         change("box/b", moved, None),
     ];
-    Changes { files, made: vec![folder.join("Box")], gone: vec![folder.join("box")] }
+    Changes {
+        files,
+        made: vec![folder.join("Box")],
+        gone: vec![folder.join("box")],
+        ..Changes::default()
+    }
 }
 
 /// Goes the way of whoever finds a step that was cut off: what was not done as a whole is taken back.

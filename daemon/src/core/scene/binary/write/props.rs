@@ -1,9 +1,14 @@
 //! The columns of properties: which of them an edit touches, and the cells of those.
 //!
 //! A column is written in the type that the file has for it, where that can hold what was set; one
-//! that stood for a property of the past gives way to those of today.
+//! that stood for a property of the past gives way to those of today. Files of older versions of
+//! Studio have some properties in another type than reflection says, such as references where there
+//! are strings now. Such a column keeps its type as long as that can hold all values.
+
+use std::collections::BTreeSet;
 
 use rbx_dom_weak::{Ustr, ustr};
+use rbx_types::{Variant, VariantType};
 
 use super::{Output, Rows, prop};
 use crate::core::scene::binary::column::Column;
@@ -29,6 +34,8 @@ struct Plan<'a> {
     home: Option<u32>,
     /// The cell of an instance without a value.
     blank: Vec<u8>,
+    /// Whether a reference to nobody, in a type that has no references, counts as no value.
+    skips_null: bool,
     /// The cell that was written last, and of what: many instances in a row have the same.
     last: (Slot, Vec<u8>),
 }
@@ -58,8 +65,7 @@ impl<'a> Output<'a> {
         let column = self.changes.edits.of_key(class, key)?;
         let first = rows.group.first;
         let is_here = |node: u32| {
-            (first..first + rows.group.rows).contains(&node)
-                || rows.added.binary_search(&node).is_ok()
+            (first..first + rows.group.rows).contains(&node) || rows.added.contains(node)
         };
         column.nodes().any(is_here).then_some(column)
     }
@@ -81,7 +87,7 @@ impl<'a> Output<'a> {
         let is_replaced = sources.clone().any(|source| source.migration.is_some());
         let edits: Vec<_> = keys.iter().map(|key| self.edits(rows, *key)).collect();
         let is_set = edits.iter().any(Option::is_some);
-        let has_new = rows.added.iter().any(|node| !self.changes.bases.contains_key(node));
+        let has_new = rows.added.iter().any(|node| !self.changes.bases.contains_key(&node));
         if rows.is_same() && !is_set && !self.points_to_gone(prop) {
             return Ok(());
         }
@@ -100,28 +106,34 @@ impl<'a> Output<'a> {
         let key = keys.first().copied().unwrap_or_else(|| ustr(&name));
         let source = if is_replaced { None } else { layout.get(key) };
         let ty = column.ty();
-        if (has_new || is_set) && self.lacks_default(group, key, ty) {
-            self.drop_chunk(chunk);
-            return self.write_anew(rows, key, edits);
-        }
         let blank = self.blank(group, key, source, ty, Some(column))?;
         let last = (UNTOUCHED, Vec::new());
-        let home = Some(group.type_id);
-        let mut plan = Plan { key, name, ty, edits, column: Some(column), home, blank, last };
-        if let Some(payload) = self.payload(rows, &mut plan)? {
-            let content = self::prop(group.type_id, &plan.name, ty, &payload);
-            self.replace(chunk, &content)
-        } else {
-            // A value that the file's older type cannot hold.
-            self.drop_chunk(chunk);
-            self.write_anew(rows, key, edits)
+        let (column, home) = (Some(column), Some(group.type_id));
+        let plan = Plan { key, name, ty, edits, column, home, blank, skips_null: false, last };
+        if (has_new || is_set) && self.lacks_default(group, key, ty) {
+            // The file's type is kept only where no other can hold all values.
+            let known = self.known_column(rows, key, edits)?;
+            if let Some((name, content)) = known {
+                self.drop_chunk(chunk);
+                return self.insert_prop(group, &name, &content);
+            }
         }
+        if let Some(content) = self.content(rows, plan)? {
+            return self.replace(chunk, &content);
+        }
+        // A value that the file's older type cannot hold.
+        self.drop_chunk(chunk);
+        self.write_anew(rows, key, edits)
     }
 
-    /// Whether a type cannot hold what an instance has without a value of its own.
+    /// Whether a type cannot hold what an instance has without a value of its own. An empty text in a
+    /// type without texts is nothing, and nothing can be held by any type.
     fn lacks_default(&mut self, group: &Group, key: Ustr, ty: u8) -> bool {
-        let default = reflection::default_of(&group.name, &key);
-        default.is_some_and(|default| !cell::write(ty, default, self, &mut Vec::new()))
+        let Some(default) = reflection::default_of(&group.name, &key) else {
+            return false;
+        };
+        let is_empty = matches!(default, Variant::String(text) if text.is_empty());
+        !is_empty && !cell::write(ty, default, self, &mut Vec::new())
     }
 
     /// Whether a column of references points to what is deleted.
@@ -163,7 +175,8 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Writes a column as a file of today has it.
+    /// Writes a column as a file of today has it; in the type of its values where that cannot hold
+    /// them.
     fn write_anew(
         &mut self,
         rows: &Rows<'_>,
@@ -171,30 +184,84 @@ impl<'a> Output<'a> {
         edits: Option<&'a EditColumn>,
     ) -> Result<(), CodecError> {
         let group = rows.group;
-        let known = reflection::written(&group.name, &key);
-        let set = || {
-            let values = rows.nodes().filter_map(|node| match edits {
-                Some(edits) => match self.changes.edits.of(edits, node) {
-                    Edit::Set(value) => Some(value.ty()),
-                    _ => None,
-                },
-                None => None,
-            });
-            values.max_by_key(|kind| *kind as u32)
-        };
-        let stored =
-            || rows.nodes().find_map(|node| self.binary.value(node, key)).map(|it| it.ty());
-        let kind = known.map(|(_, kind)| kind).or_else(set).or_else(stored);
+        let mut found = self.known_column(rows, key, edits)?;
+        if found.is_none() {
+            let known = reflection::written(&group.name, &key).map(|(_, kind)| kind);
+            let types: BTreeSet<u8> =
+                self.kinds(rows, key, edits).into_iter().filter_map(cell::type_of).collect();
+            let known = known.and_then(cell::type_of).map(|ty| (ty, true));
+            // References to nobody say nothing, and give way where there are other values, too.
+            for (ty, skips_null) in types.into_iter().map(|ty| (ty, false)).chain(known) {
+                found = self.typed_column(rows, key, edits, (ty, skips_null))?;
+                if found.is_some() {
+                    break;
+                }
+            }
+        }
+        let (name, content) = found.ok_or_else(|| cannot(&group.name, &key))?;
+        self.insert_prop(group, &name, &content)
+    }
+
+    /// A column in the type that reflection says, with its name; none where that cannot hold a value.
+    fn known_column(
+        &mut self,
+        rows: &Rows<'_>,
+        key: Ustr,
+        edits: Option<&'a EditColumn>,
+    ) -> Result<Option<(String, Vec<u8>)>, CodecError> {
+        let known = reflection::written(&rows.group.name, &key).map(|(_, kind)| kind);
+        let kind = known
+            .or_else(|| self.kinds(rows, key, edits).into_iter().max_by_key(|kind| *kind as u32));
+        match kind.and_then(cell::type_of) {
+            Some(ty) => self.typed_column(rows, key, edits, (ty, false)),
+            None => Ok(None),
+        }
+    }
+
+    fn typed_column(
+        &mut self,
+        rows: &Rows<'_>,
+        key: Ustr,
+        edits: Option<&'a EditColumn>,
+        (ty, skips_null): (u8, bool),
+    ) -> Result<Option<(String, Vec<u8>)>, CodecError> {
+        let known = reflection::written(&rows.group.name, &key);
         let name =
             known.map_or_else(|| key.trim_start_matches(HIDDEN), |(name, _)| name).to_owned();
-        let ty = kind.and_then(cell::type_of).ok_or_else(|| cannot(&group.name, &name))?;
-        let blank = self.blank(group, key, None, ty, None)?;
+        let blank = self.blank(rows.group, key, None, ty, None)?;
         let last = (UNTOUCHED, Vec::new());
-        let mut plan = Plan { key, name, ty, edits, column: None, home: None, blank, last };
+        let (column, home, of) = (None, None, name.clone());
+        let plan = Plan { key, name: of, ty, edits, column, home, blank, skips_null, last };
+        Ok(self.content(rows, plan)?.map(|content| (name, content)))
+    }
+
+    /// The kinds of what was set for instances; of what stands in the file where nothing was.
+    fn kinds(&self, rows: &Rows<'_>, key: Ustr, edits: Option<&'a EditColumn>) -> Vec<VariantType> {
+        let set = |node: u32| match self.changes.edits.of(edits?, node) {
+            Edit::Set(value) => Some(value.ty()),
+            _ => None,
+        };
+        let mut kinds: Vec<VariantType> = Vec::new();
+        for kind in rows.nodes().filter_map(set) {
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+        if kinds.is_empty() {
+            let stored = rows.nodes().find_map(|node| self.binary.value(node, key));
+            kinds.extend(stored.map(|value| value.ty()));
+        }
+        kinds
+    }
+
+    /// A column's chunk; none where its type cannot hold a value.
+    fn content(
+        &mut self,
+        rows: &Rows<'_>,
+        mut plan: Plan<'a>,
+    ) -> Result<Option<Vec<u8>>, CodecError> {
         let payload = self.payload(rows, &mut plan)?;
-        let payload = payload.ok_or_else(|| cannot(&group.name, &plan.name))?;
-        let content = prop(group.type_id, &plan.name, ty, &payload);
-        self.insert_prop(group, &plan.name, &content)
+        Ok(payload.map(|it| prop(rows.group.type_id, &plan.name, plan.ty, &it)))
     }
 
     /// A new property stands in the order of names among those of its class.
@@ -248,7 +315,7 @@ impl<'a> Output<'a> {
         Err(cannot(&group.name, &key))
     }
 
-    /// The cells of a column; none where its type cannot hold a value that was set.
+    /// The cells of a column; none where its type cannot hold a value.
     fn payload(
         &mut self,
         rows: &Rows<'_>,
@@ -286,8 +353,8 @@ impl<'a> Output<'a> {
         {
             return Err(no_cell());
         }
-        for node in &rows.added {
-            if !self.push(plan, *node, &mut writer)? {
+        for node in rows.added.iter() {
+            if !self.push(plan, node, &mut writer)? {
                 return Ok(None);
             }
         }
@@ -312,11 +379,15 @@ impl<'a> Output<'a> {
             match self.changes.edits.value(slot) {
                 Edit::Removed => cell.extend_from_slice(&plan.blank),
                 Edit::Set(value) => {
-                    if !cell::write(plan.ty, value, self, &mut cell) {
+                    if !self.value_cell(plan, value, &mut cell) {
                         return Ok(false);
                     }
                 }
-                Edit::None => self.stored_cell(plan, node, &mut cell)?,
+                Edit::None => {
+                    if !self.stored_cell(plan, node, &mut cell) {
+                        return Ok(false);
+                    }
+                }
             }
             plan.last = (slot, cell);
         }
@@ -327,13 +398,21 @@ impl<'a> Output<'a> {
         Ok(true)
     }
 
-    /// The cell of an instance that was not touched, or of a copy of one.
-    fn stored_cell(
-        &mut self,
-        plan: &Plan<'a>,
-        node: u32,
-        out: &mut Vec<u8>,
-    ) -> Result<(), CodecError> {
+    /// The cell of a value; false where the type cannot hold it.
+    fn value_cell(&mut self, plan: &Plan<'a>, value: &Variant, out: &mut Vec<u8>) -> bool {
+        if cell::write(plan.ty, value, self, out) {
+            return true;
+        }
+        let is_skipped = plan.skips_null && matches!(value, Variant::Ref(to) if to.is_none());
+        if is_skipped {
+            out.extend_from_slice(&plan.blank);
+        }
+        is_skipped
+    }
+
+    /// The cell of an instance that was not touched, or of a copy of one; false where the type cannot
+    /// hold what it has.
+    fn stored_cell(&mut self, plan: &Plan<'a>, node: u32, out: &mut Vec<u8>) -> bool {
         let read = if node < self.changes.tree.read_len() {
             Some(node)
         } else {
@@ -342,33 +421,36 @@ impl<'a> Output<'a> {
         let Some((node, group)) = read.and_then(|node| Some((node, self.binary.group_of(node)?)))
         else {
             out.extend_from_slice(&plan.blank);
-            return Ok(());
+            return true;
         };
         if let Some(column) = plan.column {
             let row = (node - group.first) as usize;
             if plan.home == Some(group.type_id) && !self.points(column, row) {
                 column.cell(row, out);
-                return Ok(());
+                return true;
             }
         }
         let Some(source) = self.binary.layout(group).get(plan.key) else {
             out.extend_from_slice(&plan.blank);
-            return Ok(());
+            return true;
         };
         let is_replaced = source.migration.is_some();
         match self.binary.value(node, plan.key) {
-            Some(value) if cell::write(plan.ty, &value, self, out) => Ok(()),
+            Some(value) => self.value_cell(plan, &value, out),
             // What was stored for the property of the past meant nothing.
             None if is_replaced => {
                 out.extend_from_slice(&plan.blank);
-                Ok(())
+                true
             }
-            _ => Err(cannot(&group.name, &plan.name)),
+            None => false,
         }
     }
 }
 
 fn cannot(class: &str, property: &str) -> CodecError {
     let property = property.trim_start_matches(HIDDEN);
-    CodecError::Write(format!("a binary file cannot hold what was set as `{property}` of {class}"))
+    CodecError::Write(format!(
+        "a binary file has one type for `{property}` of all {class} instances, and none can hold all \
+         of their values"
+    ))
 }

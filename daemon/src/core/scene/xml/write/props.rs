@@ -313,7 +313,7 @@ impl Output<'_> {
                 .map_err(CodecError::Write);
         }
         value::write(name, value, self)
-            .map_err(|why| CodecError::Write(format!("`{name}` cannot be written: {why}")))
+            .map_err(|why| CodecError::Write(format!("an XML file cannot hold `{name}`: {why}")))
     }
 }
 

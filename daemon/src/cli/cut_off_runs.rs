@@ -1,0 +1,122 @@
+//! Runs that could not be recorded to their end: what the place holds by then, and whether the request
+//! that is made now is the one that was cut off.
+//!
+//! A person who is told that a disk was full runs the same command again. What the first run has written
+//! is then in the place already, and must not be done a second time.
+
+use scene_schemas::entry::{Entry, Place, Record, Seq};
+
+use super::Exit;
+use super::terminal::say;
+use crate::core::prompt::Call;
+use crate::core::workflow::{Pending, State, Status};
+use crate::engine::{Engine, EngineError, name_proposals};
+use crate::ledger::{Ledger, LedgerError};
+
+/// What a person asks for now.
+#[derive(Debug)]
+pub(super) struct Request<'a> {
+    pub(super) place: Place,
+    pub(super) goal: &'a str,
+    /// The name of who makes the calls.
+    pub(super) driver: String,
+    /// The calls that the person wrote down; none where a model makes them.
+    pub(super) calls: Option<&'a [Call]>,
+}
+
+/// Says what the place holds when the ledger could not be written, or the place could not for a moment.
+pub(super) fn say_what_is_written(engine: &Engine, error: &EngineError) {
+    match error {
+        EngineError::Ledger(_) => {}
+        EngineError::Place(error) if error.is_passing() => {}
+        _ => return,
+    }
+    let (place, written) = (engine.place_name(), engine.written());
+    let approved = engine.approved();
+    if written.is_empty() && approved.is_empty() {
+        return say(&format!("note: {place} was not changed."));
+    }
+    let mut note = String::from("note:");
+    if !written.is_empty() {
+        note.push_str(&format!(" {place} was written and holds {}.", name_proposals(&written)));
+    }
+    if !approved.is_empty() {
+        note.push_str(&format!(
+            " Approved, and not in {place} yet: {}. The next `vector edit` of it applies that first.",
+            name_proposals(&approved)
+        ));
+    }
+    note.push_str(" Do not repeat the request.");
+    say(&note);
+}
+
+/// Whether the request was made before, was cut off, and is in the place as a whole or in part; how the
+/// command ends then. Made once more, it is done.
+pub(super) fn was_done(
+    ledger: &Ledger,
+    cut_off: &[Seq],
+    request: &Request<'_>,
+) -> Result<Option<Exit>, LedgerError> {
+    for workflow in cut_off {
+        let records = ledger.workflow(*workflow)?;
+        if !is_same_request(&records, request) {
+            continue;
+        }
+        let mut state = State::default();
+        for record in &records {
+            state.apply(record);
+        }
+        let Some(run) = state.workflow(*workflow) else {
+            continue;
+        };
+        let is_applied = |(_, it): &(Seq, &Pending)| matches!(it.status, Status::Applied(_));
+        let applied: Vec<Seq> = run.proposals().filter(is_applied).map(|(seq, _)| seq).collect();
+        if applied.is_empty() {
+            continue;
+        }
+        let place = request.place.name();
+        let named = name_proposals(&applied);
+        let is_whole = request.calls.is_some_and(|calls| calls.len() == applied.len());
+        let (extent, exit) = if is_whole {
+            ("and it is in the file as a whole", Exit::Done)
+        } else {
+            ("and a part of it is in the file", Exit::Failed)
+        };
+        say(&format!(
+            "The same request was made in run {workflow}, which was cut off, {extent}: {named} of {place}. \
+             Nothing was done now. `vector log` shows that run; to make the request once more, run the \
+             command again."
+        ));
+        return Ok(Some(exit));
+    }
+    Ok(None)
+}
+
+fn is_same_request(records: &[Record], request: &Request<'_>) -> bool {
+    let Some(Entry::Started { place, goal, driver, .. }) = records.first().map(|it| &it.entry)
+    else {
+        return false;
+    };
+    if !is_same_output(place, &request.place) || goal != request.goal || *driver != request.driver {
+        return false;
+    }
+    let Some(calls) = request.calls else {
+        return true;
+    };
+    let called = records.iter().filter_map(|record| match &record.entry {
+        Entry::Called { tool, args, .. } => Some((tool, args)),
+        _ => None,
+    });
+    called.eq(calls.iter().map(|call| (&call.tool, &call.args)))
+}
+
+/// Whether two write the same file, of the same place.
+fn is_same_output(one: &Place, other: &Place) -> bool {
+    match (one, other) {
+        (Place::File(one), Place::File(other)) => {
+            (&one.file, &one.out) == (&other.file, &other.out)
+        }
+        (Place::Project(one), Place::Project(other)) => one.project == other.project,
+        _ => false,
+    }
+}

@@ -1,0 +1,130 @@
+//! `vector forget`: texts of the ledger are erased for good.
+//!
+//! It asks with its focus on No, and works beside a daemon, which notices it.
+
+use std::path::Path;
+
+use anyhow::bail;
+use clap::{ArgGroup, Args};
+use scene_schemas::entry::Seq;
+
+use super::Exit;
+use super::log::date;
+use super::style::{count, safe};
+use super::terminal::{Terminal, print_line, say};
+use crate::core::calendar::day;
+use crate::engine::forget::{Forgotten, perform, plan};
+use crate::ledger::{Erasure, Ledger};
+
+/// How many tasks are listed.
+const LISTED: usize = 20;
+/// A day, in milliseconds.
+const DAY: u64 = 24 * 60 * 60 * 1000;
+
+/// Erase what was asked, said, proposed and changed: of a conversation, of a place, or before a date.
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("what").required(true).args(["conversation", "place", "before"])))]
+#[command(after_help = "\
+Examples:
+  vector forget --conversation 12 --dry-run    # a task by its number in `vector log`, and those it goes on with
+  vector forget --place game.rbxl
+  vector forget --before 2026-06-01
+
+Who decided when, how it ended, costs and hashes stay. What was erased cannot be reverted.
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 not approved.")]
+pub(super) struct Forget {
+    /// The conversation of this task, by its number in `vector log`
+    #[arg(long, value_name = "N")]
+    conversation: Option<u64>,
+    /// All tasks in a place: a file, a project, or the name or number of a place in Studio
+    #[arg(long, value_name = "PLACE")]
+    place: Option<String>,
+    /// All tasks in which nothing has happened since this day (UTC)
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    before: Option<String>,
+    /// Show what would be erased, and erase nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask
+    #[arg(long, short, conflicts_with = "dry_run")]
+    yes: bool,
+}
+
+pub(super) fn run(args: &Forget, home: &Path) -> anyhow::Result<Exit> {
+    let what = match (args.conversation, &args.place, &args.before) {
+        (Some(number), ..) => Forgotten::Conversation(Seq(number)),
+        (_, Some(place), _) => Forgotten::Place(place.clone()),
+        (.., Some(date)) => match day(date) {
+            Some(day) => Forgotten::Before(day * DAY),
+            None => bail!("{date:?} is not a date; write it as 2026-06-01"),
+        },
+        _ => bail!("say what to forget: --conversation, --place or --before"),
+    };
+    let ledger = Ledger::open(home)?;
+    let plan = plan(&ledger, &what)?;
+    for seq in &plan.left {
+        say(&format!(
+            "note: run {seq} is not over and stays; decide or cancel what waits in it first."
+        ));
+    }
+    if plan.runs.is_empty() {
+        say("Nothing is to be erased.");
+        return Ok(Exit::Done);
+    }
+    for run in plan.runs.iter().take(LISTED) {
+        let goal = run.goal.lines().next().unwrap_or_default();
+        print_line(&format!(
+            "{:>6}  {}  {}  {}",
+            run.seq.0,
+            date(run.at),
+            safe(&run.place),
+            safe(goal)
+        ));
+    }
+    if plan.runs.len() > LISTED {
+        print_line(&format!("        and {} more", plan.runs.len() - LISTED));
+    }
+    let runs = count(plan.runs.len(), "task");
+    let applied: usize = plan.runs.iter().map(|run| run.applied).sum();
+    let lost = match applied {
+        0 => String::new(),
+        n => format!(" {} that it applied cannot be reverted any more.", count(n, "proposal")),
+    };
+    if args.dry_run {
+        print_line(&format!(
+            "{runs} would be erased.{lost} This was a dry run: nothing was erased."
+        ));
+        return Ok(Exit::Done);
+    }
+    if !args.yes && !confirm(&format!("Erase the texts of {runs} for good?{lost} [y/N]"))? {
+        return Ok(Exit::NotApproved);
+    }
+    let erasure = perform(&ledger, &plan)?;
+    let Erasure { entries, blobs, .. } = erasure;
+    print_line(&format!(
+        "Erased the texts of {runs}: in {entries} entries and {blobs} stored texts."
+    ));
+    if !erasure.is_compacted {
+        say(
+            "note: the texts are overwritten, but the ledger's file could not be made smaller: the disk may \
+             be full, or another program is reading it. Run it again later to shrink the file.",
+        );
+    }
+    Ok(Exit::Done)
+}
+
+/// Asks; whatever is no clear yes is a no.
+fn confirm(question: &str) -> anyhow::Result<bool> {
+    let terminal = Terminal::of(false);
+    if !terminal.can_ask() {
+        say("Nothing was erased: there is no terminal to ask on. --yes erases without a question.");
+        return Ok(false);
+    }
+    let answer = terminal.question(question)?.unwrap_or_default();
+    let is_yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
+    if !is_yes {
+        say("Nothing was erased.");
+    }
+    Ok(is_yes)
+}

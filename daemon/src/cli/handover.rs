@@ -1,0 +1,128 @@
+//! What a terminal hands over to the daemon that runs: the keys that it lacks, and places to open.
+//!
+//! Keys go to nobody but the process that holds this ledger's lock and listens on the port that stands
+//! there; they are in no argument and no file.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use scene_schemas::api::{HandKeys, Nothing, Open, Opened, ProviderKeys};
+
+use super::daemon::Daemon;
+use super::serve::serving_port;
+use super::terminal::say;
+use crate::providers::config;
+use crate::providers::keys::{Found, Keys, System};
+use crate::providers::who::key_variables;
+
+/// A file or project that is to be open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Opening<'a> {
+    Place(&'a Path),
+    Project(&'a Path),
+}
+
+impl<'a> Opening<'a> {
+    /// What a path names: a folder or a `.json` file is a project, anything else a place.
+    pub(super) fn of(path: &'a Path) -> Self {
+        let end = path.extension().and_then(|end| end.to_str());
+        if path.is_dir() || matches!(end, Some("json" | "jsonc")) {
+            Self::Project(path)
+        } else {
+            Self::Place(path)
+        }
+    }
+
+    fn request(self) -> anyhow::Result<Open> {
+        let text = |path: &Path| -> anyhow::Result<String> {
+            let path = std::path::absolute(path)
+                .with_context(|| format!("{} is not a path", path.display()))?;
+            let shown = path.display().to_string();
+            path.into_os_string().into_string().ok().with_context(|| {
+                format!("{shown} is not UTF-8, which the daemon cannot be told; rename it")
+            })
+        };
+        Ok(match self {
+            Self::Place(path) => Open::Place { place: text(path)? },
+            Self::Project(path) => Open::Project { project: text(path)? },
+        })
+    }
+}
+
+/// Has a file or project opened by the daemon, or finds it open there.
+pub(super) fn open_in(daemon: &Daemon, opening: Opening<'_>) -> anyhow::Result<Opened> {
+    daemon.call("POST", "/api/open", &opening.request()?)
+}
+
+/// What the daemon of this ledger says of its keys; none where none runs.
+pub(super) fn daemon_keys(home: &Path) -> Option<(Daemon, ProviderKeys)> {
+    let daemon = Daemon::find(home).ok()?;
+    let is_ours = serving_port(home) == Some(daemon.port());
+    let daemon = Some(daemon).filter(|_| is_ours)?;
+    let keys = daemon.call("GET", "/api/keys", &Nothing {}).ok()?;
+    Some((daemon, keys))
+}
+
+/// The providers that this terminal has a variable for, and the daemon cannot ask.
+pub(super) fn lacking(home: &Path, daemon: &ProviderKeys) -> Vec<(String, String)> {
+    let env = |name: &str| std::env::var(name).ok();
+    let Ok((catalogue, _)) = config::load(home, None, &env) else {
+        return Vec::new();
+    };
+    let keys = Keys::new(&env, &System);
+    let has_none = daemon.providers.iter().filter(|it| !it.is_usable);
+    let services = has_none.filter_map(|it| catalogue.service(&it.provider));
+    let found = services.filter_map(|service| match keys.of(service) {
+        Ok((_, Found::Variable(variable))) => Some((service.name.clone(), variable)),
+        _ => None,
+    });
+    found.collect()
+}
+
+/// Hands over the keys of this terminal that the daemon lacks, and says which.
+pub(super) fn hand_over_keys(home: &Path) {
+    let Some((daemon, before)) = daemon_keys(home) else {
+        return;
+    };
+    let lacking = lacking(home, &before);
+    if lacking.is_empty() {
+        return;
+    }
+    let env = |name: &str| std::env::var(name).ok();
+    let Ok((catalogue, _)) = config::load(home, None, &env) else {
+        return;
+    };
+    // What goes with a key of AWS has names of its own, so all variables of keys are looked at.
+    let is_wanted = |name: &String| {
+        name.starts_with("AWS_") || lacking.iter().any(|(_, variable)| variable == name)
+    };
+    let names = key_variables(&catalogue).into_iter().filter(is_wanted);
+    let keys: BTreeMap<String, String> =
+        names.filter_map(|name| env(&name).map(|key| (name, key))).collect();
+    let after = daemon.call::<ProviderKeys>("POST", "/api/keys", &HandKeys { keys });
+    let names: Vec<&str> = lacking.iter().map(|(_, variable)| variable.as_str()).collect();
+    match after {
+        Ok(_) => say(&format!(
+            "note: the daemon (process {}) has taken {} from this terminal. It keeps that in memory until \
+             it ends.",
+            before.process,
+            names.join(", ")
+        )),
+        Err(error) => say(&format!(
+            "note: the daemon (process {}) lacks {} and has not taken it: {error:#}",
+            before.process,
+            names.join(", ")
+        )),
+    }
+}
+
+/// Has places and projects opened by the daemon that runs, for a command that would have served them.
+pub(super) fn open_all(
+    daemon: &Daemon,
+    (places, projects): (&[PathBuf], &[PathBuf]),
+) -> anyhow::Result<Vec<Opened>> {
+    let places = places.iter().map(|path| Opening::Place(path));
+    let projects = projects.iter().map(|path| Opening::Project(path));
+    places.chain(projects).map(|opening| open_in(daemon, opening)).collect()
+}

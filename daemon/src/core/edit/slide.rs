@@ -1,0 +1,90 @@
+//! One place for every change: where lines repeat, a diff can put a run of inserted or deleted lines
+//! in several places and give the same text.
+//!
+//! Inserting `end, f` above an `end` is inserting `f, end` below it. Each run goes down as far as it
+//! can, as in Git, so that two diffs that hold the same change hold it in the same place. Pure
+//! insertions and deletions slide; a replacement does not, because its place is where both texts differ.
+
+use std::ops::Range;
+
+use super::diff::Change;
+
+/// A change at its lowest place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SlidingChange {
+    /// Which lines of the text before, from 0.
+    pub(super) old: Range<usize>,
+    /// Which lines of the text after, from 0.
+    pub(super) new: Range<usize>,
+    /// The line of the text before at which it begins at its highest place.
+    pub(super) reach: usize,
+}
+
+/// Moves each change to its lowest place. Changes that meet become one.
+pub(super) fn settle(old: &[&str], new: &[&str], changes: Vec<Change>) -> Vec<SlidingChange> {
+    // The last one is next to the change that is placed.
+    let mut settled: Vec<Change> = Vec::with_capacity(changes.len());
+    for mut change in changes.into_iter().rev() {
+        loop {
+            let limit = settled.last().map_or(old.len(), |next| next.old.start);
+            slide_down(old, new, &mut change, limit);
+            if change.old.end < limit {
+                break;
+            }
+            let Some(next) = settled.pop() else { break };
+            change =
+                Change { old: change.old.start..next.old.end, new: change.new.start..next.new.end };
+            trim(old, new, &mut change);
+        }
+        if !change.old.is_empty() || !change.new.is_empty() {
+            settled.push(change);
+        }
+    }
+    settled.reverse();
+    let mut above = 0;
+    let with_reach = |change: Change| {
+        let reach = change.old.start - room_above(old, new, &change, above);
+        above = change.old.end;
+        SlidingChange { old: change.old, new: change.new, reach }
+    };
+    settled.into_iter().map(with_reach).collect()
+}
+
+/// Moves an insertion or a deletion down, up to the next change.
+fn slide_down(old: &[&str], new: &[&str], change: &mut Change, limit: usize) {
+    // The line that the run gives up above is the one that it takes below.
+    let can_move = |change: &Change| {
+        if change.old.is_empty() {
+            new[change.new.start] == old[change.old.end]
+        } else {
+            change.new.is_empty() && old[change.old.start] == old[change.old.end]
+        }
+    };
+    while change.old.end < limit && can_move(change) {
+        for range in [&mut change.old, &mut change.new] {
+            *range = range.start + 1..range.end + 1;
+        }
+    }
+}
+
+/// How many lines an insertion or a deletion can move up, at most to the change above.
+fn room_above(old: &[&str], new: &[&str], change: &Change, above: usize) -> usize {
+    let (lines, run) = match (change.old.is_empty(), change.new.is_empty()) {
+        (true, false) => (new, &change.new),
+        (false, true) => (old, &change.old),
+        _ => return 0,
+    };
+    let steps = 1..=change.old.start - above;
+    steps.take_while(|step| lines[run.start - step] == lines[run.end - step]).count()
+}
+
+/// Takes away the lines that both texts share at the ends of a change.
+fn trim(old: &[&str], new: &[&str], change: &mut Change) {
+    let (a, b) = (&old[change.old.clone()], &new[change.new.clone()]);
+    let head = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    let (a, b) = (&a[head..], &b[head..]);
+    let tail = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count();
+    for range in [&mut change.old, &mut change.new] {
+        *range = range.start + head..range.end - tail;
+    }
+}

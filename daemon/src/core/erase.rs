@@ -1,0 +1,99 @@
+//! An entry without its texts: what is left of it when a person has a conversation or a place forgotten.
+//!
+//! What was asked, said, called, proposed and changed goes, and so does what leads back from it. Who
+//! decided when and how it ended, what it cost, and hashes stay, so that usage and history stay true.
+
+use scene_schemas::entry::{Entry, Step};
+use scene_schemas::proposal::{Ack, Preview, Proposal, Warning};
+use serde_json::{Value as Json, json};
+
+/// What stands where a text was.
+pub const ERASED: &str = "(erased)";
+
+fn text() -> String {
+    ERASED.to_owned()
+}
+
+fn nothing() -> Json {
+    json!({})
+}
+
+/// The entry without its texts.
+#[must_use]
+pub fn erase(entry: Entry) -> Entry {
+    match entry {
+        Entry::Started { place, driver, mode, stance, follows, guards, served, .. } => {
+            let (goal, attached) = (text(), Vec::new());
+            Entry::Started { place, goal, driver, mode, attached, stance, follows, guards, served }
+        }
+        Entry::Context { mut context } => {
+            context.scripts.clear();
+            context.left.clear();
+            Entry::Context { context }
+        }
+        Entry::Asked { .. } => Entry::Asked { text: text(), attached: Vec::new() },
+        Entry::Replied { model, tokens, cost, .. } => {
+            Entry::Replied { model, tokens, cost, replay: None }
+        }
+        Entry::Unanswered { code, retryable, setting, .. } => {
+            Entry::Unanswered { code, message: text(), retryable, hint: text(), setting }
+        }
+        Entry::Told { .. } => Entry::Told { text: text() },
+        Entry::Summarised { until, turns, .. } => Entry::Summarised { text: text(), until, turns },
+        Entry::Said { phase, .. } => Entry::Said { text: text(), phase, answers: Vec::new() },
+        Entry::Called { tool, .. } => Entry::Called { tool, args: nothing(), id: None, flaw: None },
+        Entry::Questioned { call, .. } => {
+            Entry::Questioned { call, question: text(), answers: Vec::new() }
+        }
+        Entry::Answered { call, .. } => Entry::Answered { call, answer: nothing() },
+        Entry::Refused { call, .. } => Entry::Refused { call, reason: text(), conflict: None },
+        Entry::Planned { call, steps, .. } => {
+            let steps = steps.into_iter().map(|it| Step { text: text(), done: it.done }).collect();
+            Entry::Planned { call, steps, notes: None }
+        }
+        Entry::Proposed { call, proposal, .. } => {
+            Entry::Proposed { call, answer: None, proposal: Box::new(of_proposal(*proposal)) }
+        }
+        Entry::Rejected { proposal, reason } => {
+            Entry::Rejected { proposal, reason: reason.map(|_| text()) }
+        }
+        Entry::Withdrawn { proposal, again, .. } => {
+            Entry::Withdrawn { proposal, reason: text(), again }
+        }
+        Entry::Applying { proposals, file, before, acks } => {
+            let acks = acks.into_iter().map(of_ack).collect();
+            Entry::Applying { proposals, file, before, acks }
+        }
+        Entry::Applied { proposal, ack } => {
+            Entry::Applied { proposal, ack: Box::new(of_ack(*ack)) }
+        }
+        Entry::Failed { proposal, .. } => Entry::Failed { proposal, reason: text() },
+        Entry::Undone { proposal, .. } => Entry::Undone { proposal, left: None },
+        Entry::Redone { proposal, .. } => Entry::Redone { proposal, left: None },
+        Entry::Finished { outcome, .. } => Entry::Finished { outcome, summary: None },
+        same @ (Entry::Requested { .. }
+        | Entry::Approved { .. }
+        | Entry::Resumed {}
+        | Entry::Cleared {}
+        | Entry::Disconnected { .. }
+        | Entry::Erased {}) => same,
+    }
+}
+
+fn of_proposal(proposal: Proposal) -> Proposal {
+    let warnings = proposal.warnings.into_iter();
+    Proposal {
+        title: text(),
+        commands: Vec::new(),
+        preview: Preview::default(),
+        warnings: warnings.map(|it| Warning { kind: it.kind, text: text() }).collect(),
+        meant: None,
+        files: None,
+        ..proposal
+    }
+}
+
+fn of_ack(ack: Ack) -> Ack {
+    let files = ack.files.map(|files| Box::new(of_ack(*files)));
+    Ack { outcomes: Vec::new(), inverse: Vec::new(), witnesses: Vec::new(), files, ..ack }
+}

@@ -1,0 +1,407 @@
+//! Whether an edit of a script only adds to it: comments, and declarations that nothing uses yet.
+//!
+//! Judged on tokens and on the syntax tree, never on characters. Where the parser, the compiler or
+//! this module is in doubt, the answer is no. It knows scripts alone, no proposals and no modes.
+
+use std::collections::HashSet;
+
+use full_moon::LuaVersion;
+use full_moon::ast::{Ast, BinOp, Expression, Field, LastStmt, Stmt, UnOp};
+use full_moon::node::Node;
+use full_moon::tokenizer::{
+    Lexer, LexerResult, Position, Symbol, Token, TokenReference, TokenType,
+};
+use mlua::chunk::Compiler;
+
+use super::nesting::{self, Reader, Stack};
+
+/// How a comment begins, behind its dashes, that tools obey: Luau's modes, selene, `StyLua`.
+const DIRECTIVES: [&str; 4] = ["!", "selene:", "# selene:", "stylua:"];
+
+/// Functions that reach variables by their names as text.
+const REACH_BY_NAME: [&str; 3] = ["getfenv", "setfenv", "loadstring"];
+
+/// Globals that a declaration must not hide from the edits that come later.
+const GLOBALS: [&str; 62] = [
+    "_G",
+    "_VERSION",
+    "Axes",
+    "BrickColor",
+    "CFrame",
+    "CatalogSearchParams",
+    "Color3",
+    "ColorSequence",
+    "ColorSequenceKeypoint",
+    "DateTime",
+    "Enum",
+    "Faces",
+    "Font",
+    "Instance",
+    "NumberRange",
+    "NumberSequence",
+    "OverlapParams",
+    "PhysicalProperties",
+    "Random",
+    "Ray",
+    "RaycastParams",
+    "Rect",
+    "Region3",
+    "SharedTable",
+    "TweenInfo",
+    "UDim",
+    "UDim2",
+    "Vector2",
+    "Vector3",
+    "assert",
+    "bit32",
+    "buffer",
+    "coroutine",
+    "debug",
+    "delay",
+    "error",
+    "game",
+    "getmetatable",
+    "ipairs",
+    "math",
+    "next",
+    "os",
+    "pairs",
+    "pcall",
+    "plugin",
+    "print",
+    "rawget",
+    "rawset",
+    "require",
+    "script",
+    "select",
+    "setmetatable",
+    "shared",
+    "spawn",
+    "string",
+    "table",
+    "task",
+    "tonumber",
+    "tostring",
+    "type",
+    "typeof",
+    "workspace",
+];
+
+/// Whether an edit only adds to a script. That is so where all that follows holds:
+///
+/// - All tokens, comments and white space of the old text are still there, in the same order.
+/// - Every other token belongs to a whole declaration of the outermost block, behind all old
+///   statements, in front of a closing `return` at most.
+/// - A declaration is a `local function`, a `local` whose values are constants, or a type. A
+///   constant is made of literals, arithmetic on numbers, joined strings, tables of constants, and
+///   functions. It calls, indexes and reads nothing, so nothing runs and nothing can fail.
+/// - Its names occur nowhere in the old text, and are no globals.
+/// - Scripts that use `getfenv`, `setfenv` or `loadstring` take comments alone.
+/// - No added comment is an instruction to a tool, such as `--!native`.
+///
+/// A script without any text is as good as a new one: whatever it gets is added.
+pub fn only_adds(before: &str, after: &str) -> bool {
+    if before == after || before.trim_ascii().is_empty() {
+        return true;
+    }
+    // Most edits end here, before anything is parsed.
+    is_subsequence(before, after) && is_addition(before, after).is_some()
+}
+
+/// Whether all bytes of `before` stand in `after`, in order.
+fn is_subsequence(before: &str, after: &str) -> bool {
+    let mut after = after.bytes();
+    before.bytes().all(|byte| after.any(|other| other == byte))
+}
+
+fn is_addition(before: &str, after: &str) -> Option<()> {
+    let (old, new) = (Outline::read(before)?, Outline::read(after)?);
+    let added = new.code.len().checked_sub(old.code.len())?;
+    let (head, tail) = old.code.split_at(old.head);
+    let behind = old.head + added;
+    let is_same = |old: &[Piece<'_>], new: &[Piece<'_>]| {
+        old.iter().map(|it| it.text).eq(new.iter().map(|it| it.text))
+    };
+    if !is_same(head, &new.code[..old.head]) || !is_same(tail, &new.code[behind..]) {
+        return None;
+    }
+    let declared = &new.code[old.head..behind];
+    keeps_all(&old, &new, declared)?;
+    if added > 0 {
+        declares(&old, &new, declared)?;
+    }
+    comments_are_comments(after, &new).then_some(())
+}
+
+/// A token, a comment, or a sign of white space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Piece<'a> {
+    kind: Kind,
+    text: &'a str,
+    start: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Name,
+    /// Any other token.
+    Code,
+    Comment,
+    Space,
+}
+
+/// A script's pieces and its tree.
+struct Outline<'a> {
+    pieces: Vec<Piece<'a>>,
+    /// The pieces that are code.
+    code: Vec<Piece<'a>>,
+    /// How much code stands in front of the closing `return`.
+    head: usize,
+    ast: Ast,
+}
+
+impl<'a> Outline<'a> {
+    /// Reads a script; none where it is not certain that Luau reads it in the same way.
+    fn read(source: &'a str) -> Option<Self> {
+        if has_odd_signs(source) || compiled(source).is_none() {
+            return None;
+        }
+        nesting::look(source, Reader::Outlines, Stack::Usual).ok()?;
+        let pieces = pieces(source)?;
+        let code: Vec<_> = pieces
+            .iter()
+            .filter(|it| matches!(it.kind, Kind::Name | Kind::Code))
+            .copied()
+            .collect();
+        let ast = full_moon::parse_fallible(source, LuaVersion::luau()).into_result().ok()?;
+        let head = match ast.nodes().last_stmt() {
+            Some(last @ LastStmt::Return(_)) => {
+                let start = last.start_position()?.bytes();
+                code.iter().position(|it| it.start == start)?
+            }
+            Some(_) => return None,
+            None => code.len(),
+        };
+        Some(Self { pieces, code, head, ast })
+    }
+}
+
+/// Whether it holds signs that end a line or a text for Luau and not for the parser, or the other
+/// way round: behind a carriage return Luau runs what the parser takes for the rest of a comment.
+fn has_odd_signs(source: &str) -> bool {
+    let mut bytes = source.bytes().peekable();
+    while let Some(byte) = bytes.next() {
+        let is_odd = match byte {
+            b'\r' => bytes.peek() != Some(&b'\n'),
+            b'\n' | b'\t' => false,
+            _ => byte.is_ascii_control(),
+        };
+        if is_odd {
+            return true;
+        }
+    }
+    source.starts_with("#!") || source.starts_with('\u{feff}')
+}
+
+/// All pieces of a text, in order; together they are the whole text.
+fn pieces(source: &str) -> Option<Vec<Piece<'_>>> {
+    let mut starts: Vec<(usize, Kind)> = Vec::new();
+    let mut lexer = Lexer::new(source, LuaVersion::luau());
+    while let Some(next) = lexer.consume() {
+        let LexerResult::Ok(token) = next else { return None };
+        let trivia = token.leading_trivia().chain([token.token()]).chain(token.trailing_trivia());
+        starts.extend(trivia.map(|it| (it.start_position().bytes(), kind(it))));
+    }
+    let ends = starts.iter().skip(1).map(|(start, _)| *start).chain([source.len()]);
+    let mut pieces = Vec::with_capacity(starts.len());
+    let mut at = 0;
+    for (&(start, kind), end) in starts.iter().zip(ends) {
+        if start != at {
+            return None;
+        }
+        at = end;
+        let text = source.get(start..end)?;
+        if kind == Kind::Space {
+            let sign = |(at, _)| Piece { kind, text: &text[at..=at], start: start + at };
+            if !text.is_ascii() {
+                return None;
+            }
+            pieces.extend(text.char_indices().map(sign));
+        } else if !text.is_empty() {
+            pieces.push(Piece { kind, text, start });
+        }
+    }
+    (at == source.len()).then_some(pieces)
+}
+
+fn kind(token: &Token) -> Kind {
+    match token.token_type() {
+        TokenType::Whitespace { .. } => Kind::Space,
+        TokenType::SingleLineComment { .. } | TokenType::MultiLineComment { .. } => Kind::Comment,
+        TokenType::Identifier { .. } => Kind::Name,
+        _ => Kind::Code,
+    }
+}
+
+/// What Luau's compiler makes of a text.
+fn compiled(source: impl AsRef<[u8]>) -> Option<Vec<u8>> {
+    Compiler::new().compile(source).ok()
+}
+
+/// Whether the compiler reads comments where the parser does: without them it makes the same.
+fn comments_are_comments(source: &str, outline: &Outline<'_>) -> bool {
+    let mut bare = source.as_bytes().to_vec();
+    let comments = outline.pieces.iter().filter(|it| it.kind == Kind::Comment);
+    // Modes stand in comments, and belong to what the compiler is told.
+    for comment in comments.filter(|it| !is_directive(it.text)) {
+        let signs = &mut bare[comment.start..comment.start + comment.text.len()];
+        signs.iter_mut().filter(|it| **it != b'\n').for_each(|it| *it = b' ');
+    }
+    compiled(source) == compiled(&bare)
+}
+
+fn is_directive(comment: &str) -> bool {
+    let text = comment.trim_start_matches('-');
+    DIRECTIVES.iter().any(|it| text.starts_with(it) || text.trim_start().starts_with(it))
+}
+
+/// Whether everything of the old text stands in the new one, and what was added besides the
+/// declarations are white space and comments that no tool obeys.
+fn keeps_all(old: &Outline<'_>, new: &Outline<'_>, declared: &[Piece<'_>]) -> Option<()> {
+    let own =
+        declared.first().map_or(0, |it| it.start)..declared.last().map_or(0, |it| it.start + 1);
+    let mut left = old.pieces.iter().peekable();
+    for piece in &new.pieces {
+        let is_code = matches!(piece.kind, Kind::Name | Kind::Code);
+        if is_code && own.contains(&piece.start) {
+            continue;
+        }
+        let is_next = left.peek().is_some_and(|it| it.kind == piece.kind && it.text == piece.text);
+        if is_next {
+            left.next();
+        } else if is_code || piece.kind == Kind::Comment && is_directive(piece.text) {
+            return None;
+        }
+    }
+    left.next().is_none().then_some(())
+}
+
+/// Whether these tokens are whole declarations of new names, behind the old statements.
+fn declares(old: &Outline<'_>, new: &Outline<'_>, declared: &[Piece<'_>]) -> Option<()> {
+    let (first, last) = (declared.first()?.start, declared.last()?.start);
+    let names: HashSet<&str> =
+        old.code.iter().filter(|it| it.kind == Kind::Name).map(|it| it.text).collect();
+    if REACH_BY_NAME.iter().any(|it| names.contains(it)) {
+        return None;
+    }
+    let start = |stmt: &Stmt| stmt.start_position().map(Position::bytes);
+    let starts: Vec<usize> = new.ast.nodes().stmts().map(start).collect::<Option<_>>()?;
+    let old_starts: Vec<usize> = old.ast.nodes().stmts().map(start).collect::<Option<_>>()?;
+    let kept = starts.iter().take_while(|it| **it < first).count();
+    if kept != old_starts.len() || starts.get(kept) != Some(&first) {
+        return None;
+    }
+    // The closing `return` is the old one still, and not a part of what was declared.
+    let closing = match new.ast.nodes().last_stmt() {
+        Some(last) => last.start_position()?.bytes(),
+        None => usize::MAX,
+    };
+    if closing <= last || new.code.iter().any(|it| it.start > last && it.start < closing) {
+        return None;
+    }
+    let mut fresh: HashSet<String> = HashSet::new();
+    for stmt in new.ast.nodes().stmts().skip(kept) {
+        for name in declaration(stmt)? {
+            let name = name.token().to_string();
+            if names.contains(name.as_str())
+                || GLOBALS.contains(&name.as_str())
+                || !fresh.insert(name)
+            {
+                return None;
+            }
+        }
+    }
+    Some(())
+}
+
+/// The names that a statement declares; none where it does anything else as well.
+fn declaration(stmt: &Stmt) -> Option<Vec<&TokenReference>> {
+    match stmt {
+        Stmt::LocalFunction(it) if it.attributes().next().is_none() => Some(vec![it.name()]),
+        Stmt::LocalAssignment(it) if it.expressions().iter().all(is_constant) => {
+            Some(it.names().iter().collect())
+        }
+        Stmt::TypeDeclaration(it) => Some(vec![it.type_name()]),
+        Stmt::ExportedTypeDeclaration(it) => Some(vec![it.type_declaration().type_name()]),
+        _ => None,
+    }
+}
+
+fn is_constant(value: &Expression) -> bool {
+    constant(value).is_some()
+}
+
+/// What a constant is, as far as an operator asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Constant {
+    Number,
+    Text,
+    Other,
+}
+
+/// What a value is that is known before the script runs, and whose making runs nothing.
+fn constant(value: &Expression) -> Option<Constant> {
+    use Constant::{Number, Other, Text};
+    match value {
+        Expression::Number(_) => Some(Number),
+        Expression::String(_) => Some(Text),
+        Expression::InterpolatedString(it) if it.expressions().next().is_none() => Some(Text),
+        Expression::Function(_) => Some(Other),
+        Expression::Symbol(token) => match token.token_type() {
+            TokenType::Symbol { symbol: Symbol::True | Symbol::False | Symbol::Nil } => Some(Other),
+            _ => None,
+        },
+        Expression::Parentheses { expression, .. }
+        | Expression::TypeAssertion { expression, .. } => constant(expression),
+        Expression::UnaryOperator { unop, expression } => match (unop, constant(expression)?) {
+            (UnOp::Minus(_), Number) => Some(Number),
+            (UnOp::Not(_), _) => Some(Other),
+            _ => None,
+        },
+        Expression::BinaryOperator { lhs, binop, rhs } => {
+            match (binop, constant(lhs)?, constant(rhs)?) {
+                (
+                    BinOp::Plus(_)
+                    | BinOp::Minus(_)
+                    | BinOp::Star(_)
+                    | BinOp::Slash(_)
+                    | BinOp::DoubleSlash(_)
+                    | BinOp::Percent(_)
+                    | BinOp::Caret(_),
+                    Number,
+                    Number,
+                ) => Some(Number),
+                (BinOp::TwoDots(_), Number | Text, Number | Text) => Some(Text),
+                _ => None,
+            }
+        }
+        Expression::TableConstructor(table) => {
+            table.fields().iter().all(is_constant_field).then_some(Other)
+        }
+        _ => None,
+    }
+}
+
+fn is_constant_field(field: &Field) -> bool {
+    match field {
+        Field::NameKey { value, .. } | Field::NoKey(value) => is_constant(value),
+        // Anything else might be no key: what is not a number, and nil.
+        Field::ExpressionKey { key, value, .. } => {
+            matches!(key, Expression::String(_) | Expression::Number(_)) && is_constant(value)
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

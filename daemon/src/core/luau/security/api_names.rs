@@ -1,0 +1,87 @@
+//! The names in Roblox's API that load code or assets, reach outside of the place, or ask for money.
+
+/// What a name is for, where the name alone says it.
+const NAMED: [(&str, &str); 24] = [
+    ("loadstring", "uses loadstring, which runs text as code"),
+    ("getfenv", "uses getfenv, which reaches into the environment of other code"),
+    ("setfenv", "uses setfenv, which reaches into the environment of other code"),
+    ("LoadAsset", "uses LoadAsset, which brings an asset with its scripts from outside"),
+    ("loadAsset", "uses loadAsset, which brings an asset with its scripts from outside"),
+    ("LoadAssetAsync", "uses LoadAssetAsync, which brings an asset with its scripts from outside"),
+    (
+        "LoadAssetVersion",
+        "uses LoadAssetVersion, which brings an asset with its scripts from outside",
+    ),
+    ("GetObjects", "uses GetObjects, which brings an asset with its scripts from outside"),
+    (
+        "GetObjectsAsync",
+        "uses GetObjectsAsync, which brings an asset with its scripts from outside",
+    ),
+    ("GetObjectsList", "uses GetObjectsList, which brings assets with their scripts from outside"),
+    ("HttpGet", "uses HttpGet, which fetches from the internet"),
+    ("HttpGetAsync", "uses HttpGet, which fetches from the internet"),
+    ("HttpPost", "uses HttpPost, which sends to the internet"),
+    ("HttpPostAsync", "uses HttpPost, which sends to the internet"),
+    ("RequestLimitedAsync", "uses RequestLimitedAsync, which sends requests to Roblox's servers"),
+    ("InvokeAsync", "uses InvokeAsync, which calls Roblox's Open Cloud"),
+    ("GetSecret", "uses GetSecret, which reads a secret of the game"),
+    ("CreateAssetAsync", "uses CreateAssetAsync, which publishes an asset"),
+    ("CreateAssetVersionAsync", "uses CreateAssetVersionAsync, which publishes an asset"),
+    ("PromptCreateAssetAsync", "uses PromptCreateAssetAsync, which publishes an asset"),
+    ("CreatePlaceAsync", "uses CreatePlaceAsync, which publishes a place"),
+    (
+        "CreatePlaceInPlayerInventoryAsync",
+        "uses CreatePlaceInPlayerInventoryAsync, which publishes a place",
+    ),
+    ("SavePlaceAsync", "uses SavePlaceAsync, which publishes the place as it is while it runs"),
+    ("UpdateSourceAsync", "uses UpdateSourceAsync, which writes the text of scripts"),
+];
+
+/// Properties that open a game, or a script, when they are set.
+const SWITCHES: [(&str, &str); 3] = [
+    ("LinkedSource", "uses LinkedSource, which takes a script's text from outside"),
+    ("HttpEnabled", "uses HttpEnabled, which opens the game to the internet"),
+    ("LoadStringEnabled", "uses LoadStringEnabled, which lets text run as code"),
+];
+
+/// The methods that ask a player for Robux or to sign something.
+pub(super) const PROMPTS: [&str; 15] = [
+    "PromptBulkPurchase",
+    "PromptBundlePurchase",
+    "PromptCollectiblesPurchase",
+    "PromptCommerceProductPurchase",
+    "PromptGamePassPurchase",
+    "PromptNativePurchase",
+    "PromptPremiumPurchase",
+    "PromptProductPurchase",
+    "PromptPurchase",
+    "PromptRealWorldCommerceBrowser",
+    "PromptRobloxPurchase",
+    "PromptRobloxSubscriptionPurchase",
+    "PromptRobuxTransferAsync",
+    "PromptSubscriptionPurchase",
+    "PromptThirdPartyPurchase",
+];
+
+/// The methods of TeleportService whose first argument is a place.
+pub(super) const TELEPORTS: [&str; 7] = [
+    "Teleport",
+    "TeleportAsync",
+    "TeleportPartyAsync",
+    "TeleportToPlaceInstance",
+    "TeleportToPrivateServer",
+    "TeleportToSpawnByName",
+    "PromptExperienceDetailsAsync",
+];
+
+/// What is said of a name. The functions of the language are global; the rest are members.
+pub(super) fn describe_name(name: &str, is_member: bool) -> Option<&'static str> {
+    let is_function = matches!(name, "loadstring" | "getfenv" | "setfenv");
+    let (_, what) = NAMED.iter().find(|(known, _)| *known == name)?;
+    (is_member || is_function).then_some(*what)
+}
+
+/// What is said of a property that is set.
+pub(super) fn describe_switch(name: &str) -> Option<&'static str> {
+    SWITCHES.iter().find(|(known, _)| *known == name).map(|(_, what)| *what)
+}

@@ -1,0 +1,56 @@
+//! Calls as they take place: also those that `pcall`, `task.spawn` and their like make for a script.
+
+use super::evaluator::Evaluator;
+use super::flow::forwarded;
+use super::tree::{Expr, ExprId, Tree};
+use super::value::{Value, Values};
+
+/// A call, and what may be called.
+#[derive(Debug, Clone)]
+pub(super) struct LogicalCall {
+    /// The expression of the call as it is written.
+    pub(super) at: ExprId,
+    pub(super) callee: ExprId,
+    pub(super) values: Values,
+    pub(super) args: Vec<ExprId>,
+    /// Whether the owner of the function stands in front of a colon, and not among the arguments.
+    pub(super) is_method: bool,
+}
+
+impl LogicalCall {
+    /// The arguments of a method, without the instance that it is called on.
+    pub(super) fn method_args(&self) -> &[ExprId] {
+        let skip = usize::from(!self.is_method);
+        self.args.get(skip..).unwrap_or_default()
+    }
+}
+
+/// How many functions may hand on one call.
+const MAX_FORWARDED: usize = 4;
+
+/// All calls of a script.
+pub(super) fn logical_calls(tree: &Tree, evaluator: &mut Evaluator<'_>) -> Vec<LogicalCall> {
+    let mut calls = Vec::new();
+    for at in tree.ids() {
+        let Expr::Call { callee, args, is_method } = tree.expr(at) else { continue };
+        let mut callee = *callee;
+        let mut args: Vec<ExprId> = args.to_vec();
+        let mut is_method = *is_method;
+        for _ in 0..MAX_FORWARDED {
+            let values = evaluator.eval(callee);
+            let call =
+                LogicalCall { at, callee, values: values.clone(), args: args.clone(), is_method };
+            calls.push(call);
+            let through = values.iter().find_map(|value| match value {
+                Value::Builtin(name) if &**name != "select" => forwarded(name),
+                _ => None,
+            });
+            let Some((function, skip)) = through else { break };
+            let Some(next) = args.get(function) else { break };
+            callee = *next;
+            args = args.get(skip..).unwrap_or_default().to_vec();
+            is_method = false;
+        }
+    }
+    calls
+}

@@ -1,0 +1,79 @@
+//! The escapes in a quoted string, read as Luau reads them.
+
+/// A text with its escapes read.
+#[derive(Debug, Default)]
+pub(super) struct Unescaped {
+    pub(super) plain: String,
+    /// How many characters that can be typed stand as numbers in it.
+    pub(super) letters: usize,
+    /// How many others do.
+    pub(super) others: usize,
+    /// Whether `\z` or an escaped line end cuts it into pieces.
+    pub(super) is_cut: bool,
+}
+
+/// Reads what stands between the quotes.
+pub(super) fn unescaped(text: &str) -> Unescaped {
+    let mut read = Unescaped::default();
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        read.plain.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        if let Some(behind) = rest.strip_prefix('z') {
+            rest = behind.trim_start_matches(|c: char| c.is_ascii_whitespace());
+            read.is_cut = true;
+            continue;
+        }
+        let (code, length) = escape(rest);
+        match code {
+            Some(c) => {
+                read.letters += usize::from(is_plain(c));
+                read.others += usize::from(!is_plain(c));
+                read.plain.push(c);
+            }
+            None => read.plain.extend(rest.chars().next().map(control)),
+        }
+        rest = &rest[length..];
+    }
+    read.plain.push_str(rest);
+    read
+}
+
+/// The character of an escape by a letter.
+fn control(letter: char) -> char {
+    match letter {
+        'n' => '\n',
+        't' => '\t',
+        'r' => '\r',
+        other => other,
+    }
+}
+
+/// The character that the escape behind a `\` gives by its number, and how long the escape is.
+fn escape(rest: &str) -> (Option<char>, usize) {
+    let run = |text: &str, most: usize, radix: u32| {
+        text.chars().take(most).take_while(|c| c.is_digit(radix)).count()
+    };
+    let read = |digits: &str, radix: u32| u32::from_str_radix(digits, radix).ok();
+    let (code, length) = match rest.as_bytes().first() {
+        Some(b'0'..=b'9') => {
+            let length = run(rest, 3, 10);
+            (read(&rest[..length], 10), length)
+        }
+        Some(b'x') => {
+            let length = 1 + run(&rest[1..], 2, 16);
+            (read(&rest[1..length], 16), length)
+        }
+        Some(b'u') if rest[1..].starts_with('{') => {
+            let length = 2 + run(&rest[2..], 8, 16);
+            (read(&rest[2..length], 16), length + usize::from(rest[length..].starts_with('}')))
+        }
+        _ => (None, rest.chars().next().map_or(0, char::len_utf8)),
+    };
+    (code.and_then(char::from_u32), length)
+}
+
+/// Whether a character is one that people type.
+pub(super) fn is_plain(c: char) -> bool {
+    matches!(c, ' '..='~' | '\t' | '\n' | '\r')
+}

@@ -1,0 +1,157 @@
+//! What code a finding is about, as a hash: the statement, and what its variables are given.
+//!
+//! Layout, comments, quotes and parentheses do not count, so that moved and formatted code stays the
+//! same; where a value that the statement uses is changed, it is other code.
+
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{HashMap, HashSet};
+use std::hash::{Hash, Hasher};
+
+use super::tree::{BindingId, Definition, Expr, ExprId, StatementId, Tree};
+
+/// Variables and fields that one statement is followed through.
+const MAX_DEPENDENCIES: usize = 64;
+
+/// The hash of a text.
+pub(super) fn of_text(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// What a hash hangs on: a variable, or a value that a field is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Dependency {
+    Binding(BindingId),
+    Field(ExprId),
+}
+
+/// A hash, and what it hangs on.
+type Part = (u64, Vec<Dependency>);
+
+pub(super) struct Fingerprints<'a> {
+    tree: &'a Tree,
+    statements: HashMap<StatementId, u64>,
+    parts: HashMap<Dependency, Part>,
+    /// The values that are assigned to fields of a variable, where no function is.
+    fields: HashMap<BindingId, Vec<(u64, ExprId)>>,
+}
+
+impl<'a> Fingerprints<'a> {
+    pub(super) fn new(tree: &'a Tree) -> Self {
+        let mut fields: HashMap<BindingId, Vec<(u64, ExprId)>> = HashMap::new();
+        let mut classes: HashSet<BindingId> = HashSet::new();
+        for (name, writes) in &tree.field_writes {
+            for write in writes {
+                let Some(root) = write.root else { continue };
+                if matches!(tree.expr(write.value), Expr::Function(_)) {
+                    classes.insert(root);
+                }
+                fields.entry(root).or_default().push((of_text(name), write.value));
+            }
+        }
+        fields.retain(|root, _| !classes.contains(root) && !tree.binding(*root).is_global);
+        for values in fields.values_mut() {
+            values.sort_unstable_by_key(|(_, value)| *value);
+        }
+        Self { tree, statements: HashMap::new(), parts: HashMap::new(), fields }
+    }
+
+    /// The hash of the statement in which an expression stands.
+    pub(super) fn statement(&mut self, at: ExprId) -> u64 {
+        let id = self.tree.node(at).statement;
+        if let Some(known) = self.statements.get(&id) {
+            return *known;
+        }
+        let statement = self.tree.statement_of(at);
+        let mut hasher = DefaultHasher::new();
+        let mut open = Vec::new();
+        statement.names.hash(&mut hasher);
+        for root in statement.roots.iter().chain(&*statement.conditions) {
+            self.hash(*root, &mut hasher, &mut open);
+        }
+        let mut seen = HashSet::new();
+        while let Some(next) = open.pop() {
+            if seen.len() == MAX_DEPENDENCIES || !seen.insert(next) {
+                continue;
+            }
+            let (hash, hangs_on) = self.part(next);
+            hash.hash(&mut hasher);
+            open.extend(hangs_on);
+        }
+        let hash = hasher.finish();
+        self.statements.insert(id, hash);
+        hash
+    }
+
+    fn part(&mut self, of: Dependency) -> Part {
+        if let Some(known) = self.parts.get(&of) {
+            return known.clone();
+        }
+        let mut hasher = DefaultHasher::new();
+        let mut open = Vec::new();
+        match of {
+            Dependency::Binding(id) => self.hash_binding(id, &mut hasher, &mut open),
+            Dependency::Field(value) => self.hash(value, &mut hasher, &mut open),
+        }
+        let part = (hasher.finish(), open);
+        self.parts.insert(of, part.clone());
+        part
+    }
+
+    fn hash_binding(&self, id: BindingId, hasher: &mut DefaultHasher, open: &mut Vec<Dependency>) {
+        for definition in &self.tree.binding(id).definitions {
+            match definition {
+                Definition::Value(value) | Definition::Item(value) => {
+                    self.hash(*value, hasher, open);
+                }
+                Definition::Result(value, nth) => {
+                    nth.hash(hasher);
+                    self.hash(*value, hasher, open);
+                }
+                Definition::Parameter(_, nth) => nth.hash(hasher),
+                Definition::Unknown => 0_u8.hash(hasher),
+            }
+        }
+        for (name, value) in self.fields.get(&id).into_iter().flatten() {
+            name.hash(hasher);
+            self.hash(*value, hasher, open);
+        }
+    }
+
+    /// The values that a field is given, where a statement names it.
+    fn note_field(&self, base: ExprId, key: ExprId, open: &mut Vec<Dependency>) {
+        let Some(name) = self.tree.text(key) else { return };
+        let writes = self.tree.own_writes(base, name).iter().take(MAX_DEPENDENCIES);
+        open.extend(writes.map(|value| Dependency::Field(*value)));
+    }
+
+    /// Hashes an expression, and notes what it hangs on. Of a function it is what it returns.
+    fn hash(&self, id: ExprId, hasher: &mut DefaultHasher, open: &mut Vec<Dependency>) {
+        let expr = self.tree.expr(id);
+        std::mem::discriminant(expr).hash(hasher);
+        match expr {
+            Expr::Bool(it) => it.hash(hasher),
+            Expr::Number(it) => it.to_bits().hash(hasher),
+            Expr::Text(it) => it.hash(hasher),
+            Expr::Name(binding) => {
+                self.tree.binding(*binding).name.hash(hasher);
+                open.push(Dependency::Binding(*binding));
+            }
+            Expr::Binary { operator, .. } => operator.hash(hasher),
+            Expr::Unary { operator, .. } => operator.hash(hasher),
+            Expr::Call { args, is_method, .. } => (args.len(), is_method).hash(hasher),
+            Expr::Table(fields) => {
+                fields.iter().for_each(|field| field.key.is_some().hash(hasher));
+            }
+            Expr::Function(function) => {
+                let function = self.tree.function(*function);
+                function.parameters.len().hash(hasher);
+                function.returns.iter().for_each(|it| self.hash(*it, hasher, open));
+            }
+            Expr::Index { base, key, .. } => self.note_field(*base, *key, open),
+            Expr::Nil | Expr::Varargs | Expr::Choice { .. } | Expr::Interpolated(_) => {}
+        }
+        self.tree.operands(id, |operand| self.hash(operand, hasher, open));
+    }
+}

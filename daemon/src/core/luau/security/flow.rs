@@ -1,0 +1,267 @@
+//! Where the values of parameters come from: the calls of the script's own functions, and what
+//! players, stores and other programs send to its handlers.
+//!
+//! It reads names alone; what expressions are worth is not known here.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use super::tree::{BindingId, Definition, Expr, ExprId, FunctionId, Tree};
+
+/// Where data comes from that does not stand in the script, in words that follow "from".
+pub(super) type Source = &'static str;
+
+pub(super) const CLIENT: Source = "what a player's client sends";
+const SERVER: Source = "what the server sends";
+const CHAT: Source = "a chat message";
+const STORE: Source = "a data store";
+const INTERNET: Source = "the internet";
+const MESSAGE: Source = "a message of another server";
+
+/// Events and callbacks whose parameters are what somebody else says, from this parameter on.
+const HANDLERS: [(&str, usize, Source); 12] = [
+    ("OnServerEvent", 1, CLIENT),
+    ("OnServerInvoke", 1, CLIENT),
+    ("OnClientEvent", 0, SERVER),
+    ("OnClientInvoke", 0, SERVER),
+    ("Chatted", 0, CHAT),
+    ("MessageReceived", 0, CHAT),
+    ("SendingMessage", 0, CHAT),
+    ("OnIncomingMessage", 0, CHAT),
+    ("OnChatWindowAdded", 0, CHAT),
+    ("ShouldDeliverCallback", 0, CHAT),
+    ("Triggered", 1, CHAT),
+    ("PlayerChatted", 1, CHAT),
+];
+
+/// Methods that give what somebody else has written.
+const RESULTS: [(&str, Source); 31] = [
+    ("GetAsync", STORE),
+    ("GetVersionAsync", STORE),
+    ("GetVersionAtTimeAsync", STORE),
+    ("GetCurrentPage", STORE),
+    ("GetRangeAsync", STORE),
+    ("ReadAsync", STORE),
+    ("RemoveAsync", STORE),
+    ("UpdateAsync", STORE),
+    ("IncrementAsync", STORE),
+    ("GetSharedTable", STORE),
+    ("GetConfigAsync", STORE),
+    ("RequestAsync", INTERNET),
+    ("PostAsync", INTERNET),
+    ("HttpGet", INTERNET),
+    ("HttpGetAsync", INTERNET),
+    ("GetProductInfo", "the description of an item"),
+    ("GetProductInfoAsync", "the description of an item"),
+    ("GetGroupInfoAsync", "the description of a group"),
+    ("GetNameFromUserIdAsync", "a user's name"),
+    ("GetUserIdFromNameAsync", "a user's number"),
+    ("GetUserInfosByUserIdsAsync", "a user's name"),
+    ("GetFriendsAsync", "a user's friends"),
+    ("GetAttribute", "an attribute"),
+    ("GetAttributes", "an attribute"),
+    ("GetTags", "a tag"),
+    ("GetJoinData", "the data of a teleport"),
+    ("GetTeleportData", "the data of a teleport"),
+    ("GetLocalPlayerTeleportData", "the data of a teleport"),
+    ("GetTeleportSetting", "the data of a teleport"),
+    ("InvokeClient", CLIENT),
+    ("InvokeServer", SERVER),
+];
+
+/// Properties that hold what anybody may have written.
+const PROPERTIES: [(&str, Source); 6] = [
+    ("Value", "a value object"),
+    ("Text", "a text on the screen"),
+    ("Name", "a name"),
+    ("DisplayName", "a user's name"),
+    ("Description", "a description"),
+    ("ToolTip", "a property"),
+];
+
+/// What a method gives that somebody else has written.
+pub(super) fn result_source(name: &str) -> Option<Source> {
+    RESULTS.iter().find(|(method, _)| *method == name).map(|(_, source)| *source)
+}
+
+/// What a property holds that somebody else may have written.
+pub(super) fn property_source(name: &str) -> Option<Source> {
+    PROPERTIES.iter().find(|(property, _)| *property == name).map(|(_, source)| *source)
+}
+
+/// A call of one of the script's functions.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CallSite {
+    pub(super) call: ExprId,
+    /// How many arguments stand before those of the function, as in `pcall(f, ...)`.
+    skip: usize,
+}
+
+impl CallSite {
+    pub(super) fn args(self, tree: &Tree) -> &[ExprId] {
+        match tree.expr(self.call) {
+            Expr::Call { args, .. } => args.get(self.skip..).unwrap_or_default(),
+            _ => &[],
+        }
+    }
+}
+
+/// Who calls which function with what.
+#[derive(Debug, Default)]
+pub(super) struct Flow {
+    pub(super) sites: HashMap<FunctionId, Vec<CallSite>>,
+    /// The functions that nobody but these sites can call.
+    pub(super) closed: HashSet<FunctionId>,
+    /// Parameters that are given what comes from elsewhere.
+    pub(super) sources: HashMap<BindingId, Source>,
+}
+
+/// Functions of one name that a call by that name may mean.
+const MAX_NAMESAKES: usize = 8;
+/// Calls of one function that are looked at.
+const MAX_SITES: usize = 2_000;
+
+/// How many arguments of these stand before the function that they call, and before its own.
+pub(super) fn forwarded(name: &str) -> Option<(usize, usize)> {
+    Some(match name {
+        "pcall" | "ypcall" | "spawn" | "task.spawn" | "task.defer" | "coroutine.wrap"
+        | "coroutine.create" | "coroutine.resume" => (0, 1),
+        "xpcall" => (0, 2),
+        "delay" | "task.delay" | "select" => (1, 2),
+        _ => return None,
+    })
+}
+
+impl Flow {
+    pub(super) fn of(tree: &Tree) -> Self {
+        let mut flow = Self::default();
+        for id in tree.ids() {
+            if let Expr::Call { callee, args, is_method } = tree.expr(id) {
+                flow.note_call(tree, id, *callee, args, *is_method);
+            }
+        }
+        for (name, skip, source) in HANDLERS {
+            for write in tree.field_writes.get(name).into_iter().flatten() {
+                flow.note_handler(tree, write.value, skip, source);
+            }
+        }
+        for binding in tree.bindings.iter().filter(|binding| !binding.is_global) {
+            if let [Definition::Value(value)] = binding.definitions[..]
+                && let Some(function) = function_of(tree, value)
+                && let Some(sites) = flow.sites.get(&function)
+                && binding.reads as usize == sites.len()
+            {
+                flow.closed.insert(function);
+            }
+        }
+        flow
+    }
+
+    fn note_call(
+        &mut self,
+        tree: &Tree,
+        call: ExprId,
+        callee: ExprId,
+        args: &[ExprId],
+        is_method: bool,
+    ) {
+        for function in functions(tree, callee) {
+            self.note_site(function, CallSite { call, skip: 0 });
+        }
+        if let Some((at, skip)) = global_name(tree, callee).and_then(|name| forwarded(&name))
+            && let Some(function) = args.get(at)
+        {
+            for function in functions(tree, *function) {
+                self.note_site(function, CallSite { call, skip });
+            }
+        }
+        let Expr::Index { base, key, .. } = tree.expr(callee) else { return };
+        let Some(method) = tree.text(*key).filter(|_| is_method) else { return };
+        match &**method {
+            "Connect" | "Once" | "ConnectParallel" | "connect" => {
+                let Expr::Index { key: event, .. } = tree.expr(*base) else { return };
+                let event = tree.text(*event).and_then(|name| handler(name));
+                if let (Some((skip, source)), Some(function)) = (event, args.first()) {
+                    self.note_handler(tree, *function, skip, source);
+                }
+            }
+            "SubscribeAsync" => {
+                for arg in args {
+                    self.note_handler(tree, *arg, 0, MESSAGE);
+                }
+            }
+            "UpdateAsync" => {
+                for arg in args {
+                    self.note_handler(tree, *arg, 0, STORE);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn note_site(&mut self, function: FunctionId, site: CallSite) {
+        let sites = self.sites.entry(function).or_default();
+        if sites.len() < MAX_SITES {
+            sites.push(site);
+        }
+    }
+
+    fn note_handler(&mut self, tree: &Tree, value: ExprId, skip: usize, source: Source) {
+        for function in functions(tree, value) {
+            for parameter in tree.function(function).parameters.iter().skip(skip) {
+                self.sources.insert(*parameter, source);
+            }
+        }
+    }
+}
+
+fn handler(name: &str) -> Option<(usize, Source)> {
+    HANDLERS.iter().find(|(event, ..)| *event == name).map(|(_, skip, source)| (*skip, *source))
+}
+
+fn function_of(tree: &Tree, id: ExprId) -> Option<FunctionId> {
+    match tree.expr(id) {
+        Expr::Function(function) => Some(*function),
+        _ => None,
+    }
+}
+
+/// The functions of the script that an expression names.
+pub(super) fn functions(tree: &Tree, id: ExprId) -> Vec<FunctionId> {
+    let found: Vec<FunctionId> = match tree.expr(id) {
+        Expr::Function(function) => vec![*function],
+        Expr::Name(binding) => {
+            let definitions = tree.binding(*binding).definitions.iter();
+            let value = |it: &Definition| match it {
+                Definition::Value(value) => function_of(tree, *value),
+                _ => None,
+            };
+            definitions.take(MAX_NAMESAKES + 1).filter_map(value).collect()
+        }
+        Expr::Index { key, .. } => {
+            let writes = tree.text(*key).and_then(|name| tree.field_writes.get(name));
+            let writes = writes.into_iter().flatten().take(MAX_NAMESAKES + 1);
+            writes.filter_map(|it| function_of(tree, it.value)).collect()
+        }
+        _ => Vec::new(),
+    };
+    if found.len() > MAX_NAMESAKES { Vec::new() } else { found }
+}
+
+/// The name of a global function, also of a library's.
+fn global_name(tree: &Tree, id: ExprId) -> Option<Rc<str>> {
+    match tree.expr(id) {
+        Expr::Name(binding) => {
+            let binding = tree.binding(*binding);
+            (binding.is_global && binding.definitions.is_empty()).then(|| binding.name.clone())
+        }
+        Expr::Index { base, key, .. } => {
+            let owner = match tree.expr(*base) {
+                Expr::Name(_) => global_name(tree, *base)?,
+                _ => return None,
+            };
+            Some(format!("{owner}.{}", tree.text(*key)?).into())
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,250 @@
+//! A script's syntax tree in the form that the scan reads: expressions in an arena, names resolved
+//! to what they are bound to, and all values that a name or a field is given in one place.
+//!
+//! Parentheses, casts and types are gone. Types, values and what is suspicious are not known here.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// An expression of the arena. Operands stand before what is made of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct ExprId(pub(super) u32);
+
+/// A variable: local, global or a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct BindingId(pub(super) u32);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct FunctionId(pub(super) u32);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct StatementId(pub(super) u32);
+
+#[derive(Debug)]
+pub(super) struct ExprNode {
+    pub(super) expr: Expr,
+    /// From 1.
+    pub(super) line: u32,
+    pub(super) statement: StatementId,
+}
+
+#[derive(Debug)]
+pub(super) enum Expr {
+    Nil,
+    Bool(bool),
+    Number(f64),
+    Text(Rc<str>),
+    Varargs,
+    Name(BindingId),
+    Index {
+        base: ExprId,
+        key: ExprId,
+        /// Whether a value is assigned to it here.
+        is_written: bool,
+    },
+    /// `callee(...)`; of `base:name(...)` the callee is the index, and the arguments leave out `base`.
+    Call {
+        callee: ExprId,
+        args: Box<[ExprId]>,
+        is_method: bool,
+    },
+    Function(FunctionId),
+    Table(Box<[TableField]>),
+    Binary {
+        operator: Operator,
+        left: ExprId,
+        right: ExprId,
+    },
+    Unary {
+        operator: UnaryOperator,
+        operand: ExprId,
+    },
+    /// `if ... then ... else`: the conditions, and the values of all branches.
+    Choice {
+        conditions: Box<[ExprId]>,
+        values: Box<[ExprId]>,
+    },
+    Interpolated(Box<[ExprId]>),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TableField {
+    /// None for the values of a list.
+    pub(super) key: Option<ExprId>,
+    pub(super) value: ExprId,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Operator {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    FloorDivide,
+    Modulo,
+    Power,
+    Concat,
+    And,
+    Or,
+    Compare,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum UnaryOperator {
+    Negate,
+    Not,
+    Length,
+}
+
+/// A variable, and what it is given.
+#[derive(Debug)]
+pub(super) struct Binding {
+    pub(super) name: Rc<str>,
+    pub(super) is_global: bool,
+    pub(super) definitions: Vec<Definition>,
+    /// How often it is read.
+    pub(super) reads: u32,
+}
+
+/// What gives a variable a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Definition {
+    Value(ExprId),
+    /// One of the values behind the first that a call gives, counted from 0.
+    Result(ExprId, usize),
+    /// The items of a list, in a loop.
+    Item(ExprId),
+    Parameter(FunctionId, usize),
+    /// Something that only the running script knows.
+    Unknown,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct FunctionNode {
+    pub(super) parameters: Vec<BindingId>,
+    /// The first value of each `return`.
+    pub(super) returns: Vec<ExprId>,
+    /// What the function is called, for people.
+    pub(super) name: Option<Rc<str>>,
+}
+
+/// A statement with the expressions that stand in it, without those of the blocks within.
+#[derive(Debug, Default)]
+pub(super) struct StatementNode {
+    /// Targets first, then values.
+    pub(super) roots: Vec<ExprId>,
+    /// The names that it declares.
+    pub(super) names: Vec<Rc<str>>,
+    /// The function in whose body it stands.
+    pub(super) function: Option<FunctionId>,
+    /// The conditions under which it runs, as far as the function around it says them.
+    pub(super) conditions: Rc<[ExprId]>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    pub(super) exprs: Vec<ExprNode>,
+    pub(super) bindings: Vec<Binding>,
+    pub(super) functions: Vec<FunctionNode>,
+    pub(super) statements: Vec<StatementNode>,
+    /// What is assigned to fields, by the field's name: `a.name = value`, `function a.name()`.
+    pub(super) field_writes: HashMap<Rc<str>, Vec<FieldWrite>>,
+    /// The same, by the variable in front as well.
+    pub(super) own_writes: HashMap<(BindingId, Rc<str>), Vec<ExprId>>,
+}
+
+/// An assignment to a field.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FieldWrite {
+    /// The variable in front: `a` of `a.b.name = value`.
+    pub(super) root: Option<BindingId>,
+    pub(super) value: ExprId,
+}
+
+impl Tree {
+    pub(super) fn expr(&self, id: ExprId) -> &Expr {
+        &self.exprs[id.0 as usize].expr
+    }
+
+    pub(super) fn node(&self, id: ExprId) -> &ExprNode {
+        &self.exprs[id.0 as usize]
+    }
+
+    pub(super) fn ids(&self) -> impl Iterator<Item = ExprId> + use<> {
+        (0..self.exprs.len() as u32).map(ExprId)
+    }
+
+    pub(super) fn binding(&self, id: BindingId) -> &Binding {
+        &self.bindings[id.0 as usize]
+    }
+
+    pub(super) fn function(&self, id: FunctionId) -> &FunctionNode {
+        &self.functions[id.0 as usize]
+    }
+
+    pub(super) fn statement_of(&self, id: ExprId) -> &StatementNode {
+        &self.statements[self.node(id).statement.0 as usize]
+    }
+
+    /// The text of a literal.
+    pub(super) fn text(&self, id: ExprId) -> Option<&Rc<str>> {
+        match self.expr(id) {
+            Expr::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The variable in front of a chain of indexes.
+    pub(super) fn root(&self, mut id: ExprId) -> Option<BindingId> {
+        loop {
+            match self.expr(id) {
+                Expr::Name(binding) => return Some(*binding),
+                Expr::Index { base, .. } => id = *base,
+                _ => return None,
+            }
+        }
+    }
+
+    /// The values that a field behind a variable is given.
+    pub(super) fn own_writes(&self, base: ExprId, name: &Rc<str>) -> &[ExprId] {
+        let root = self.root(base);
+        let writes = root.and_then(|root| self.own_writes.get(&(root, name.clone())));
+        writes.map_or(&[], Vec::as_slice)
+    }
+
+    /// The expressions that an expression is made of.
+    pub(super) fn operands(&self, id: ExprId, mut visit: impl FnMut(ExprId)) {
+        match self.expr(id) {
+            Expr::Nil
+            | Expr::Bool(_)
+            | Expr::Number(_)
+            | Expr::Text(_)
+            | Expr::Varargs
+            | Expr::Name(_)
+            | Expr::Function(_) => {}
+            Expr::Index { base, key, .. } => {
+                visit(*base);
+                visit(*key);
+            }
+            Expr::Call { callee, args, .. } => {
+                visit(*callee);
+                args.iter().copied().for_each(visit);
+            }
+            Expr::Table(fields) => {
+                for field in fields {
+                    field.key.into_iter().for_each(&mut visit);
+                    visit(field.value);
+                }
+            }
+            Expr::Binary { left, right, .. } => {
+                visit(*left);
+                visit(*right);
+            }
+            Expr::Unary { operand, .. } => visit(*operand),
+            Expr::Choice { conditions, values } => {
+                conditions.iter().chain(values).copied().for_each(visit);
+            }
+            Expr::Interpolated(parts) => parts.iter().copied().for_each(visit),
+        }
+    }
+}

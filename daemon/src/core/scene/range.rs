@@ -1,0 +1,140 @@
+//! Numbers that Roblox takes for a property, as far as its reference says, and values that are outside.
+//!
+//! Roblox changes most of them to the nearest that it takes, without a word. What is done about a value
+//! that is outside is decided elsewhere.
+
+use std::sync::LazyLock;
+
+use rbx_reflection::DataType;
+use rbx_types::VariantType;
+use rustc_hash::FxHashMap;
+use scene_schemas::Value;
+
+use super::reflection;
+
+/// The least and the greatest number that a property takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ValueRange {
+    least: f64,
+    greatest: f64,
+}
+
+/// By class and property.
+static RANGES: LazyLock<FxHashMap<(&str, &str), ValueRange>> = LazyLock::new(|| {
+    let lines = include_str!("ranges.txt").lines().filter(|line| !line.starts_with('#'));
+    let range = |line: &'static str| {
+        let mut words = line.split(' ');
+        let key = (words.next()?, words.next()?);
+        let (least, greatest) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        Some((key, ValueRange { least, greatest }))
+    };
+    lines.filter_map(range).collect()
+});
+
+impl ValueRange {
+    /// What is known of a property of a class, its superclasses' included.
+    pub fn of(class: &str, property: &str) -> Option<Self> {
+        let database = reflection::database();
+        let classes = database.superclasses_iter(reflection::class(class)?);
+        let found = classes.into_iter().find_map(|class| RANGES.get(&(class.name, property)));
+        if found.is_some() {
+            return found.copied();
+        }
+        // A transparency is a share, whatever has it.
+        let is_number = matches!(
+            reflection::declared(class, property),
+            Some(DataType::Value(VariantType::Float32 | VariantType::Float64))
+        );
+        let is_share = is_number && property.ends_with("Transparency");
+        is_share.then_some(Self { least: 0.0, greatest: 1.0 })
+    }
+
+    fn holds(self, number: f64) -> bool {
+        // Values have 32 bits, which 0.001 is not quite.
+        let number = number as f32;
+        (self.least as f32..=self.greatest as f32).contains(&number)
+    }
+}
+
+/// What is wrong with a value of a property, as the end of a sentence; none where nothing is known.
+pub fn out_of_range(class: &str, property: &str, value: &Value) -> Option<String> {
+    let numbers = numbers(value);
+    if let Some(number) = numbers.iter().find(|number| !number.is_finite()) {
+        return Some(format!("{number} is no finite number"));
+    }
+    let range = ValueRange::of(class, property)?;
+    let outside = numbers.iter().find(|number| !range.holds(**number))?;
+    let each = if numbers.len() > 1 { "each of its numbers" } else { "it" };
+    let ValueRange { least, greatest } = range;
+    let shown = *outside as f32;
+    Some(format!("{each} is from {least} to {greatest} in Roblox, and {shown} is not"))
+}
+
+/// The numbers of a value that a range or an infinity would be about.
+fn numbers(value: &Value) -> Vec<f64> {
+    let all = |numbers: &[f32]| numbers.iter().map(|it| f64::from(*it)).collect();
+    match value {
+        Value::Float32(it) => vec![f64::from(*it)],
+        Value::Float64(it) => vec![*it],
+        Value::Int32(it) => vec![f64::from(*it)],
+        Value::Int64(it) => vec![*it as f64],
+        Value::Vector2(it) => all(&[it.x, it.y]),
+        Value::Vector3(it) => all(&[it.x, it.y, it.z]),
+        Value::NumberRange(it) => all(&[it.min, it.max]),
+        Value::UDim(it) => all(&[it.scale]),
+        Value::UDim2(it) => all(&[it.x.scale, it.y.scale]),
+        Value::CFrame(it) => {
+            let (at, turned) = (it.position, it.orientation);
+            let rows = [at, turned.x, turned.y, turned.z];
+            rows.iter().flat_map(|row| [row.x, row.y, row.z]).map(f64::from).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rbx_types::Vector3;
+
+    use super::*;
+
+    #[test]
+    fn a_value_is_held_against_what_the_reference_says() {
+        let size = |x: f32| Value::Vector3(Vector3::new(x, 1.0, 1.0));
+        let number = Value::Float32;
+        for (class, property, value, is_outside) in [
+            ("Part", "Size", size(-4.0), true),
+            ("Part", "Size", size(0.0), true),
+            ("Part", "Size", size(0.001), false),
+            ("Part", "Size", size(2048.0), false),
+            ("Part", "Size", size(2049.0), true),
+            ("MeshPart", "Transparency", number(17.0), true),
+            ("Part", "Transparency", number(1.0), false),
+            ("Part", "Reflectance", number(-0.1), true),
+            ("TextLabel", "TextTransparency", number(1.5), true),
+            ("Frame", "BackgroundTransparency", number(0.0), false),
+            ("Sound", "Volume", number(11.0), true),
+            ("Camera", "FieldOfView", number(70.0), false),
+            ("Part", "CFrame", Value::Float32(f32::NAN), true),
+            ("NumberValue", "Value", Value::Float64(f64::INFINITY), true),
+            // Nothing is known of these.
+            ("NumberValue", "Value", Value::Float64(-1e30), false),
+            ("ClassOfTomorrow", "Transparency", number(17.0), false),
+            ("Humanoid", "WalkSpeed", number(-1.0), false),
+        ] {
+            let found = out_of_range(class, property, &value);
+            assert_eq!(found.is_some(), is_outside, "{class}.{property}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn every_range_is_of_a_property_that_reflection_knows() {
+        let lines = include_str!("ranges.txt").lines().filter(|line| !line.starts_with('#'));
+        assert_eq!(lines.count(), RANGES.len());
+        assert!(RANGES.len() > 100);
+        for ((class, property), range) in RANGES.iter() {
+            assert!(reflection::declared(class, property).is_some(), "{class}.{property}");
+            assert!(range.least < range.greatest, "{class}.{property}");
+        }
+    }
+}

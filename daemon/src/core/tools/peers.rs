@@ -1,0 +1,162 @@
+//! The names that other tools for Roblox give their tools, and what stands for them here: a model that knows
+//! those by heart is told the nearest tool by meaning, and not by letters.
+//!
+//! From Roblox's built-in MCP server and the servers that are used most beside it.
+
+/// What stands for another server's tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Counterpart {
+    /// These tools do it.
+    Tools(&'static [&'static str]),
+    /// No tool does it; what to do instead.
+    Instead(&'static str),
+}
+
+use Counterpart::{Instead, Tools};
+
+const EDIT: Counterpart = Tools(&["replace_text", "apply_edit", "apply_patch"]);
+const SEARCH: Counterpart = Tools(&["search_files", "find_references"]);
+const TREE: Counterpart = Tools(&["list_children", "find_instances"]);
+const PROPERTIES: Counterpart = Tools(&["get_properties"]);
+const SHOT: Counterpart = Tools(&["render_scene"]);
+const ASSET: Counterpart = Tools(&["insert_asset"]);
+const PLACES: Counterpart = Tools(&["list_sessions"]);
+const CODE: Counterpart = Instead(
+    "Vector runs no code in the place: propose the change itself with create_instance, set_properties, \
+     clone_instance or write_script; propose_changes takes several at once. run_tests runs specs.",
+);
+const PLAY: Counterpart = Instead(
+    "Vector does not play-test: ask the person to. run_tests runs specs, get_diagnostics checks scripts.",
+);
+const CONSOLE: Counterpart = Instead(
+    "Vector does not read Studio's output: ask the person for it. get_diagnostics checks scripts.",
+);
+const STORE: Counterpart = Instead(
+    "Vector does not search the Creator Store: ask the person for an asset's number. insert_asset brings it in.",
+);
+const UNDO: Counterpart = Instead(
+    "Only the person takes back what was applied, with `vector revert`. Propose the opposite change.",
+);
+
+/// Other servers' tools by name.
+const COUNTERPARTS: &[(&str, Counterpart)] = &[
+    ("script_read", Tools(&["read_script"])),
+    ("get_script_source", Tools(&["read_script"])),
+    ("read_file", Tools(&["read_script"])),
+    ("script_search", SEARCH),
+    ("script_grep", SEARCH),
+    ("grep_scripts", SEARCH),
+    ("search_scripts", SEARCH),
+    ("multi_edit", EDIT),
+    ("edit_script", EDIT),
+    ("edit_script_lines", EDIT),
+    ("insert_script_lines", EDIT),
+    ("delete_script_lines", EDIT),
+    ("edit_file", EDIT),
+    ("find_and_replace_in_scripts", Tools(&["search_files", "replace_text"])),
+    ("set_script_source", Tools(&["write_script"])),
+    ("write_file", Tools(&["write_script"])),
+    ("create_script", Tools(&["open_or_create_script"])),
+    ("search_game_tree", TREE),
+    ("search_objects", TREE),
+    ("get_instance_children", TREE),
+    ("get_file_tree", TREE),
+    ("get_project_structure", TREE),
+    ("get_place_info", Tools(&["list_sessions", "list_children"])),
+    ("inspect_instance", PROPERTIES),
+    ("get_instance_properties", PROPERTIES),
+    ("get_attributes", PROPERTIES),
+    ("set_property", Tools(&["set_properties"])),
+    ("mass_set_property", Tools(&["set_properties"])),
+    ("set_attribute", Tools(&["set_properties"])),
+    ("create_object", Tools(&["create_instance"])),
+    ("mass_create_objects", Tools(&["create_instance", "propose_changes"])),
+    ("delete_object", Tools(&["delete_instance"])),
+    ("smart_duplicate", Tools(&["clone_instance"])),
+    (
+        "manage_instance",
+        Tools(&[
+            "create_instance",
+            "clone_instance",
+            "rename_instance",
+            "move_instance",
+            "delete_instance",
+        ]),
+    ),
+    ("selection", Tools(&["list_selection", "reveal"])),
+    ("get_selection", Tools(&["list_selection"])),
+    ("screen_capture", SHOT),
+    ("capture_screenshot", SHOT),
+    ("insert_model", ASSET),
+    ("preview_asset", ASSET),
+    ("search_asset", STORE),
+    ("search_assets", STORE),
+    ("search_creator_store", STORE),
+    ("toolbox_search", STORE),
+    ("list_roblox_studios", PLACES),
+    ("get_connected_instances", PLACES),
+    ("get_studio_state", PLACES),
+    ("get_request_status", Tools(&["proposal_status"])),
+    ("execute_luau", CODE),
+    ("run_code", CODE),
+    ("run_luau", CODE),
+    ("run_script", CODE),
+    ("eval_server_runtime", CODE),
+    ("eval_client_runtime", CODE),
+    ("start_stop_play", PLAY),
+    ("start_playtest", PLAY),
+    ("stop_playtest", PLAY),
+    ("solo_playtest", PLAY),
+    ("run_script_in_play_mode", PLAY),
+    ("get_console_output", CONSOLE),
+    ("get_runtime_logs", CONSOLE),
+    ("studio_get_console", CONSOLE),
+    ("undo", UNDO),
+    ("redo", UNDO),
+];
+
+/// What stands for the tool of another server, as a sentence that can follow a refusal.
+pub(super) fn counterpart(name: &str) -> Option<String> {
+    let (_, found) = COUNTERPARTS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+    Some(match found {
+        Instead(sentence) => (*sentence).to_owned(),
+        Tools([one]) => format!("Use `{one}`."),
+        Tools(several) => {
+            let names: Vec<String> = several.iter().map(|name| format!("`{name}`")).collect();
+            let (last, front) = names.split_last()?;
+            format!("Use {} or {last}.", front.join(", "))
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::TOOLS;
+    use super::*;
+
+    /// Tools of the MCP server itself.
+    const OF_THE_SERVER: [&str; 2] = ["list_sessions", "proposal_status"];
+
+    #[test]
+    fn every_counterpart_is_a_tool_and_no_name_is_one_of_ours() {
+        let is_ours = |name: &str| {
+            OF_THE_SERVER.contains(&name) || TOOLS.iter().any(|tool| tool.name == name)
+        };
+        for (at, (name, found)) in COUNTERPARTS.iter().enumerate() {
+            assert!(!is_ours(name), "{name} is a tool of ours");
+            assert!(!COUNTERPARTS[..at].iter().any(|(other, _)| other == name), "{name} twice");
+            if let Tools(names) = found {
+                assert!(names.iter().all(|name| is_ours(name)), "{name}: {names:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_tool_of_another_server_is_answered_by_meaning() {
+        let edit = counterpart("edit_script").unwrap();
+        assert_eq!(edit, "Use `replace_text`, `apply_edit` or `apply_patch`.");
+        assert_eq!(counterpart("insert_model").unwrap(), "Use `insert_asset`.");
+        assert!(counterpart("execute_luau").unwrap().contains("runs no code"));
+        assert_eq!(counterpart("paint_the_town"), None);
+    }
+}

@@ -1,0 +1,142 @@
+//! Lists and objects in tags of their own: `<props><Name>Lamp</Name></props>`.
+//!
+//! A child is a member of an object by its name, or an item of a list by any name. What the schema says
+//! of a child holds for it; where it says nothing, what is JSON is read as JSON, and all else is a text.
+
+use serde_json::{Map, Value as Json};
+
+use super::tag::{Front, Tag, front, same};
+use super::typed::{self, Raw};
+
+/// How deep tags may stand in one another.
+const MAX_DEPTH: usize = 16;
+
+/// Names of tags that say what they hold by an attribute: `<property name="Size">`.
+const NAMED: [&str; 5] = ["entry", "field", "member", "prop", "property"];
+
+const CDATA: &str = "<![CDATA[";
+
+/// A tag with what stands between it and its end.
+struct Element<'a> {
+    name: &'a str,
+    inside: &'a str,
+}
+
+/// Whether a text is tags and not JSON.
+pub(super) fn is_nested(text: &str) -> bool {
+    matches!(front(text.trim()), Front::Tag(tag) if !tag.is_closing)
+}
+
+/// Reads tags as a list or as an object.
+///
+/// # Errors
+/// What is wrong with them.
+pub(super) fn read(text: &str, schema: &Json, is_list: bool, depth: usize) -> Result<Json, String> {
+    if depth >= MAX_DEPTH {
+        return Err(format!("has tags that are nested more than {MAX_DEPTH} deep"));
+    }
+    let mut rest = text.trim();
+    let (mut items, mut map) = (Vec::new(), Map::new());
+    while !rest.is_empty() {
+        let (element, behind) = element(rest)?;
+        rest = behind.trim_start();
+        if is_list {
+            items.push(value(&element, &schema["items"], depth)?);
+            continue;
+        }
+        let (name, inner) = member(schema, element.name);
+        let new = value(&element, inner, depth)?;
+        match map.get_mut(&name) {
+            None => {
+                map.insert(name, new);
+            }
+            Some(_) => return Err(format!("has `<{name}>` twice; write a list as JSON")),
+        }
+    }
+    Ok(if is_list { Json::Array(items) } else { Json::Object(map) })
+}
+
+/// The name of a member as the schema spells it, and its schema.
+fn member<'a>(schema: &'a Json, name: &str) -> (String, &'a Json) {
+    let known = schema["properties"].as_object();
+    let found = known.and_then(|known| known.iter().find(|(it, _)| same(it, name)));
+    match found {
+        Some((name, schema)) => (name.clone(), schema),
+        None => (name.to_owned(), &Json::Null),
+    }
+}
+
+/// The element at the front of a text, and what stands behind it.
+fn element(text: &str) -> Result<(Element<'_>, &str), String> {
+    let Front::Tag(tag) = front(text) else {
+        let shown: String = text.chars().take(40).collect();
+        return Err(format!("has `{shown}` where a tag should stand"));
+    };
+    if tag.is_closing {
+        return Err(format!("has `</{}>`, which closes nothing", tag.name));
+    }
+    let name = name_of(&tag);
+    let behind = &text[tag.length..];
+    if tag.is_empty {
+        return Ok((Element { name, inside: "" }, behind));
+    }
+    let (end, length) = end_of(behind, tag.name)
+        .ok_or_else(|| format!("has `<{0}>` without `</{0}>`", tag.name))?;
+    Ok((Element { name, inside: &behind[..end] }, &behind[end + length..]))
+}
+
+fn name_of<'a>(tag: &Tag<'a>) -> &'a str {
+    let is_named = NAMED.iter().any(|it| same(it, tag.name));
+    let said = tag.attributes.iter().find(|(key, _)| matches!(*key, "name" | "key"));
+    said.filter(|_| is_named).map_or(tag.name, |(_, name)| *name)
+}
+
+/// Where the end tag of a name stands, and how long it is. Such tags within are in pairs.
+fn end_of(text: &str, name: &str) -> Option<(usize, usize)> {
+    let (mut at, mut depth) = (0, 1);
+    while let Some(found) = text[at..].find('<') {
+        at += found;
+        let rest = &text[at..];
+        if rest.starts_with(CDATA) {
+            at += rest.find("]]>")?;
+            continue;
+        }
+        if let Front::Tag(tag) = front(rest)
+            && same(tag.name, name)
+            && !tag.is_empty
+        {
+            depth = if tag.is_closing { depth - 1 } else { depth + 1 };
+            if depth == 0 {
+                return Some((at, tag.length));
+            }
+        }
+        at += 1;
+    }
+    None
+}
+
+fn value(element: &Element<'_>, schema: &Json, depth: usize) -> Result<Json, String> {
+    let trimmed = element.inside.trim();
+    let cdata = trimmed.strip_prefix(CDATA).and_then(|rest| rest.strip_suffix("]]>"));
+    let raw = match cdata {
+        Some(text) => Raw { text: text.to_owned(), is_exact: true },
+        None => Raw { text: element.inside.to_owned(), is_exact: false },
+    };
+    let named = |why: String| format!("has `<{}>`, which {why}", element.name);
+    if !schema.is_null() {
+        return typed::value_at(&raw, schema, true, depth + 1).map_err(named);
+    }
+    if raw.is_exact {
+        return Ok(Json::String(raw.text));
+    }
+    if is_nested(trimmed) {
+        let is_list = is_list(trimmed);
+        return read(trimmed, &Json::Null, is_list, depth + 1).map_err(named);
+    }
+    Ok(typed::untyped(&raw))
+}
+
+/// Whether tags of which nothing is known are the items of a list: `<item>` alone.
+fn is_list(text: &str) -> bool {
+    matches!(front(text), Front::Tag(tag) if same(tag.name, "item"))
+}

@@ -1,0 +1,213 @@
+//! Erasing: entries are replaced by others without their texts, blobs that nothing else names are
+//! deleted, and the file shrinks, so that the bytes are gone from the disk's files.
+//!
+//! It is the one exception to the rule that nothing that was written changes, and is made for people who
+//! want something forgotten. Positions, times and workflows stay. What an entry may keep is not known
+//! here.
+
+use std::collections::{BTreeSet, HashSet};
+
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
+use scene_schemas::Fingerprint;
+use scene_schemas::entry::{Entry, Seq};
+
+use super::{Ledger, LedgerError, blobs, schema, sql};
+
+/// How many characters a hash has.
+const HASH: usize = 64;
+
+/// What was erased.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Erasure {
+    /// How many entries lost their texts.
+    pub entries: usize,
+    /// How many blobs were deleted.
+    pub blobs: usize,
+    /// Whether the file was made anew without them. Where it was not, for lack of room for example, its
+    /// free pages are overwritten with zeros all the same.
+    pub is_compacted: bool,
+}
+
+impl Ledger {
+    /// Replaces all entries of these workflows by what is left of each, deletes the blobs that only they
+    /// name, and appends `mark` to each workflow. All of it or nothing.
+    pub fn erase(
+        &self,
+        workflows: &[Seq],
+        erase: impl Fn(Entry) -> Entry,
+        mark: &Entry,
+    ) -> Result<Erasure, LedgerError> {
+        let wanted: HashSet<i64> = workflows.iter().map(|it| sql(*it)).collect();
+        self.writer.alone(|conn| {
+            let failed = |source| LedgerError::sql(&self.file, source);
+            conn.pragma_update(None, "secure_delete", true).map_err(failed)?;
+            let tx =
+                conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+            let erasing = Erasing { ledger: self, tx: &tx, wanted: &wanted };
+            let (entries, blobs) = erasing.run(&erase, mark)?;
+            tx.commit().map_err(failed)?;
+            Ok(Erasure { entries, blobs, is_compacted: compact(conn) })
+        })
+    }
+
+    /// Whether something was erased behind a position: what was read before may not be there any more.
+    pub fn is_erased_after(&self, after: Seq) -> Result<bool, LedgerError> {
+        let query = "SELECT 1 FROM entries WHERE seq > ?1 AND kind = 'erased' LIMIT 1";
+        let found = self
+            .reader()
+            .prepare_cached(query)
+            .and_then(|mut query| query.query_row([sql(after)], |_| Ok(())).optional());
+        found.map(|found| found.is_some()).map_err(|source| LedgerError::sql(&self.file, source))
+    }
+}
+
+/// Makes the file anew without free pages, and empties its log; false where that could not be done.
+fn compact(conn: &Connection) -> bool {
+    let empty_log = || {
+        // It answers with a row, whose first column says whether somebody was in the way.
+        conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0))
+    };
+    let made = empty_log().and_then(|_| conn.execute_batch("VACUUM")).and_then(|()| empty_log());
+    made.is_ok_and(|busy| busy == 0)
+}
+
+struct Erasing<'a> {
+    ledger: &'a Ledger,
+    tx: &'a Transaction<'a>,
+    /// The workflows whose texts go.
+    wanted: &'a HashSet<i64>,
+}
+
+/// A row of the entries.
+struct Row {
+    seq: i64,
+    workflow: i64,
+    body: Option<String>,
+    blob: Option<String>,
+}
+
+impl Erasing<'_> {
+    fn run(
+        &self,
+        erase: &impl Fn(Entry) -> Entry,
+        mark: &Entry,
+    ) -> Result<(usize, usize), LedgerError> {
+        let (mut goes, mut stays) = (BTreeSet::new(), BTreeSet::new());
+        let mut erased = Vec::new();
+        self.for_each(|row| {
+            let body = self.body(&row)?;
+            let is_wanted = self.wanted.contains(&row.workflow);
+            let names = if is_wanted { &mut goes } else { &mut stays };
+            names.extend(hashes(&body).chain(row.blob));
+            if is_wanted {
+                let entry = serde_json::from_slice(&body).map_err(|source| {
+                    let (file, seq) = (self.ledger.file.clone(), Seq(row.seq.unsigned_abs()));
+                    LedgerError::UnknownEntry { file, seq, source }
+                })?;
+                let text = serde_json::to_string(&erase(entry))
+                    .map_err(|error| LedgerError::malformed(error.to_string()))?;
+                erased.push((row.seq, text));
+            }
+            Ok(())
+        })?;
+        let (goes, stays) = (self.reached(goes)?, self.reached(stays)?);
+        self.write(&erased, goes.difference(&stays), mark)
+            .map_err(|source| LedgerError::sql(&self.ledger.file, source))
+    }
+
+    /// Looks at all entries, one at a time.
+    fn for_each(
+        &self,
+        mut each: impl FnMut(Row) -> Result<(), LedgerError>,
+    ) -> Result<(), LedgerError> {
+        let failed = |source| LedgerError::sql(&self.ledger.file, source);
+        let query = "SELECT seq, workflow, body, blob FROM entries ORDER BY seq";
+        let mut query = self.tx.prepare(query).map_err(failed)?;
+        let mut rows = query.query([]).map_err(failed)?;
+        while let Some(row) = rows.next().map_err(failed)? {
+            let read = || {
+                let (seq, workflow) = (row.get(0)?, row.get(1)?);
+                Ok(Row { seq, workflow, body: row.get(2)?, blob: row.get(3)? })
+            };
+            each(read().map_err(failed)?)?;
+        }
+        Ok(())
+    }
+
+    fn body(&self, row: &Row) -> Result<Vec<u8>, LedgerError> {
+        match (&row.body, &row.blob) {
+            (Some(body), _) => Ok(body.clone().into_bytes()),
+            (None, Some(hash)) => Ok(self.blob(hash)?.unwrap_or_default()),
+            (None, None) => Ok(Vec::new()),
+        }
+    }
+
+    /// The bytes of a blob; none where there is none of this name.
+    fn blob(&self, hash: &str) -> Result<Option<Vec<u8>>, LedgerError> {
+        let file = &self.ledger.file;
+        let found: Option<(bool, Vec<u8>)> = self
+            .tx
+            .prepare_cached("SELECT packed, bytes FROM blobs WHERE hash = ?1")
+            .and_then(|mut query| {
+                query.query_row([hash], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+            })
+            .map_err(|source| LedgerError::sql(file, source))?;
+        let unpack =
+            |(packed, bytes)| blobs::unpack(file, &Fingerprint(hash.to_owned()), packed, bytes);
+        found.map(unpack).transpose()
+    }
+
+    /// The blobs that these names lead to: a blob may name others.
+    fn reached(&self, names: BTreeSet<String>) -> Result<BTreeSet<String>, LedgerError> {
+        let (mut reached, mut open) = (BTreeSet::new(), names);
+        while let Some(name) = open.pop_first() {
+            if reached.contains(&name) {
+                continue;
+            }
+            if let Some(bytes) = self.blob(&name)? {
+                open.extend(hashes(&bytes).filter(|it| !reached.contains(it)));
+                reached.insert(name);
+            }
+        }
+        Ok(reached)
+    }
+
+    fn write<'n>(
+        &self,
+        erased: &[(i64, String)],
+        blobs: impl Iterator<Item = &'n String>,
+        mark: &Entry,
+    ) -> rusqlite::Result<(usize, usize)> {
+        schema::suspend_rules(self.tx)?;
+        let mut replace =
+            self.tx.prepare("UPDATE entries SET body = ?2, blob = NULL WHERE seq = ?1")?;
+        for (seq, body) in erased {
+            replace.execute((seq, body))?;
+        }
+        let mut delete = self.tx.prepare("DELETE FROM blobs WHERE hash = ?1")?;
+        let mut deleted = 0;
+        for blob in blobs {
+            deleted += delete.execute([blob])?;
+        }
+        let mark = serde_json::to_string(mark).unwrap_or_default();
+        let mut append = self.tx.prepare(
+            "INSERT INTO entries (seq, at, workflow, kind, body, blob) \
+             VALUES (?1, ?2, ?3, 'erased', ?4, NULL)",
+        )?;
+        let at = super::writer::now() as i64;
+        let next = "SELECT coalesce(max(seq), 0) + 1 FROM entries";
+        let next: i64 = self.tx.query_row(next, [], |row| row.get(0))?;
+        for (seq, workflow) in (next..).zip(self.wanted.iter().collect::<BTreeSet<_>>()) {
+            append.execute((seq, at, workflow, &mark))?;
+        }
+        schema::restore_rules(self.tx)?;
+        Ok((erased.len(), deleted))
+    }
+}
+
+/// The hashes that stand in a text.
+fn hashes(bytes: &[u8]) -> impl Iterator<Item = String> + '_ {
+    let runs = bytes.split(|byte| !matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let runs = runs.filter(|run| run.len() == HASH);
+    runs.map(|run| String::from_utf8_lossy(run).into_owned())
+}

@@ -1,0 +1,215 @@
+//! The table of all settings but those of single providers: how each is called, what it is, and what it
+//! sets. How files and variables are read is not known here.
+
+use std::time::Duration;
+
+use super::{Action, Caps, Config, Origin, effort};
+
+/// How a value is set.
+#[derive(Clone, Copy)]
+pub(super) enum Put {
+    Text(fn(&mut Config, &str, Origin) -> Result<(), String>),
+    Number(u32, u32, fn(&mut Config, u32)),
+    Money(fn(&mut Caps) -> &mut Option<f64>),
+    Switch(fn(&mut Config, bool)),
+}
+
+/// One setting.
+pub struct Setting {
+    /// Its name in the file; a dot stands for a table.
+    pub key: &'static str,
+    /// Its variable.
+    pub env: &'static str,
+    /// What counts where it is not set.
+    pub default: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    pub(super) put: Put,
+}
+
+const fn setting(
+    key: &'static str,
+    env: &'static str,
+    default: &'static str,
+    about: &'static str,
+    put: Put,
+) -> Setting {
+    Setting { key, env, default, about, put }
+}
+
+macro_rules! route {
+    ($action:ident) => {
+        Put::Text(|config, text, _| {
+            config.routes.insert(Action::$action, text.to_owned());
+            Ok(())
+        })
+    };
+}
+
+macro_rules! effort {
+    ($action:ident) => {
+        Put::Text(|config, text, _| {
+            config.efforts.insert(Action::$action, effort(text)?);
+            Ok(())
+        })
+    };
+}
+
+/// All settings but those of single providers.
+pub const SETTINGS: [Setting; 24] = [
+    setting(
+        "model",
+        "VECTOR_MODEL",
+        "the first key that exists",
+        "`PROVIDER/MODEL`, `PROVIDER` for its usual model, or `offline`",
+        Put::Text(|config, text, origin| {
+            config.model = Some((text.to_owned(), origin));
+            Ok(())
+        }),
+    ),
+    setting(
+        "effort",
+        "VECTOR_EFFORT",
+        "the model's own",
+        "how hard models think: low, medium, high or max, where they can be told",
+        Put::Text(|config, text, _| {
+            config.effort = Some(effort(text)?);
+            Ok(())
+        }),
+    ),
+    setting(
+        "max_output_tokens",
+        "VECTOR_MAX_OUTPUT_TOKENS",
+        "the model's own",
+        "how long an answer may become, thoughts included",
+        Put::Number(256, 1_000_000, |config, number| config.max_output = Some(number)),
+    ),
+    setting(
+        "first_byte_seconds",
+        "VECTOR_FIRST_BYTE_SECONDS",
+        "30",
+        "how long a provider may take before its answer begins",
+        Put::Number(1, 3_600, |config, number| config.first_byte = seconds(number)),
+    ),
+    setting(
+        "stall_seconds",
+        "VECTOR_STALL_SECONDS",
+        "300",
+        "how long an answer that began may pause; you are told after 60 and 120",
+        Put::Number(1, 3_600, |config, number| config.stall = seconds(number)),
+    ),
+    setting(
+        "retries",
+        "VECTOR_RETRIES",
+        "3",
+        "how often a request is sent again where that may help",
+        Put::Number(0, 10, |config, number| config.retries = number),
+    ),
+    setting(
+        "turn_limit",
+        "VECTOR_TURN_LIMIT",
+        "50",
+        "how many messages a model may write in one workflow",
+        Put::Number(1, 1_000, |config, number| config.turn_limit = number),
+    ),
+    setting(
+        "caps.day_usd",
+        "VECTOR_CAP_DAY_USD",
+        "none",
+        "how much may be spent in a day",
+        Put::Money(|caps| &mut caps.day),
+    ),
+    setting(
+        "caps.project_usd",
+        "VECTOR_CAP_PROJECT_USD",
+        "none",
+        "how much may be spent on a project",
+        Put::Money(|caps| &mut caps.project),
+    ),
+    setting(
+        "caps.workflow_usd",
+        "VECTOR_CAP_WORKFLOW_USD",
+        "none",
+        "how much may be spent in one workflow",
+        Put::Money(|caps| &mut caps.workflow),
+    ),
+    setting(
+        "guards.scope",
+        "VECTOR_GUARD_SCOPE",
+        "8",
+        "a model that would touch more scripts, or subtrees, than this asks you first",
+        Put::Number(1, 100_000, |config, number| config.scope = number),
+    ),
+    setting(
+        "guards.needs_script",
+        "VECTOR_GUARD_NEEDS_SCRIPT",
+        "true",
+        "whether a model that made parts and no script has to add one, or ask you",
+        Put::Switch(|config, is_on| config.needs_script = is_on),
+    ),
+    setting(
+        "debug.capture",
+        "VECTOR_DEBUG_CAPTURE",
+        "false",
+        "whether whole replies of providers are kept in files of yours, to look for faults",
+        Put::Switch(|config, is_on| config.capture = is_on),
+    ),
+    setting(
+        "debug.capture_days",
+        "VECTOR_DEBUG_CAPTURE_DAYS",
+        "3",
+        "after how many days these files are removed",
+        Put::Number(1, 30, |config, number| config.capture_days = number),
+    ),
+    setting(
+        "agents.pending_days",
+        "VECTOR_AGENTS_PENDING_DAYS",
+        "7",
+        "after how many days what an agent over MCP proposed is withdrawn, where the agent has disconnected \
+         and nobody has decided; 0 keeps it until somebody does",
+        Put::Number(0, 3_650, |config, number| {
+            config.pending = (number > 0).then(|| days(number));
+        }),
+    ),
+    setting(
+        "forget.after_days",
+        "VECTOR_FORGET_AFTER_DAYS",
+        "never",
+        "after how many days the daemon erases the texts of tasks in which nothing has happened",
+        Put::Number(1, 3_650, |config, number| config.forget_days = Some(number)),
+    ),
+    setting("routes.plan", "VECTOR_ROUTE_PLAN", "`model`", "who makes plans", route!(Plan)),
+    setting("routes.edit", "VECTOR_ROUTE_EDIT", "`model`", "who edits", route!(Edit)),
+    setting(
+        "routes.summarise",
+        "VECTOR_ROUTE_SUMMARISE",
+        "`model`",
+        "who sums up long conversations",
+        route!(Summarise),
+    ),
+    setting("routes.review", "VECTOR_ROUTE_REVIEW", "`model`", "who reviews", route!(Review)),
+    setting("efforts.plan", "VECTOR_EFFORT_PLAN", "`effort`", "how hard, for plans", effort!(Plan)),
+    setting("efforts.edit", "VECTOR_EFFORT_EDIT", "`effort`", "how hard, for edits", effort!(Edit)),
+    setting(
+        "efforts.summarise",
+        "VECTOR_EFFORT_SUMMARISE",
+        "`effort`",
+        "how hard, for summaries",
+        effort!(Summarise),
+    ),
+    setting(
+        "efforts.review",
+        "VECTOR_EFFORT_REVIEW",
+        "`effort`",
+        "how hard, for reviews",
+        effort!(Review),
+    ),
+];
+
+pub(super) fn days(number: u32) -> Duration {
+    Duration::from_hours(24 * u64::from(number))
+}
+
+pub(super) fn seconds(number: u32) -> Duration {
+    Duration::from_secs(u64::from(number))
+}

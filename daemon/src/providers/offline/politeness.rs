@@ -1,0 +1,93 @@
+//! What people write around a request out of politeness, and what says nothing about it.
+
+use super::words;
+
+/// What may stand before a request.
+const BEFORE: &[&str] = &[
+    "please",
+    "kindly",
+    "hey",
+    "hi",
+    "hello",
+    "ok",
+    "okay",
+    "now",
+    "just",
+    "could you",
+    "can you",
+    "would you",
+    "will you",
+    "i want you to",
+    "i would like you to",
+    "i'd like you to",
+    "i need you to",
+    "let's",
+];
+
+/// What may stand behind it.
+const BEHIND: &[&str] = &["please", "thanks", "thank you", "for me", "now"];
+
+/// The request alone.
+pub(super) fn without(sentence: &str) -> &str {
+    let mut text = sentence.trim();
+    while let Some(rest) = BEFORE.iter().find_map(|polite| without_start(text, polite)) {
+        text = rest;
+    }
+    // What a comment says is kept to its last character.
+    if words::first_word(text).0.eq_ignore_ascii_case("comment") {
+        return text;
+    }
+    loop {
+        let shorter = text.trim_end_matches(['.', '!', '?', ',']).trim_end();
+        let shorter =
+            BEHIND.iter().find_map(|polite| without_end(shorter, polite)).unwrap_or(shorter);
+        if shorter.len() == text.len() {
+            return text;
+        }
+        text = shorter;
+    }
+}
+
+/// What follows these words, where a text begins with them and goes on.
+fn without_start<'a>(text: &'a str, polite: &str) -> Option<&'a str> {
+    let head = text.get(..polite.len())?;
+    let rest = text[polite.len()..].strip_prefix([' ', ','])?;
+    head.eq_ignore_ascii_case(polite).then(|| rest.trim_start_matches([' ', ',']))
+}
+
+/// What stands before these words, where a text ends with them.
+fn without_end<'a>(text: &'a str, polite: &str) -> Option<&'a str> {
+    let at = text.len().checked_sub(polite.len())?;
+    let tail = text.get(at..)?;
+    // A name may be one of these words: `rename game.Workspace.A to now`.
+    let front = text[..at].strip_suffix([' ', ','])?.trim_end_matches([' ', ',']);
+    let is_value = ["to", "named", "called", "as", "="].iter().any(|word| {
+        front
+            .get(front.len().saturating_sub(word.len())..)
+            .is_some_and(|it| it.eq_ignore_ascii_case(word))
+    });
+    (tail.eq_ignore_ascii_case(polite) && !is_value && !front.is_empty()).then_some(front)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without;
+
+    #[test]
+    fn only_what_is_polite_is_left_out() {
+        for (text, expected) in [
+            ("Please add a part", "add a part"),
+            ("Could you please add a part, please?", "add a part"),
+            ("hi, can you rename A to B for me. Thanks!", "rename A to B"),
+            ("rename game.A to please", "rename game.A to please"),
+            ("rename game.A to Now", "rename game.A to Now"),
+            ("please comment game.A: done, thanks.", "comment game.A: done, thanks."),
+            ("please", "please"),
+            ("pleased", "pleased"),
+            ("", ""),
+            ("delete .A!", "delete .A"),
+        ] {
+            assert_eq!(without(text), expected, "{text}");
+        }
+    }
+}

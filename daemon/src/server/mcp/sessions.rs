@@ -1,0 +1,158 @@
+//! The sessions over HTTP whose clients are there: which requests each of them holds, and when one is gone.
+//!
+//! A client says that it goes by `DELETE`. Where its streams break off instead, it has a moment to come
+//! back, as clients do after a broken connection; then it is gone as well.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, HttpBody};
+use futures_util::{StreamExt, stream};
+use tokio_util::sync::CancellationToken;
+
+use crate::server::{Ask, Board, Desk};
+
+/// How long a client whose streams broke off may take to come back.
+const RETURNS: Duration = Duration::from_secs(5);
+
+/// All of them.
+#[derive(Debug)]
+pub(super) struct HttpSessions {
+    board: Arc<Board>,
+    desk: Desk,
+    /// Cancelled when the daemon ends.
+    closing: CancellationToken,
+    clients: Mutex<HashMap<String, HttpClient>>,
+}
+
+#[derive(Debug)]
+struct HttpClient {
+    gone: CancellationToken,
+    /// How many requests are being answered.
+    held: usize,
+    /// How often something has begun or broken off.
+    changes: u64,
+}
+
+/// A request that is being answered.
+struct HeldRequest {
+    sessions: Arc<HttpSessions>,
+    session: String,
+    /// Whether all of the answer was sent.
+    is_answered: bool,
+}
+
+impl Drop for HeldRequest {
+    fn drop(&mut self) {
+        HttpSessions::leave(&self.sessions, &self.session, self.is_answered);
+    }
+}
+
+impl HttpSessions {
+    pub(super) fn new(board: &Arc<Board>, desk: &Desk) -> Self {
+        Self {
+            board: Arc::clone(board),
+            desk: desk.clone(),
+            closing: CancellationToken::new(),
+            clients: Mutex::default(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, HttpClient>> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The daemon ends, and takes nobody for gone.
+    pub(super) fn close(&self) {
+        self.closing.cancel();
+    }
+
+    /// Cancelled when the client of a session is gone, or the daemon ends. One that begins each request by
+    /// itself is never known to be.
+    pub(super) fn gone(&self, session: &str) -> CancellationToken {
+        let client = self.lock().get(session).map(|client| client.gone.clone());
+        client.unwrap_or_else(|| self.closing.child_token())
+    }
+
+    /// A session is ended: its client is gone at once.
+    pub(super) fn end(&self, session: &str) {
+        if let Some(client) = self.lock().remove(session) {
+            client.gone.cancel();
+            self.board.clients().remove(session);
+        }
+        self.desk.tell(Ask::AgentEnds(session.to_owned()));
+    }
+
+    /// Answers a request of a session, which is there for as long.
+    pub(super) async fn answer(
+        self: &Arc<Self>,
+        session: String,
+        answered: impl Future<Output = axum::http::Response<Body>>,
+    ) -> axum::http::Response<Body> {
+        let held = self.enter(session);
+        let response = answered.await;
+        response.map(|body| held.over(body))
+    }
+
+    fn enter(self: &Arc<Self>, session: String) -> HeldRequest {
+        let mut clients = self.lock();
+        let client = clients.entry(session.clone()).or_insert_with(|| {
+            self.board.clients().add(&session);
+            HttpClient { gone: self.closing.child_token(), held: 0, changes: 0 }
+        });
+        client.held += 1;
+        client.changes += 1;
+        drop(clients);
+        HeldRequest { sessions: Arc::clone(self), session, is_answered: false }
+    }
+
+    fn leave(sessions: &Arc<Self>, session: &str, is_answered: bool) {
+        let mut clients = sessions.lock();
+        let Some(client) = clients.get_mut(session) else {
+            return;
+        };
+        client.held -= 1;
+        if client.held > 0 || sessions.closing.is_cancelled() {
+            return;
+        }
+        if is_answered {
+            // Nothing is known of a client that holds nothing: it may be there, or not.
+            clients.remove(session);
+            sessions.board.clients().remove(session);
+            return;
+        }
+        client.changes += 1;
+        let changes = client.changes;
+        drop(clients);
+        let (sessions, session) = (Arc::clone(sessions), session.to_owned());
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        runtime.spawn(async move {
+            tokio::time::sleep(RETURNS).await;
+            let is_same = |client: &HttpClient| client.changes == changes;
+            let is_gone = sessions.lock().get(&session).is_some_and(is_same);
+            if is_gone && !sessions.closing.is_cancelled() {
+                sessions.end(&session);
+            }
+        });
+    }
+}
+
+impl HeldRequest {
+    /// Is held until all of a body was sent.
+    fn over(mut self, body: Body) -> Body {
+        if body.size_hint().exact().is_some() {
+            self.is_answered = true;
+            return body;
+        }
+        let parts = stream::unfold((body.into_data_stream(), self), |(mut body, mut held)| async {
+            let part = body.next().await;
+            held.is_answered |= part.is_none();
+            let part: Result<Bytes, axum::Error> = part?;
+            Some((part, (body, held)))
+        });
+        Body::from_stream(parts)
+    }
+}

@@ -1,0 +1,40 @@
+// What a person has looked at of a proposal, and the whole script around what changes in it.
+
+import { part } from "./daemon.js";
+import { act, fill, onShown } from "./ui.js";
+
+const KEY = "vector-viewed";
+/** How many are remembered. */
+const MOST = 500;
+
+const viewed = () => JSON.parse(sessionStorage.getItem(KEY) ?? "[]");
+/** A script of a proposal as it is now: what is planned again has to be looked at again. */
+const named = (box) => `${box.closest("[data-patch-id]")?.dataset.patchId} ${box.dataset.viewed}`;
+const mark = (box) => box.closest(".script").toggleAttribute("data-viewed", box.checked);
+
+onShown((root) => {
+  const known = viewed();
+  for (const box of root.querySelectorAll("input[data-viewed]")) {
+    box.checked = known.includes(named(box));
+    mark(box);
+  }
+});
+
+addEventListener("change", ({ target: box }) => {
+  if (box.dataset?.viewed === undefined) return;
+  const others = viewed().filter((it) => it !== named(box));
+  sessionStorage.setItem(KEY, JSON.stringify(box.checked ? [...others, named(box)].slice(-MOST) : others));
+  mark(box);
+});
+
+act("whole-script", async (button) => {
+  const box = button.closest(".script").querySelector(".whole");
+  if (box.childElementCount > 0) {
+    box.replaceChildren();
+    button.textContent = "Show whole script";
+    return;
+  }
+  const place = button.closest("[data-session]")?.dataset.session;
+  fill(box, await part("script", { place, path: button.dataset.path }));
+  button.textContent = "Hide whole script";
+});

@@ -1,0 +1,56 @@
+//! Files of a project, read up to a size: whoever made the project need not be trusted with the memory
+//! of this machine.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// The largest file of a project that is read.
+pub(super) const MAX_FILE: u64 = 32 << 20;
+
+/// A whole file.
+///
+/// # Errors
+/// As [`std::fs::read`]; `FileTooLarge` where it has more than [`MAX_FILE`] bytes, of which none is
+/// read.
+pub(super) fn read_file(file: &Path) -> io::Result<Vec<u8>> {
+    let file = File::open(file)?;
+    let length = file.metadata()?.len();
+    if length > MAX_FILE {
+        return Err(too_large(length));
+    }
+    let mut bytes = Vec::with_capacity(length as usize);
+    // It may grow while it is read.
+    file.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 {
+        length if length > MAX_FILE => Err(too_large(length)),
+        _ => Ok(bytes),
+    }
+}
+
+fn too_large(length: u64) -> io::Error {
+    let why = format!(
+        "it has {} MB, and a file of a project has at most {} MB",
+        length.div_ceil(1 << 20),
+        MAX_FILE >> 20
+    );
+    io::Error::new(io::ErrorKind::FileTooLarge, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_up_to_the_bound() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.luau");
+        // Without content on the disk.
+        File::create(&file).unwrap().set_len(MAX_FILE).unwrap();
+        assert_eq!(read_file(&file).unwrap().len() as u64, MAX_FILE);
+        File::create(&file).unwrap().set_len(MAX_FILE + 1).unwrap();
+        let why = read_file(&file).unwrap_err();
+        assert_eq!(why.kind(), io::ErrorKind::FileTooLarge);
+        assert!(why.to_string().contains("33 MB"), "{why}");
+    }
+}

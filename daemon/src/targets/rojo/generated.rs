@@ -1,0 +1,354 @@
+//! Files of a project that another tool writes: what is changed in them is lost when that tool runs again.
+//!
+//! Only clear signs count: the settings of the tools beside the project file, the line that roblox-ts puts at
+//! the top of its output, and what `vector.toml` says. A folder that only looks generated is not.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use super::jsonc;
+
+/// How much of a settings file is read, in bytes.
+const MAX_SETTINGS: u64 = 1 << 20;
+
+/// A file that another tool writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GeneratedFile {
+    /// The file, from the project's folder and with `/`.
+    pub file: String,
+    /// The tool that writes it.
+    pub tool: String,
+    /// What is to be changed instead.
+    pub source: String,
+}
+
+impl GeneratedFile {
+    /// What a card says of it.
+    pub fn sentence(&self) -> String {
+        let Self { file, tool, source } = self;
+        format!(
+            "{file} is written by {tool}, which will overwrite this change. Change {source} instead."
+        )
+    }
+}
+
+/// Where a tool writes, and what it reads.
+#[derive(Debug, PartialEq, Eq)]
+struct OutputRule {
+    /// A folder or a file.
+    output: String,
+    tool: String,
+    source: SourceRule,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum SourceRule {
+    /// TypeScript in this folder, in the same tree.
+    TypeScript(String),
+    /// The same tree in this folder.
+    Same(String),
+    /// Something else, in words.
+    Words(&'static str),
+}
+
+/// Those of some files that another tool writes.
+pub(super) fn generated_files(folder: &Path, files: &[String]) -> Vec<GeneratedFile> {
+    if files.is_empty() {
+        return Vec::new();
+    }
+    let rules = output_rules(folder);
+    let mut found = BTreeMap::new();
+    for file in files {
+        let known = rules.iter().find(|rule| below(file, &rule.output).is_some());
+        let generated = known.map(|rule| rule.of(folder, file)).or_else(|| compiled(folder, file));
+        if let Some(generated) = generated {
+            found.insert(file.clone(), generated);
+        }
+    }
+    found.into_values().collect()
+}
+
+impl OutputRule {
+    fn of(&self, folder: &Path, file: &str) -> GeneratedFile {
+        let below = below(file, &self.output).unwrap_or_default();
+        let source = match &self.source {
+            SourceRule::TypeScript(root) => type_script(folder, root, below),
+            SourceRule::Same(root) if below.is_empty() => root.clone(),
+            SourceRule::Same(root) => {
+                let same = format!("{root}/{below}");
+                if folder.join(&same).is_file() { same } else { format!("its source in {root}") }
+            }
+            SourceRule::Words(words) => (*words).to_owned(),
+        };
+        GeneratedFile { file: file.to_owned(), tool: self.tool.clone(), source }
+    }
+}
+
+/// The rest of a path below a folder, or nothing where it is that itself.
+fn below<'a>(file: &'a str, output: &str) -> Option<&'a str> {
+    match file.strip_prefix(output)? {
+        "" => Some(""),
+        rest => rest.strip_prefix('/'),
+    }
+}
+
+/// The TypeScript file that was compiled to a Luau file.
+fn type_script(folder: &Path, root: &str, below: &str) -> String {
+    let stem = below.strip_suffix(".luau").or_else(|| below.strip_suffix(".lua")).unwrap_or(below);
+    let (parent, name) = stem.rsplit_once('/').map_or(("", stem), |(parent, name)| (parent, name));
+    let name = match name.strip_prefix("init") {
+        Some(rest) if rest.is_empty() || rest.starts_with('.') => format!("index{rest}"),
+        _ => name.to_owned(),
+    };
+    let parent = if parent.is_empty() { root.to_owned() } else { format!("{root}/{parent}") };
+    let candidates = ["ts", "tsx"].map(|end| format!("{parent}/{name}.{end}"));
+    let known = candidates.into_iter().find(|file| folder.join(file).is_file());
+    known.unwrap_or_else(|| format!("its TypeScript in {root}"))
+}
+
+fn output_rules(folder: &Path) -> Vec<OutputRule> {
+    let mut rules = stated(folder);
+    rules.extend(roblox_ts(folder));
+    rules.extend(darklua(folder));
+    if folder.join("wally.toml").is_file() {
+        let of = |output: &str| OutputRule {
+            output: output.to_owned(),
+            tool: "Wally (`wally install`)".to_owned(),
+            source: SourceRule::Words("the package itself, or the version in wally.toml"),
+        };
+        rules.extend(["Packages", "ServerPackages", "DevPackages"].map(of));
+    }
+    rules
+}
+
+/// What `vector.toml` says: `[[generated]]` with `files`, `source` and `by`.
+fn stated(folder: &Path) -> Vec<OutputRule> {
+    #[derive(Deserialize)]
+    struct Stated {
+        #[serde(default)]
+        generated: Vec<Rule>,
+    }
+    #[derive(Deserialize)]
+    struct Rule {
+        files: String,
+        source: Option<String>,
+        by: Option<String>,
+    }
+    let text = read(&folder.join("vector.toml")).unwrap_or_default();
+    // What is wrong with the file is said by whoever reads all of its settings.
+    let stated: Stated = toml::from_str(&text).unwrap_or(Stated { generated: Vec::new() });
+    let rule = |rule: Rule| {
+        Some(OutputRule {
+            output: inside(&rule.files)?,
+            tool: rule.by.unwrap_or_else(|| "another tool (vector.toml says so)".to_owned()),
+            source: match rule.source.as_deref().and_then(inside) {
+                Some(source) => SourceRule::Same(source),
+                None => SourceRule::Words("its source"),
+            },
+        })
+    };
+    stated.generated.into_iter().filter_map(rule).collect()
+}
+
+/// Where roblox-ts writes, by `tsconfig.json` of a project that has its packages.
+fn roblox_ts(folder: &Path) -> Vec<OutputRule> {
+    let Some(text) = read(&folder.join("tsconfig.json")) else {
+        return Vec::new();
+    };
+    let package = read(&folder.join("package.json")).unwrap_or_default();
+    let is_roblox_ts = text.contains("@rbxts")
+        || package.contains("\"@rbxts/")
+        || package.contains("\"roblox-ts\"");
+    let settings = jsonc::read(text.as_bytes()).unwrap_or_default();
+    let options = settings.get("compilerOptions").and_then(Json::as_object);
+    let path = |name: &str| inside(options?.get(name)?.as_str()?);
+    let (true, Some(output)) = (is_roblox_ts, path("outDir")) else {
+        return Vec::new();
+    };
+    let tool = "roblox-ts (`rbxtsc`)";
+    let source = SourceRule::TypeScript(path("rootDir").unwrap_or_else(|| "src".to_owned()));
+    let mut rules = vec![OutputRule { output, tool: tool.to_owned(), source }];
+    if ["lua", "luau"].iter().any(|end| folder.join(format!("include/RuntimeLib.{end}")).is_file())
+    {
+        rules.push(OutputRule {
+            output: "include".to_owned(),
+            tool: tool.to_owned(),
+            source: SourceRule::Words(
+                "the TypeScript that uses it; the runtime is part of roblox-ts",
+            ),
+        });
+    }
+    rules.push(OutputRule {
+        output: "node_modules".to_owned(),
+        tool: "npm".to_owned(),
+        source: SourceRule::Words("the package itself, or its version in package.json"),
+    });
+    rules
+}
+
+/// A file that says at its top that roblox-ts has compiled it.
+fn compiled(folder: &Path, file: &str) -> Option<GeneratedFile> {
+    let mut start = [0; 64];
+    let length = File::open(folder.join(file)).ok()?.read(&mut start).ok()?;
+    start[..length].starts_with(b"-- Compiled with roblox-ts").then(|| GeneratedFile {
+        file: file.to_owned(),
+        tool: "roblox-ts (`rbxtsc`)".to_owned(),
+        source: "its TypeScript".to_owned(),
+    })
+}
+
+/// Where darklua writes, by the commands of the project: `darklua process SOURCE OUTPUT`.
+fn darklua(folder: &Path) -> Vec<OutputRule> {
+    let scripts = |text: &str| -> Vec<String> {
+        let package = jsonc::read(text.as_bytes()).unwrap_or_default();
+        let all = package.get("scripts").and_then(Json::as_object);
+        all.into_iter().flatten().filter_map(|(_, it)| it.as_str().map(str::to_owned)).collect()
+    };
+    let mut commands = read(&folder.join("package.json")).map_or_else(Vec::new, |it| scripts(&it));
+    for name in ["Makefile", "makefile", "justfile", "Justfile"] {
+        commands.extend(read(&folder.join(name)));
+    }
+    for place in ["", "scripts", "bin"] {
+        let entries = fs::read_dir(folder.join(place)).into_iter().flatten().flatten();
+        let shell =
+            entries.map(|it| it.path()).filter(|it| it.extension().is_some_and(|end| end == "sh"));
+        commands.extend(shell.filter_map(|it| read(&it)));
+    }
+    let lines = commands.iter().flat_map(|text| text.split(['\n', ';', '&', '|']));
+    lines.filter_map(processed).collect()
+}
+
+/// What one command says of where darklua writes.
+fn processed(line: &str) -> Option<OutputRule> {
+    let mut words = line.split_whitespace().skip_while(|word| !word.ends_with("darklua")).skip(1);
+    if words.next()? != "process" {
+        return None;
+    }
+    let mut paths = Vec::new();
+    while let Some(word) = words.next() {
+        match word {
+            "-c" | "--config" | "--format" => drop(words.next()),
+            flag if flag.starts_with('-') => {}
+            path => paths.push(inside(path.trim_matches(['"', '\'']))?),
+        }
+    }
+    match paths.as_slice() {
+        [source, output] if source != output => Some(OutputRule {
+            output: output.clone(),
+            tool: "darklua (`darklua process`)".to_owned(),
+            source: SourceRule::Same(source.clone()),
+        }),
+        _ => None,
+    }
+}
+
+/// A path that leads into the project's folder, with `/` and without a mark of the folder itself.
+fn inside(path: &str) -> Option<String> {
+    let path = path.replace('\\', "/");
+    let path = path.trim_start_matches("./").trim_end_matches('/');
+    let is_plain = path.split('/').all(|part| !matches!(part, "" | "." | ".."))
+        && !path.contains([':', '$', '*', '{', '}']);
+    is_plain.then(|| path.to_owned())
+}
+
+fn read(file: &Path) -> Option<String> {
+    let mut text = String::new();
+    fs::metadata(file).ok().filter(fs::Metadata::is_file)?;
+    File::open(file).ok()?.take(MAX_SETTINGS).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A project with these files.
+    fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let file = folder.path().join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        }
+        folder
+    }
+
+    #[track_caller]
+    fn check(files: &[(&str, &str)], file: &str, expected: Option<(&str, &str)>) {
+        let folder = project(files);
+        let found = generated_files(folder.path(), &[file.to_owned()]);
+        let found = found.first().map(|it| (it.tool.as_str(), it.source.as_str()));
+        assert_eq!(found, expected, "{file}");
+    }
+
+    const TS: &str = "{ // a comment\n \"compilerOptions\": { \"outDir\": \"./out\", \"rootDir\": \"src\", \
+                      \"typeRoots\": [\"node_modules/@rbxts\"], }, }";
+    const RBXTSC: &str = "roblox-ts (`rbxtsc`)";
+    const WALLY: &str = "Wally (`wally install`)";
+    const DARKLUA: &str = "darklua (`darklua process`)";
+
+    #[test]
+    fn what_tools_write_is_known_by_their_settings() {
+        let ts =
+            [("tsconfig.json", TS), ("src/server/main.server.ts", ""), ("src/ui/index.tsx", "")];
+        check(&ts, "out/server/main.server.luau", Some((RBXTSC, "src/server/main.server.ts")));
+        check(&ts, "out/ui/init.luau", Some((RBXTSC, "src/ui/index.tsx")));
+        check(&ts, "out/none.lua", Some((RBXTSC, "its TypeScript in src")));
+        let npm = "the package itself, or its version in package.json";
+        check(&ts, "node_modules/@rbxts/services/init.lua", Some(("npm", npm)));
+        let package = "the package itself, or the version in wally.toml";
+        let wally = [("wally.toml", "[package]\n")];
+        for folder in ["Packages", "ServerPackages", "DevPackages"] {
+            check(&wally, &format!("{folder}/React.lua"), Some((WALLY, package)));
+        }
+        let build = "{\"scripts\":{\"build\":\"rm -rf dist && darklua process -c .darklua.json src dist\"}}";
+        let darklua = [("package.json", build), ("src/a.luau", "")];
+        check(&darklua, "dist/a.luau", Some((DARKLUA, "src/a.luau")));
+        check(&darklua, "dist/b.luau", Some((DARKLUA, "its source in src")));
+        let shell = [("scripts/build.sh", "set -e\ndarklua process \"src\" build/\n")];
+        check(&shell, "build/a.luau", Some((DARKLUA, "its source in src")));
+        let stated = "[[generated]]\nfiles = \"gen\"\nsource = \"spec\"\nby = \"our codegen\"\n";
+        check(
+            &[("vector.toml", stated), ("spec/a.luau", "")],
+            "gen/a.luau",
+            Some(("our codegen", "spec/a.luau")),
+        );
+        let top = [("any/x.luau", "-- Compiled with roblox-ts v2.3.0\nlocal TS = 1\n")];
+        check(&top, "any/x.luau", Some((RBXTSC, "its TypeScript")));
+    }
+
+    #[test]
+    fn what_only_looks_generated_is_not() {
+        check(&[], "Packages/React.lua", None);
+        check(&[], "out/main.luau", None);
+        check(&[("wally.toml", "")], "src/Packages/React.lua", None);
+        check(&[("wally.toml", "")], "PackagesOfMine/React.lua", None);
+        let ts = [("tsconfig.json", TS)];
+        check(&ts, "src/main.luau", None);
+        check(&ts, "output/main.luau", None);
+        check(
+            &[("tsconfig.json", "{\"compilerOptions\":{\"outDir\":\"out\"}}")],
+            "out/main.luau",
+            None,
+        );
+        let outside = "{\"compilerOptions\":{\"outDir\":\"../out\",\"types\":[\"@rbxts/types\"]}}";
+        check(&[("tsconfig.json", outside)], "out/main.luau", None);
+        check(
+            &[("package.json", "{\"scripts\":{\"a\":\"darklua process src src\"}}")],
+            "src/a.luau",
+            None,
+        );
+        check(
+            &[("package.json", "{\"scripts\":{\"a\":\"darklua minify src dist\"}}")],
+            "dist/a.luau",
+            None,
+        );
+        check(&[(".darklua.json", "{}")], "dist/a.luau", None);
+        check(&[("x.luau", "-- Not Compiled with roblox-ts\n")], "x.luau", None);
+    }
+}

@@ -1,0 +1,165 @@
+//! A ledger that cannot be written to its end: what is said is what the place holds, and nothing is
+//! applied twice by whoever runs the command again.
+
+use std::fs;
+use std::path::Path;
+
+use rusqlite::Connection;
+use vector_tests::binary::{Home, Output};
+use vector_tests::places::Format;
+
+use super::{ended, number, text, with_place};
+
+const CALL: &str = r#"{"tool":"create_instance","args":{"className":"Folder","parentPath":"game.Workspace","props":{"Name":"Once"}}}"#;
+
+fn edit(home: &Home, file: &Path, more: &[&str]) -> Output {
+    let file = text(file);
+    let args: Vec<&str> =
+        ["edit", &file, "--ops", "-", "--yes"].iter().chain(more).copied().collect();
+    home.run(&args, CALL)
+}
+
+/// The home's ledger, through a connection of its own.
+fn ledger(home: &Home) -> Connection {
+    Connection::open(home.path().join("vector/ledger.sqlite")).unwrap()
+}
+
+/// Refuses entries of a kind, as a disk that is full does from some moment on.
+fn refuse(home: &Home, kind: &str) {
+    let trigger = format!(
+        "CREATE TRIGGER refused BEFORE INSERT ON entries WHEN new.kind = '{kind}' \
+         BEGIN SELECT RAISE(ABORT, 'no room'); END;"
+    );
+    ledger(home).execute_batch(&trigger).unwrap();
+}
+
+fn accept(home: &Home) {
+    ledger(home).execute_batch("DROP TRIGGER refused;").unwrap();
+}
+
+/// How many of the folders that the call makes the place has.
+fn made(home: &Home, file: &Path) -> usize {
+    let shown = home.run(&["show", &text(file), "--depth", "3"], "");
+    ended(&shown, 0);
+    shown.stdout.lines().filter(|line| line.contains("Once")).count()
+}
+
+/// A home with a ledger, and a place in it.
+fn with_ledger() -> (Home, std::path::PathBuf) {
+    let (home, file) = with_place(Format::Rbxlx);
+    ended(&home.run(&["edit", &text(&file), "--prompt", "delete #NotThere"], ""), 1);
+    (home, file)
+}
+
+#[test]
+fn what_is_said_after_a_failed_record_is_what_the_place_holds() {
+    for kind in ["started", "called", "proposed", "approved", "applying", "applied", "finished"] {
+        let (home, file) = with_ledger();
+        let before = fs::read(&file).unwrap();
+        refuse(&home, kind);
+        let failed = edit(&home, &file, &[]);
+        ended(&failed, 1);
+        let is_written = fs::read(&file).unwrap() != before;
+        assert_eq!(is_written, matches!(kind, "applied" | "finished"), "{kind}");
+        let said = &failed.stderr;
+        assert!(!said.contains("othing was written"), "{kind}: {said}");
+        assert_eq!(said.contains("was written and holds proposal"), is_written, "{kind}: {said}");
+        let is_approved = kind == "applying";
+        assert_eq!(said.contains("applies that first"), is_approved, "{kind}: {said}");
+        let must_not_repeat = is_written || is_approved;
+        assert_eq!(said.contains("Do not repeat the request"), must_not_repeat, "{kind}: {said}");
+        accept(&home);
+        // Whoever runs the command again all the same has the change once.
+        let again = edit(&home, &file, &[]);
+        ended(&again, 0);
+        assert_eq!(made(&home, &file), 1, "{kind}: {}", again.stderr);
+        let is_known = again.stderr.contains("The same request was made in run");
+        assert_eq!(is_known, must_not_repeat, "{kind}: {}", again.stderr);
+        // Asked for once more, it is made once more.
+        ended(&edit(&home, &file, &[]), 0);
+        assert_eq!(made(&home, &file), 2, "{kind}");
+    }
+}
+
+#[test]
+fn another_request_is_made_after_one_that_was_cut_off() {
+    let (home, file) = with_ledger();
+    refuse(&home, "applied");
+    ended(&edit(&home, &file, &[]), 1);
+    accept(&home);
+    let out = text(&home.path().join("other.rbxlx"));
+    let elsewhere = edit(&home, &file, &["--out", &out]);
+    ended(&elsewhere, 0);
+    assert_eq!(made(&home, Path::new(&out)), 2, "{}", elsewhere.stderr);
+    assert_eq!(made(&home, &file), 1);
+}
+
+#[test]
+fn a_request_that_was_done_in_part_is_not_begun_again() {
+    let (home, file) = with_ledger();
+    // Each call is a proposal of its own, and the second cannot be recorded.
+    refuse(&home, "applied");
+    let calls = format!("{CALL}\n{}", CALL.replace("Once", "Once2"));
+    let args = ["edit", &text(&file), "--ops", "-", "--yes", "--keep-going"];
+    let failed = home.run(&args, &calls);
+    ended(&failed, 1);
+    accept(&home);
+    let again = home.run(&args, &calls);
+    ended(&again, 0);
+    assert!(again.stderr.contains("in the file as a whole"), "{}", again.stderr);
+    assert_eq!(made(&home, &file), 2);
+}
+
+#[test]
+fn a_revert_that_could_not_be_recorded_is_known_to_the_next() {
+    let (home, file) = with_ledger();
+    let edited = edit(&home, &file, &[]);
+    ended(&edited, 0);
+    let run = number(&edited);
+    refuse(&home, "applied");
+    let reverted = home.run(&["revert", &run, "--yes"], "");
+    ended(&reverted, 1);
+    assert!(reverted.stderr.contains("was written and holds"), "{}", reverted.stderr);
+    assert_eq!(made(&home, &file), 0);
+    accept(&home);
+    let again = home.run(&["revert", &run, "--yes"], "");
+    ended(&again, 1);
+    assert!(again.stderr.contains("taken back"), "{}", again.stderr);
+    assert_eq!(made(&home, &file), 0);
+}
+
+/// With few files to have open, an attempt fails somewhere; the next one, with enough, does it once.
+#[cfg(unix)]
+#[test]
+fn a_yes_is_not_used_up_by_a_lack_of_files() {
+    let calls = |home: &Home| {
+        let calls = home.path().join("calls.jsonl");
+        fs::write(&calls, CALL).unwrap();
+        text(&calls)
+    };
+    let mut failed = 0;
+    for limit in (6..=20).step_by(2) {
+        let (home, file) = with_ledger();
+        let before = fs::read(&file).unwrap();
+        let args = ["edit", &text(&file), "--ops", &calls(&home), "--yes"];
+        let program = home.command(&args);
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &format!("ulimit -n {limit}; exec \"$@\""), "sh"]);
+        shell.arg(program.get_program()).args(program.get_args()).env_clear();
+        shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let first = shell.output().unwrap();
+        let said = String::from_utf8_lossy(&first.stderr).into_owned();
+        if first.status.success() {
+            assert_eq!(made(&home, &file), 1, "{limit}: {said}");
+            continue;
+        }
+        failed += 1;
+        let is_written = fs::read(&file).unwrap() != before;
+        assert!(!is_written || said.contains("was written and holds"), "{limit}: {said}");
+        assert!(!said.contains("panicked"), "{limit}: {said}");
+        let again = home.run(&args, "");
+        ended(&again, 0);
+        assert_eq!(made(&home, &file), 1, "{limit}: {said}\n{}", again.stderr);
+    }
+    assert!(failed > 0, "no attempt failed");
+}

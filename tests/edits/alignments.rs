@@ -1,0 +1,187 @@
+//! Merges of all small texts, held against every way to read them.
+//!
+//! A diff says which lines of two texts are the same ones; where lines repeat there are several
+//! answers. The oracle knows them all: it makes the merge for each pair of longest answers, and what
+//! comes out of any of them is a right merge.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use vector_daemon::core::edit::{Merged, merge};
+
+use super::chance::Chance;
+
+/// Lines of two texts that are the same one.
+type Alignment = Vec<(usize, usize)>;
+type Letters = Vec<u8>;
+
+/// All texts of so many letters, up to so many lines.
+fn texts(letters: u8, lines: usize) -> Vec<Letters> {
+    let mut all = vec![vec![]];
+    let mut longest = all.clone();
+    for _ in 0..lines {
+        let longer = |text: &Letters| {
+            (0..letters).map(|letter| [text.as_slice(), &[letter]].concat()).collect::<Vec<_>>()
+        };
+        longest = longest.iter().flat_map(longer).collect();
+        all.extend(longest.iter().cloned());
+    }
+    all
+}
+
+fn written(text: &[u8]) -> String {
+    text.iter().flat_map(|letter| [char::from(b'a' + letter), '\n']).collect()
+}
+
+/// The longest alignments of two texts.
+fn alignments(base: &[u8], side: &[u8]) -> Vec<Alignment> {
+    fn extend(base: &[u8], side: &[u8], found: &[(usize, usize)], all: &mut Vec<Alignment>) {
+        let (from, there) = found.last().map_or((0, 0), |(a, b)| (a + 1, b + 1));
+        all.push(found.to_vec());
+        for at in from..base.len() {
+            for other in there..side.len() {
+                if base[at] == side[other] {
+                    extend(base, side, &[found, &[(at, other)]].concat(), all);
+                }
+            }
+        }
+    }
+    let mut all = Vec::new();
+    extend(base, side, &[], &mut all);
+    let longest = all.iter().map(Vec::len).max().unwrap();
+    all.retain(|it| it.len() == longest);
+    all
+}
+
+/// The merge by two alignments; none where it is a conflict.
+fn merged_by(base: &[u8], sides: [&[u8]; 2], by: [&Alignment; 2]) -> Option<Letters> {
+    // By line of the base: where it is on each side. What stands between two lines that both sides
+    // have is a region, and a region in which nothing stays is a conflict unless one side or both
+    // leave the base, or both give the same.
+    let there = |side: usize, at: usize| by[side].iter().find(|(it, _)| *it == at).map(|it| it.1);
+    let (mut text, mut from) = (Vec::new(), [0; 3]);
+    let ends = [base.len(), sides[0].len(), sides[1].len()];
+    let stable = (0..base.len()).filter_map(|at| Some([at, there(0, at)?, there(1, at)?]));
+    for next in stable.chain([ends]) {
+        let region = [base, sides[0], sides[1]];
+        let [old, ours, theirs]: [&[u8]; 3] =
+            std::array::from_fn(|it| &region[it][from[it]..next[it]]);
+        // Alike is what the alignment leaves as it was, and not what is equal by chance.
+        let stays = |side: usize| {
+            let is_there = |at: usize| there(side, at) == Some(from[side + 1] + at - from[0]);
+            next[side + 1] - from[side + 1] == old.len() && (from[0]..next[0]).all(is_there)
+        };
+        match (stays(0), stays(1)) {
+            (true, _) => text.extend(theirs),
+            (_, true) => text.extend(ours),
+            _ if ours == theirs => text.extend(ours),
+            _ => return None,
+        }
+        if next[0] < base.len() {
+            text.push(base[next[0]]);
+        }
+        from = next.map(|it| it + 1);
+    }
+    Some(text)
+}
+
+/// Whether a side only inserts, or only deletes.
+fn is_one_way(base: &[u8], side: &[u8], longest: &[Alignment]) -> bool {
+    let kept = longest[0].len();
+    kept == base.len() || kept == side.len()
+}
+
+#[test]
+fn all_small_texts_merge_to_what_one_reading_gives() {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for (letters, lines, more) in [(2, 3, 4), (3, 2, 3)] {
+        let sides = texts(letters, more);
+        for base in texts(letters, lines) {
+            let all: Vec<_> = sides.iter().map(|side| alignments(&base, side)).collect();
+            for (one, ours) in sides.iter().enumerate() {
+                for (other, theirs) in sides.iter().enumerate().skip(one) {
+                    let right: BTreeSet<Letters> = all[one]
+                        .iter()
+                        .flat_map(|a| all[other].iter().map(move |b| [a, b]))
+                        .filter_map(|by| merged_by(&base, [ours, theirs], by))
+                        .collect();
+                    let [base_text, text, other_text] = [&base, ours, theirs].map(|it| written(it));
+                    let merged = merge(&base_text, &text, &other_text);
+                    let what = format!("{base_text:?} {text:?} {other_text:?}: {merged:?}");
+                    let Merged::Text(found) = &merged else {
+                        let mirrored = merge(&base_text, &other_text, &text);
+                        assert!(matches!(mirrored, Merged::Conflicts(_)), "{what}");
+                        assert!(ours != theirs && *ours != base && *theirs != base, "{what}");
+                        *counts.entry("conflicts").or_default() += 1;
+                        continue;
+                    };
+                    *counts.entry("merged").or_default() += 1;
+                    assert_eq!(merge(&base_text, &other_text, &text), merged, "{what}");
+                    let found: Letters = found.lines().map(|it| it.as_bytes()[0] - b'a').collect();
+                    assert!(right.contains(&found), "{what}, not one of {right:?}");
+                    // A side that has all that the other one did is the merge: nothing is done twice.
+                    let has_all = right.contains(ours) || right.contains(theirs);
+                    if has_all && found != *ours && found != *theirs {
+                        let is_plain = is_one_way(&base, ours, &all[one])
+                            && is_one_way(&base, theirs, &all[other]);
+                        assert!(!is_plain, "done twice: {what}");
+                        *counts.entry("a line was moved").or_default() += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(counts["merged"] > 2_000, "{counts:?}");
+    // A side that moves a line up has inserted it above, and deleted it below, as far as a diff knows.
+    assert!(counts.get("a line was moved").is_none_or(|count| *count <= 10), "{counts:?}");
+}
+
+#[test]
+fn what_both_inserted_or_deleted_in_lines_that_repeat_is_done_once() {
+    let mut chance = Chance(1);
+    for round in 0..3_000 {
+        let period = 1 + round % 6;
+        let lines = period * (2 + chance.below(4));
+        let repeated: Vec<String> = (0..lines).map(|at| format!("line {}", at % period)).collect();
+        let (top, bottom) = (["top", "head"], ["tail", "bottom"]);
+        let joined = |first: &[&str], middle: &[String], last: &[&str]| {
+            let middle: Vec<&str> = middle.iter().map(String::as_str).collect();
+            let lines = [first, &top, &middle, &bottom, last].concat();
+            lines.iter().flat_map(|line| [*line, "\n"]).collect::<String>()
+        };
+        // The same texts come out wherever a run of whole periods goes or comes.
+        let run = period * (1 + chance.below(2));
+        let changed = |chance: &mut Chance, inserts: bool| -> Vec<String> {
+            let at = chance.below(lines + 1 - if inserts { 0 } else { run });
+            let mut changed = repeated.clone();
+            if inserts {
+                let run = (at..at + run).map(|at| format!("line {}", at % period));
+                changed.splice(at..at, run);
+            } else {
+                changed.drain(at..at + run);
+            }
+            changed
+        };
+        let inserts = chance.one_in(2);
+        let (one, other) = (changed(&mut chance, inserts), changed(&mut chance, inserts));
+        assert_eq!(one, other);
+        let base = joined(&[], &repeated, &[]);
+        let ours = joined(&["ours"], &one, &[]);
+        let theirs = joined(&[], &other, &["theirs"]);
+        let both = Merged::Text(joined(&["ours"], &one, &["theirs"]));
+        assert_eq!(merge(&base, &ours, &theirs), both, "{base}");
+        assert_eq!(merge(&base, &theirs, &ours), both, "{base}");
+        // One of the two has the change of the other, and another one beside it.
+        let own = joined(&[], &one, &[]);
+        assert_eq!(merge(&base, &own, &theirs), Merged::Text(theirs.clone()), "{base}");
+        assert_eq!(merge(&base, &ours, &own), Merged::Text(ours.clone()), "{base}");
+    }
+}
+
+#[test]
+fn a_function_that_both_wrote_is_there_once() {
+    let base = "f\nend\n\nreturn M\n";
+    let ours = "f\nend\n\ng\nend\n\nreturn M\n";
+    let theirs = "h\nf\nend\n\ng\nend\n\nreturn M\n";
+    assert_eq!(merge(base, ours, theirs), Merged::Text(theirs.to_owned()));
+    assert_eq!(merge(base, theirs, ours), Merged::Text(theirs.to_owned()));
+}

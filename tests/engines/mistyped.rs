@@ -1,0 +1,170 @@
+//! Files that store a property in another type than reflection says, as files of older versions of
+//! Studio do: they are read, converted and edited, and what cannot stand beside it is refused.
+
+use rbx_binary::Serializer;
+use rbx_dom_weak::{InstanceBuilder, WeakDom};
+use rbx_reflection::ReflectionDatabase;
+use rbx_types::{CFrame, Color3, Enum, Matrix3, Ref, UDim2, Variant, Vector3};
+use scene_schemas::Value;
+use vector_daemon::core::scene::diff::diff;
+use vector_daemon::core::scene::{Format, Node, Scene};
+
+use super::files::properties;
+
+const STORED: &str = "MaterialVariantSerialized";
+
+/// A binary file whose properties have the names and types that they are given.
+fn binary(items: Vec<InstanceBuilder>) -> Vec<u8> {
+    let dom = WeakDom::new(InstanceBuilder::new("DataModel").with_children(items));
+    let (mut bytes, empty) = (Vec::new(), ReflectionDatabase::new());
+    let serializer = Serializer::new().reflection_database(&empty);
+    serializer.serialize(&mut bytes, &dom, dom.root().children()).unwrap();
+    bytes
+}
+
+fn part(name: &str, stored: impl Into<Variant>) -> InstanceBuilder {
+    InstanceBuilder::new("Part").with_name(name).with_property(STORED, stored)
+}
+
+fn child(scene: &Scene, name: &str) -> Node {
+    scene.child(scene.root(), name).unwrap()
+}
+
+fn again(scene: &mut Scene) -> Scene {
+    Scene::decode(&scene.encode().unwrap()).unwrap()
+}
+
+#[test]
+fn a_reference_in_the_place_of_a_text_is_converted_both_ways() {
+    let xml = "<roblox version=\"4\"><Item class=\"Part\" referent=\"A\"><Properties>\
+               <string name=\"Name\">P</string><Ref name=\"MaterialVariantSerialized\">null</Ref>\
+               </Properties></Item></roblox>";
+    let scene = Scene::decode(xml.as_bytes()).unwrap();
+    let binary = scene.converted(Format::Binary).unwrap();
+    assert_eq!(diff(&scene, &binary), []);
+    let mut back = binary.converted(Format::Xml).unwrap();
+    assert_eq!(diff(&scene, &back), []);
+    let text = String::from_utf8(back.encode().unwrap()).unwrap();
+    assert!(text.contains("<Ref name=\"MaterialVariantSerialized\">null</Ref>"), "{text}");
+}
+
+#[test]
+fn instances_come_and_go_beside_references_to_nobody() {
+    let file = binary(vec![part("A", Ref::none()), part("B", Ref::none())]);
+    let mut scene = Scene::decode(&file).unwrap();
+    let root = scene.root();
+    scene.create(root, "Part", "New");
+    scene.copy(child(&scene, "A"), root, "Copy");
+    let removed = scene.encode_subtree(child(&scene, "B")).unwrap();
+    assert!(Scene::decode(&removed).is_ok());
+    scene.delete(child(&scene, "B"));
+    let after = again(&mut scene);
+    let names: Vec<&str> = after.children(after.root()).map(|it| after.name(it)).collect();
+    assert_eq!(names, ["A", "New", "Copy"]);
+    // What is empty in the column's own type.
+    for name in names {
+        let stored = after.stored(child(&after, name), "MaterialVariant");
+        assert_eq!(stored, Some(Value::Ref(None)), "{name}");
+    }
+    // A text takes the place of references that say nothing.
+    let mut scene = after;
+    let value = Value::String("Moss".to_owned());
+    scene.set(child(&scene, "New"), "MaterialVariant", Some(&value)).unwrap();
+    let after = again(&mut scene);
+    assert_eq!(after.stored(child(&after, "New"), "MaterialVariant"), Some(value));
+    let other = after.stored(child(&after, "A"), "MaterialVariant");
+    assert_eq!(other, Some(Value::String(String::new())));
+}
+
+#[test]
+fn what_cannot_stand_beside_other_values_is_refused_when_it_is_set() {
+    let target = part("A", Ref::none());
+    let to = target.referent();
+    let file = binary(vec![target, part("B", to)]);
+    let mut scene = Scene::decode(&file).unwrap();
+    let value = Value::String("Moss".to_owned());
+    let refusal = scene.set(child(&scene, "A"), "MaterialVariant", Some(&value)).unwrap_err();
+    for what in ["MaterialVariant", "Part", "older version of Studio"] {
+        assert!(refusal.0.contains(what), "{}", refusal.0);
+    }
+    assert_eq!(scene.encode().unwrap(), file, "nothing was changed");
+    scene.create(scene.root(), "Part", "New");
+    let after = again(&mut scene);
+    let stored = |name: &str| after.stored(child(&after, name), "MaterialVariant");
+    assert_eq!(stored("New"), Some(Value::Ref(None)));
+    assert_eq!(stored("B"), Some(Value::Ref(Some(after.target(child(&after, "A"))))));
+}
+
+/// Every property of some classes, in types that are not its own.
+#[test]
+fn whatever_type_a_property_has_in_a_file_its_class_can_be_edited() {
+    let zero = Vector3::new(0.0, 0.0, 0.0);
+    let kinds: [Variant; 11] = [
+        Ref::none().into(),
+        String::new().into(),
+        "text".to_owned().into(),
+        5_i32.into(),
+        true.into(),
+        0.5_f32.into(),
+        Vector3::new(1.0, 2.0, 3.0).into(),
+        Color3::new(1.0, 0.0, 0.0).into(),
+        CFrame::new(zero, Matrix3::identity()).into(),
+        Enum::from_u32(3).into(),
+        UDim2::new(rbx_types::UDim::new(0.5, 1), rbx_types::UDim::new(0.0, 2)).into(),
+    ];
+    for class in ["Part", "Humanoid", "TextLabel", "Sound", "Decal"] {
+        for property in properties(class) {
+            for value in &kinds {
+                let item = |name: &str| {
+                    let item = InstanceBuilder::new(class).with_name(name);
+                    item.with_property(property.name, value.clone())
+                };
+                let file = binary(vec![item("A"), item("B")]);
+                let what = format!("{class}.{}: {value:?}", property.name);
+                edit_beside(&file, class, property.name)
+                    .unwrap_or_else(|why| panic!("{what}: {why}"));
+            }
+        }
+    }
+}
+
+fn edit_beside(file: &[u8], class: &str, property: &str) -> Result<(), String> {
+    let mut scene = Scene::decode(file).unwrap();
+    let root = scene.root();
+    scene.create(root, class, "New");
+    scene.copy(child(&scene, "A"), root, "Copy");
+    scene.encode_subtree(child(&scene, "B")).map_err(|why| format!("removed: {why}"))?;
+    scene.delete(child(&scene, "B"));
+    let bytes = scene.encode().map_err(|why| why.to_string())?;
+    let after = Scene::decode(&bytes).unwrap();
+    let names: Vec<&str> = after.children(after.root()).map(|it| after.name(it)).collect();
+    let before = Scene::decode(file).unwrap();
+    let value = |scene: &Scene, name: &str| scene.stored(child(scene, name), property);
+    let values = [value(&before, "A"), value(&after, "A"), value(&after, "Copy")];
+    if names != ["A", "New", "Copy"] || values.iter().any(|it| *it != values[0]) {
+        return Err(format!("{names:?} with {values:?}"));
+    }
+    for format in [Format::Binary, Format::Xml] {
+        after.converted(format).map_err(|why| format!("{format:?}: {why}"))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn texts_of_properties_that_nobody_knows_are_texts_again() {
+    let xml = "<roblox version=\"4\"><Item class=\"Folder\" referent=\"A\"><Properties>\
+               <string name=\"Name\">F</string><string name=\"summary\">Größe &lt;1&gt;</string>\
+               <string name=\"empty\"></string>\
+               <BinaryString name=\"bytes\">/wAB</BinaryString></Properties></Item></roblox>";
+    let scene = Scene::decode(xml.as_bytes()).unwrap();
+    let mut back = scene.converted(Format::Binary).unwrap().converted(Format::Xml).unwrap();
+    let text = String::from_utf8(back.encode().unwrap()).unwrap();
+    for element in [
+        "<string name=\"summary\">Größe &lt;1&gt;</string>",
+        "<string name=\"empty\"></string>",
+        "<BinaryString name=\"bytes\">",
+    ] {
+        assert!(text.contains(element), "{element} is not in {text}");
+    }
+    assert_eq!(diff(&scene, &back), []);
+}

@@ -1,0 +1,361 @@
+//! Claude Code, Codex and Gemini CLI as npm has them, each in a fresh home with the entry that `vector setup`
+//! writes, and with a scripted model.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, thread};
+
+use serde_json::{Value as Json, json};
+use tempfile::TempDir;
+use vector_tests::binary;
+use vector_tests::daemon::Daemon;
+use vector_tests::repository;
+
+use super::super::Person;
+use super::model::{ModelWire, ScriptedModel};
+
+/// Longer than any of it takes; a test that waits so long has failed.
+pub(super) const PATIENCE: Duration = Duration::from_mins(3);
+/// How often it is looked whether something is there.
+const LOOKED: Duration = Duration::from_millis(20);
+/// How long a client may take for a tool where a test cuts it off, in seconds.
+const CUT_OFF: u32 = 8;
+/// No other server is reached: whatever is not on this machine is refused at once.
+const NOWHERE: &str = "http://127.0.0.1:9";
+
+/// A client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Agent {
+    ClaudeCode,
+    Codex,
+    Gemini,
+}
+
+/// How a client is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Limit {
+    /// As its person does.
+    Usual,
+    /// With a time-out of its own for tools, which is shorter than a person's decision takes here.
+    Short,
+}
+
+impl Agent {
+    /// The name by which `vector setup` knows it.
+    fn setup_name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+        }
+    }
+
+    /// What it calls itself.
+    pub(super) fn client_name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex-mcp-client",
+            Self::Gemini => "gemini-cli-mcp-client",
+        }
+    }
+
+    pub(super) fn wire(self) -> ModelWire {
+        match self {
+            Self::ClaudeCode => ModelWire::Messages,
+            Self::Codex => ModelWire::Responses,
+            Self::Gemini => ModelWire::Gemini,
+        }
+    }
+
+    fn program(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+        }
+    }
+}
+
+/// Where the clients are installed; none where they are not, which is said.
+fn installed() -> Option<PathBuf> {
+    let set = env::var_os("VECTOR_AGENTS").map(PathBuf::from);
+    let is_needed = set.is_some() && env::var_os("CI").is_some_and(|ci| ci == "true");
+    let folder = set.unwrap_or_else(|| repository::root().join("target").join("agents"));
+    let bin = folder.join("node_modules").join(".bin");
+    let all = [Agent::ClaudeCode, Agent::Codex, Agent::Gemini];
+    if all.iter().all(|agent| bin.join(agent.program()).exists()) {
+        return Some(bin);
+    }
+    assert!(!is_needed, "the agents are missing in {}; .ci/run installs them", folder.display());
+    println!(
+        "skipped: Claude Code, Codex and Gemini CLI are not there; .ci/run installs them into {}",
+        folder.display()
+    );
+    None
+}
+
+/// A home with a place, a daemon that has it open, and the clients that are set up there.
+pub(super) struct AgentHome {
+    bin: PathBuf,
+    /// It ends before its folder does.
+    _daemon: Option<Daemon>,
+    pub(super) place: PathBuf,
+    folder: TempDir,
+}
+
+impl AgentHome {
+    /// None where the clients are not installed.
+    pub(super) fn new(agents: &[Agent]) -> Option<Self> {
+        let bin = installed()?;
+        // Codex takes no home in the system's temporary folder.
+        let homes = repository::root().join("target").join("agent-homes");
+        fs::create_dir_all(&homes).unwrap();
+        let folder = tempfile::tempdir_in(homes).unwrap();
+        let place = folder.path().join("obby.rbxlx");
+        fs::copy(repository::root().join("samples").join("obby.rbxlx"), &place).unwrap();
+        let home = Self { bin, place, _daemon: None, folder };
+        home.be_logged_in();
+        let mut setup = home.command(binary::vector());
+        setup.args(["setup", "--no-plugin", "--place"]).arg(&home.place);
+        setup.env("VECTOR_HOME", home.vector());
+        setup.args(agents.iter().flat_map(|agent| ["--client", agent.setup_name()]));
+        let done = setup.output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let daemon = Daemon::of_place(binary::vector(), &home.vector(), &home.place);
+        Some(Self { _daemon: Some(daemon), ..home })
+    }
+
+    /// What a person has done before: chosen a key, and to trust their folders.
+    fn be_logged_in(&self) {
+        let gemini = self.folder.path().join(".gemini");
+        fs::create_dir_all(&gemini).unwrap();
+        let settings = json!({
+            "security": {
+                "auth": { "selectedType": "gemini-api-key" }, "folderTrust": { "enabled": false },
+            },
+            "privacy": { "usageStatisticsEnabled": false },
+            "general": { "enableAutoUpdate": false, "enableAutoUpdateNotification": false },
+        });
+        fs::write(gemini.join("settings.json"), settings.to_string()).unwrap();
+    }
+
+    fn vector(&self) -> PathBuf {
+        self.folder.path().join("vector")
+    }
+
+    pub(super) fn person(&self) -> HomePerson {
+        HomePerson { home: self.vector() }
+    }
+
+    /// A command that sees this home, and nothing else of the environment or of the network.
+    fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear().current_dir(self.folder.path());
+        command.envs(env::var_os("PATH").map(|path| ("PATH", path)));
+        command.env("HOME", self.folder.path()).env("NO_COLOR", "1");
+        for name in ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"] {
+            command.env(name, NOWHERE);
+        }
+        for name in ["NO_PROXY", "no_proxy"] {
+            command.env(name, "127.0.0.1,localhost");
+        }
+        command
+    }
+
+    /// Runs a `vector` command of a person to its end: what it printed.
+    pub(super) fn vector_prints(&self, args: &[&str]) -> String {
+        let mut vector = self.command(binary::vector());
+        let printed = vector.env("VECTOR_HOME", self.vector()).args(args).output().unwrap();
+        String::from_utf8_lossy(&printed.stdout).into_owned()
+    }
+
+    /// Starts a client with a request, and a model that follows a script.
+    pub(super) fn start(&self, agent: Agent, limit: Limit, model: &ScriptedModel) -> RunningAgent {
+        let mut command = self.command(&self.bin.join(agent.program()));
+        let at = format!("http://127.0.0.1:{}", model.port);
+        let prompt = "Build what the script says.";
+        match agent {
+            Agent::ClaudeCode => {
+                command.env("ANTHROPIC_BASE_URL", &at).env("ANTHROPIC_API_KEY", "sk-x");
+                for name in [
+                    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+                    "DISABLE_AUTOUPDATER",
+                    "DISABLE_TELEMETRY",
+                    "DISABLE_ERROR_REPORTING",
+                ] {
+                    command.env(name, "1");
+                }
+                if limit == Limit::Short {
+                    command.env("MCP_TOOL_TIMEOUT", (CUT_OFF * 1_000).to_string());
+                }
+                command.args(["-p", prompt, "--output-format", "json", "--allowedTools"]);
+                command.arg("mcp__vector,ReadMcpResourceTool");
+            }
+            Agent::Codex => {
+                let provider = format!(
+                    "model_providers.scripted={{name=\"scripted\",base_url=\"{at}/v1\",wire_api=\"responses\",env_key=\"SCRIPTED_KEY\"}}"
+                );
+                command.env("SCRIPTED_KEY", "x").args(["exec", "--skip-git-repo-check"]);
+                command.arg("--dangerously-bypass-approvals-and-sandbox");
+                for set in [
+                    "model_provider=scripted",
+                    &provider,
+                    "check_for_update_on_startup=false",
+                    "analytics.enabled=false",
+                ] {
+                    command.args(["-c", set]);
+                }
+                if limit == Limit::Short {
+                    command.args(["-c", &format!("mcp_servers.vector.tool_timeout_sec={CUT_OFF}")]);
+                }
+                command.args(["-m", "scripted", prompt]);
+            }
+            Agent::Gemini => {
+                if limit == Limit::Short {
+                    self.limit_gemini();
+                }
+                command.env("GEMINI_API_KEY", "x").env("GOOGLE_GEMINI_BASE_URL", &at);
+                command.env("GEMINI_CLI_NO_RELAUNCH", "true");
+                command.args(["-y", "-m", "gemini-2.5-flash", "-p", prompt]);
+            }
+        }
+        let said = self.folder.path().join(format!("{}.log", agent.program()));
+        let log = File::create(&said).unwrap();
+        command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+        // What it starts ends with it.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        RunningAgent { child: command.spawn().unwrap(), said, began: Instant::now() }
+    }
+
+    /// Gemini has its time-outs in the entry.
+    fn limit_gemini(&self) {
+        let file = self.folder.path().join(".gemini").join("settings.json");
+        let mut settings: Json = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        settings["mcpServers"]["vector"]["timeout"] = (CUT_OFF * 1_000).into();
+        fs::write(&file, settings.to_string()).unwrap();
+    }
+
+    /// Whether the place's file has a part of a name.
+    pub(super) fn has_part(&self, name: &str) -> bool {
+        let text = fs::read_to_string(&self.place).unwrap();
+        text.contains(&format!("<string name=\"Name\">{name}</string>"))
+    }
+}
+
+/// The person at the daemon of a home.
+pub(super) struct HomePerson {
+    home: PathBuf,
+}
+
+impl HomePerson {
+    fn person(&self) -> Person<'_> {
+        Person { home: &self.home, ends: false }
+    }
+
+    pub(super) fn get(&self, path: &str) -> Json {
+        self.person().call("GET", path, &Json::Null).ok()
+    }
+
+    /// The proposal that waits and whose title has this in it, once there is one.
+    #[track_caller]
+    pub(super) fn waiting(&self, title: &str, agent: &mut RunningAgent) -> Json {
+        agent.until(|| {
+            let waiting = self.get("/api/proposals");
+            let mut all = waiting["proposals"].as_array().unwrap().iter();
+            all.find(|it| it["proposal"]["title"].as_str().unwrap().contains(title)).cloned()
+        })
+    }
+
+    pub(super) fn decide(&self, proposal: &Json, decision: &Json) {
+        self.person().decide(proposal, decision).ok();
+    }
+
+    pub(super) fn workflows(&self) -> Vec<Json> {
+        self.person().workflows()
+    }
+}
+
+/// A client at work; it ends with the value.
+pub(super) struct RunningAgent {
+    child: Child,
+    said: PathBuf,
+    began: Instant,
+}
+
+impl RunningAgent {
+    /// When it has taken too long.
+    pub(super) fn deadline(&self) -> Instant {
+        self.began + PATIENCE
+    }
+
+    /// What it has printed.
+    pub(super) fn said(&self) -> String {
+        fs::read_to_string(&self.said).unwrap_or_default()
+    }
+
+    /// Looks until there is something, or the client has taken too long or has ended by itself.
+    #[track_caller]
+    pub(super) fn until<T>(&mut self, look: impl Fn() -> Option<T>) -> T {
+        loop {
+            let has_ended = self.child.try_wait().unwrap();
+            if let Some(found) = look() {
+                return found;
+            }
+            assert!(has_ended.is_none(), "it ended, {has_ended:?}: {}", self.said());
+            assert!(Instant::now() < self.deadline(), "it takes too long: {}", self.said());
+            thread::park_timeout(LOOKED);
+        }
+    }
+
+    /// Looks until there is something, whether the client has ended or not.
+    #[track_caller]
+    pub(super) fn until_after_end<T>(&self, look: impl Fn() -> Option<T>) -> T {
+        loop {
+            if let Some(found) = look() {
+                return found;
+            }
+            assert!(Instant::now() < self.deadline(), "it takes too long: {}", self.said());
+            thread::park_timeout(LOOKED);
+        }
+    }
+
+    /// Waits for its end; whether that is a success.
+    #[track_caller]
+    pub(super) fn ends(&mut self) -> bool {
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.success();
+            }
+            assert!(Instant::now() < self.deadline(), "it takes too long: {}", self.said());
+            thread::park_timeout(LOOKED);
+        }
+    }
+
+    /// What the model received for its nth call.
+    #[track_caller]
+    pub(super) fn result(&mut self, model: &ScriptedModel, n: usize) -> super::model::Received {
+        self.until(|| model.result(n, Duration::from_millis(200)))
+    }
+
+    /// Sends it, and what it has started in its group, a signal: `INT` as Ctrl-C does, `KILL` as a machine
+    /// does that runs out of memory.
+    #[cfg(unix)]
+    pub(super) fn signal(&self, name: &str) {
+        let group = format!("-{}", self.child.id());
+        let _ = Command::new("kill").args([&format!("-{name}"), "--", &group]).status();
+    }
+}
+
+impl Drop for RunningAgent {
+    fn drop(&mut self) {
+        if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
+            #[cfg(unix)]
+            self.signal("KILL");
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}

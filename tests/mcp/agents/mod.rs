@@ -1,0 +1,239 @@
+//! The agents that people have, from npm: what the model behind each of them receives, and what the place's
+//! file holds in the end. No test reaches another machine.
+
+mod client;
+mod model;
+
+use serde_json::{Value as Json, json};
+
+use self::client::{Agent, AgentHome, Limit};
+use self::model::{ScriptedModel, Turn};
+
+fn part(name: &str) -> Json {
+    json!({ "className": "Part", "parentPath": "game.Workspace", "props": { "Name": name } })
+}
+
+fn create(name: &str) -> Turn {
+    Turn::Call("create_instance", part(name))
+}
+
+/// One conversation: a picture, a resource, a change that is applied, one that is rejected, and one that is
+/// pending and asked for again.
+fn works_with(agent: Agent) {
+    let Some(home) = AgentHome::new(&[agent]) else { return };
+    let person = home.person();
+    let session =
+        person.get("/api/sessions")["sessions"][0]["session"].as_str().unwrap().to_owned();
+    let script = "game.ReplicatedStorage.Config";
+    let resource = format!("vector://place/{session}/script/{script}");
+    let model = ScriptedModel::start(
+        agent.wire(),
+        vec![
+            Turn::Call("render_scene", json!({})),
+            Turn::Resource(resource),
+            create("Applied"),
+            create("Rejected"),
+            create("Pending"),
+            Turn::Status,
+            Turn::Say("That is all."),
+        ],
+    );
+    let mut running = home.start(agent, Limit::Usual, &model);
+    let picture = running.result(&model, 0);
+    assert_eq!(picture.pictures, 1, "{picture:?}");
+    let read = running.result(&model, 1);
+    assert!(read.text.contains("return"), "the script's text: {read:?}");
+
+    let applied = person.waiting("Applied", &mut running);
+    person.decide(&applied, &json!({ "say": "approve" }));
+    let told = running.result(&model, 2).text;
+    assert!(told.contains(&format!("Applied as proposal {}", applied["seq"])), "{told}");
+
+    let rejected = person.waiting("Rejected", &mut running);
+    person.decide(&rejected, &json!({ "say": "reject", "reason": "it stands in the way" }));
+    let told = running.result(&model, 3).text;
+    assert!(told.contains("it stands in the way"), "{told}");
+
+    // Nobody decides until the call's time is up.
+    let told = running.result(&model, 4).text;
+    for words in
+        ["Nothing of it is done yet", "proposal_status", "do not call create_instance again"]
+    {
+        assert!(told.contains(words), "{words:?} is missing in {told}");
+    }
+    assert!(!home.has_part("Pending"));
+    let pending = person.waiting("Pending", &mut running);
+    person.decide(&pending, &json!({ "say": "approve" }));
+    let told = running.result(&model, 5).text;
+    assert!(told.contains("applied") && told.contains("Pending"), "{told}");
+    assert!(running.ends(), "{}", running.said());
+
+    assert!(home.has_part("Applied") && home.has_part("Pending") && !home.has_part("Rejected"));
+    // Its run ends with it.
+    let is_over = || person.workflows().iter().all(|it| it["state"] == "finished").then_some(());
+    running.until_after_end(is_over);
+    let log = home.vector_prints(&["log"]);
+    assert!(log.contains(agent.client_name()) && !log.contains("not finished"), "{log}");
+    // What a client lists by itself is not what its model called.
+    assert!(!log.contains("find_instances"), "{log}");
+}
+
+#[test]
+fn claude_code_hears_what_becomes_of_its_calls() {
+    works_with(Agent::ClaudeCode);
+}
+
+#[test]
+fn codex_hears_what_becomes_of_its_calls() {
+    works_with(Agent::Codex);
+}
+
+#[test]
+fn gemini_cli_hears_what_becomes_of_its_calls() {
+    works_with(Agent::Gemini);
+}
+
+/// The client cuts its call off, and says so: nothing of it is left to decide.
+fn cancels_with(agent: Agent) {
+    let Some(home) = AgentHome::new(&[agent]) else { return };
+    let person = home.person();
+    let model = ScriptedModel::start(
+        agent.wire(),
+        vec![create("Cancelled"), Turn::Say("It took too long.")],
+    );
+    let mut running = home.start(agent, Limit::Short, &model);
+    let proposal = person.waiting("Cancelled", &mut running);
+    let told = running.result(&model, 0).text.to_lowercase();
+    assert!(told.contains("timed out") || told.contains("timeout"), "{told}");
+    let path = format!("/api/proposals/{}", proposal["seq"]);
+    running.until_after_end(|| (person.get(&path)["status"] == "withdrawn").then_some(()));
+    assert!(running.ends(), "{}", running.said());
+    assert!(!home.has_part("Cancelled"));
+}
+
+#[test]
+fn a_call_that_claude_code_cuts_off_is_withdrawn() {
+    cancels_with(Agent::ClaudeCode);
+}
+
+#[test]
+fn a_call_that_codex_cuts_off_is_withdrawn() {
+    cancels_with(Agent::Codex);
+}
+
+#[test]
+fn a_call_that_gemini_cli_cuts_off_is_withdrawn() {
+    cancels_with(Agent::Gemini);
+}
+
+/// The client ends while its call waits: what its proposal is then, and what is said of its run.
+#[cfg(unix)]
+fn ends_with(agent: Agent, signal: &str) -> Option<(AgentHome, Json)> {
+    let home = AgentHome::new(&[agent])?;
+    let person = home.person();
+    let model = ScriptedModel::start(agent.wire(), vec![create("Left")]);
+    let mut running = home.start(agent, Limit::Usual, &model);
+    let proposal = person.waiting("Left", &mut running);
+    running.signal(signal);
+    running.ends();
+    let path = format!("/api/proposals/{}", proposal["seq"]);
+    let workflow = format!("/api/workflows/{}", proposal["workflow"]);
+    running.until_after_end(|| {
+        let state = person.get(&workflow)["state"].clone();
+        (state == "disconnected" || state == "finished").then_some(())
+    });
+    let view = person.get(&path);
+    Some((home, view))
+}
+
+/// Nobody has taken anything back: the person decides when the client has gone.
+#[cfg(unix)]
+fn leaves_with(agent: Agent, signal: &str) {
+    let Some((home, left)) = ends_with(agent, signal) else { return };
+    let person = home.person();
+    let name = agent.client_name();
+    assert_eq!(
+        (&left["status"], &left["disconnected"]),
+        (&json!("waiting"), &json!(name)),
+        "{left}"
+    );
+    let log = home.vector_prints(&["log"]);
+    assert!(log.contains(&format!("ended, {name} disconnected")), "{log}");
+    person.decide(&left, &json!({ "say": "approve" }));
+    let reviewed = home.vector_prints(&["review", "--once"]);
+    assert!(home.has_part("Left"), "{reviewed}");
+}
+
+/// The client cancels its call before it ends.
+#[cfg(unix)]
+fn cancels_when_interrupted(agent: Agent) {
+    let Some((home, left)) = ends_with(agent, "INT") else { return };
+    assert_eq!((&left["status"], left.get("disconnected")), (&json!("withdrawn"), None), "{left}");
+    let log = home.vector_prints(&["log"]);
+    assert!(log.contains("withdrawn") && !log.contains("not finished"), "{log}");
+    assert!(!home.has_part("Left"));
+}
+
+#[cfg(unix)]
+#[test]
+fn what_claude_code_proposed_can_be_approved_when_it_was_interrupted() {
+    leaves_with(Agent::ClaudeCode, "INT");
+}
+
+#[cfg(unix)]
+#[test]
+fn codex_takes_back_what_it_proposed_when_it_is_interrupted() {
+    cancels_when_interrupted(Agent::Codex);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_claude_code_proposed_can_be_approved_when_it_was_killed() {
+    leaves_with(Agent::ClaudeCode, "KILL");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_codex_proposed_can_be_approved_when_it_was_killed() {
+    leaves_with(Agent::Codex, "KILL");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_gemini_cli_proposed_can_be_approved_when_it_was_killed() {
+    leaves_with(Agent::Gemini, "KILL");
+}
+
+#[test]
+fn two_clients_work_on_one_place_at_once() {
+    let agents = [Agent::ClaudeCode, Agent::Codex];
+    let Some(home) = AgentHome::new(&agents) else { return };
+    let person = home.person();
+    let names = ["FromClaude", "FromCodex"];
+    let models: Vec<ScriptedModel> = agents
+        .iter()
+        .zip(names)
+        .map(|(agent, name)| {
+            ScriptedModel::start(agent.wire(), vec![create(name), Turn::Say("Done.")])
+        })
+        .collect();
+    let both = agents.iter().zip(&models);
+    let mut running: Vec<_> =
+        both.map(|(agent, model)| home.start(*agent, Limit::Usual, model)).collect();
+    // Both wait at once; the later one stands on the earlier.
+    let mut waiting: Vec<Json> = names
+        .iter()
+        .zip(&mut running)
+        .map(|(name, running)| person.waiting(name, running))
+        .collect();
+    waiting.sort_by_key(|it| it["seq"].as_u64());
+    for proposal in &waiting {
+        person.decide(proposal, &json!({ "say": "approve" }));
+    }
+    for (running, model) in running.iter_mut().zip(&models) {
+        let told = running.result(model, 0).text;
+        assert!(told.contains("Applied as proposal"), "{told}");
+        assert!(running.ends(), "{}", running.said());
+    }
+    assert!(names.iter().all(|name| home.has_part(name)));
+}

@@ -1,0 +1,281 @@
+//! Clients that end, in whatever way: they are shown as gone at once, and what they proposed can still be
+//! decided upon.
+
+use std::fs;
+use std::process::Command;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use scene_schemas::api::{AgentCall, Became, CallView, ProposalStatus};
+use scene_schemas::entry::Seq;
+use serde_json::{Value as Json, json};
+use tokio::sync::oneshot;
+use vector_daemon::engine::house::House;
+use vector_daemon::ledger::Ledger;
+use vector_daemon::server::{Ask, Board, Desk, Reply, Secret};
+use vector_tests::binary::{self, Home};
+use vector_tests::daemon::Daemon;
+use vector_tests::mcp::Client;
+
+use super::stdio::StdioClient;
+use super::{Person, place};
+
+/// Longer than any of it takes.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// How often it is looked whether something is there.
+const LOOKED: Duration = Duration::from_millis(20);
+
+#[track_caller]
+fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(began.elapsed() < PATIENCE, "it never came: {what}");
+        thread::park_timeout(LOOKED);
+    }
+}
+
+/// How a client ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    EndOfInput,
+    #[cfg(unix)]
+    Signal(&'static str),
+}
+
+/// Each of them.
+const ENDINGS: &[Ending] = &[
+    Ending::EndOfInput,
+    #[cfg(unix)]
+    Ending::Signal("INT"),
+    #[cfg(unix)]
+    Ending::Signal("TERM"),
+    #[cfg(unix)]
+    Ending::Signal("KILL"),
+];
+
+fn end(client: &mut StdioClient, ending: Ending) {
+    match ending {
+        Ending::EndOfInput => client.close(),
+        #[cfg(unix)]
+        Ending::Signal(name) => {
+            let mut kill = Command::new("kill");
+            let sent = kill.arg(format!("-{name}")).arg(client.process.id().to_string()).status();
+            assert!(sent.unwrap().success());
+        }
+    }
+    until("the end of vector mcp", || client.process.try_wait().unwrap());
+}
+
+fn part(name: &str) -> Json {
+    json!({ "className": "Part", "parentPath": "game.Workspace", "props": { "Name": name } })
+}
+
+fn serve(home: &Home, place: &std::path::Path) -> Daemon {
+    Daemon::of_place(binary::vector(), home.path(), place)
+}
+
+#[test]
+fn what_a_client_proposed_waits_for_a_decision_when_it_has_gone() {
+    for ending in ENDINGS {
+        let home = Home::new();
+        let place = place(&home);
+        let daemon = serve(&home, &place);
+        let person = Person::beside(&home);
+        let mut client = StdioClient::start(&home, &place, 50);
+        client.call("create_instance", &part("Left"));
+        let proposal = person.waiting();
+        end(&mut client, *ending);
+        let path = format!("/api/proposals/{}", proposal["seq"]);
+        let view = until("the disconnected client", || {
+            let view = person.call("GET", &path, &Json::Null).ok();
+            view.get("disconnected").is_some().then_some(view)
+        });
+        assert_eq!(view["disconnected"], "a client", "{ending:?}: {view}");
+        assert_eq!(view["status"], "waiting", "{ending:?}: {view}");
+        assert_eq!(person.workflows()[0]["state"], "disconnected", "{ending:?}");
+        let run = |args: &[&str]| {
+            let home = home.path().to_str().unwrap();
+            let printed = Command::new(binary::vector()).args(["--home", home]).args(args).output();
+            String::from_utf8(printed.unwrap().stdout).unwrap()
+        };
+        let log = run(&["log"]);
+        assert!(log.contains("ended, a client disconnected"), "{ending:?}: {log}");
+        let token = fs::read_to_string(home.path().join("token")).unwrap();
+        let token = token.trim().rsplit(' ').next().unwrap().to_owned();
+        let header = |name: &str, value: String| (name.to_owned(), value);
+        let headers = [
+            header("Host", format!("127.0.0.1:{}", daemon.port)),
+            header("Authorization", format!("Bearer {token}")),
+        ];
+        let page = daemon.text("GET", "/page/proposals", &headers, b"");
+        assert!(page.contains("mcp/a client (disconnected)"), "{ending:?}: {page}");
+        let reviewed = run(&["review", "--once", "--yes", "--json"]);
+        assert!(reviewed.contains("\"disconnected\":\"a client\""), "{ending:?}: {reviewed}");
+        until("the end of its run", || {
+            (person.workflows()[0]["state"] == "finished").then_some(())
+        });
+        assert!(fs::read_to_string(&place).unwrap().contains("Left"), "{ending:?}");
+    }
+}
+
+#[test]
+fn a_run_with_nothing_left_to_decide_ends_with_its_client() {
+    for ending in ENDINGS {
+        let home = Home::new();
+        let place = place(&home);
+        let _daemon = serve(&home, &place);
+        let person = Person::beside(&home);
+        let mut client = StdioClient::start(&home, &place, 50);
+        let read = client.call("list_children", &json!({ "parentPath": "game" }));
+        client.answer(read);
+        assert_eq!(person.workflows()[0]["state"], "idle", "{ending:?}");
+        end(&mut client, *ending);
+        until("the end of its run", || {
+            (person.workflows()[0]["state"] == "finished").then_some(())
+        });
+    }
+}
+
+#[test]
+fn what_is_asked_before_the_end_of_input_is_still_answered() {
+    let home = Home::new();
+    let place = place(&home);
+    let _daemon = serve(&home, &place);
+    let mut client = StdioClient::start(&home, &place, 50);
+    let read = client.call("list_children", &json!({ "parentPath": "game" }));
+    let change = client.call("create_instance", &part("Late"));
+    client.close();
+    let mut answers: Vec<Json> = Vec::new();
+    for line in client.output.by_ref().map_while(Result::ok) {
+        answers.push(serde_json::from_str(&line).unwrap());
+    }
+    let of = |id: u64| &answers.iter().find(|it| it["id"] == id).expect("it is answered")["result"];
+    assert!(of(read)["content"][0]["text"].as_str().unwrap().contains("game.Workspace"));
+    assert_eq!(of(change)["structuredContent"]["status"], "pending");
+}
+
+#[test]
+fn a_client_that_comes_back_finds_what_it_proposed() {
+    let home = Home::new();
+    let place = place(&home);
+    let _daemon = serve(&home, &place);
+    let person = Person::beside(&home);
+    let mut first = StdioClient::start(&home, &place, 1);
+    let call = first.call("create_instance", &part("Found"));
+    let id = first.answer(call)["structuredContent"]["id"].clone();
+    let proposal = person.waiting();
+    end(&mut first, ENDINGS[0]);
+    let mut second = StdioClient::start(&home, &place, 1);
+    let listed = second.call("proposal_status", &json!({}));
+    let text = second.answer(listed)["structuredContent"]["text"].as_str().unwrap().to_owned();
+    assert!(text.contains("(a client disconnected, in "), "{text}");
+    let status = second.call("proposal_status", &json!({ "id": id, "wait": 50 }));
+    person.decide(&proposal, &json!({ "say": "approve" })).ok();
+    let told = second.answer(status)["structuredContent"].clone();
+    assert_eq!((&told["status"], &told["id"]), (&json!("applied"), &id), "{told}");
+}
+
+/// A client over HTTP, which ends its session or breaks it off.
+fn over_http(order: &str) {
+    let Some(mut client) = Client::new() else { return };
+    let home = Home::new();
+    let place = place(&home);
+    let daemon = serve(&home, &place);
+    let person = Person::beside(&home);
+    let url = format!("http://127.0.0.1:{}/mcp", daemon.port);
+    let token = Daemon::agent_token(home.path());
+    client.done("connect", json!({ "http": { "url": url, "token": token } }));
+    client.calling("create_instance", part("Remote"));
+    let proposal = person.waiting();
+    client.order(order, json!({}));
+    until("the disconnected client", || {
+        (person.workflows()[0]["state"] == "disconnected").then_some(())
+    });
+    person.decide(&proposal, &json!({ "say": "approve" })).ok();
+    until("the end of its run", || (person.workflows()[0]["state"] == "finished").then_some(()));
+    assert!(fs::read_to_string(&place).unwrap().contains("Remote"));
+}
+
+#[test]
+fn a_session_over_http_that_is_deleted_leaves_what_it_proposed() {
+    over_http("end");
+}
+
+#[test]
+fn a_session_over_http_that_breaks_off_leaves_what_it_proposed() {
+    over_http("close");
+}
+
+/// A house with a place, asked without a server.
+struct OpenHouse {
+    _home: Home,
+    desk: Desk,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl OpenHouse {
+    fn keeping(limit: Option<Duration>) -> Self {
+        let home = Home::new();
+        let place = place(&home);
+        let ledger = Arc::new(Ledger::open(home.path()).unwrap());
+        let board = Arc::new(Board::new(Secret::of("a person's")));
+        let house = House::new(home.path(), ledger, board, Box::new(|_: &str| {})).unwrap();
+        let mut house = house.keeping_pending_for(limit);
+        house.open_place(&place).unwrap();
+        let (desk, asks) = Desk::new();
+        thread::spawn(move || house.run(asks));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        Self { _home: home, desk, runtime }
+    }
+
+    fn ask<T>(&self, ask: impl FnOnce(Reply<T>) -> Ask) -> T {
+        self.runtime.block_on(self.desk.ask(ask)).unwrap()
+    }
+
+    fn call(&self, tool: &str, args: Json) -> CallView {
+        let call = AgentCall {
+            connection: "one".to_owned(),
+            client: "a client".to_owned(),
+            id: "1".to_owned(),
+            session: None,
+            tool: tool.to_owned(),
+            args,
+            hold: 30,
+            again: false,
+        };
+        let (noted, _number) = oneshot::channel();
+        self.ask(|reply| Ask::Call(Box::new(call), noted, reply))
+    }
+
+    fn became(&self, call: Seq) -> Became {
+        self.ask(|reply| Ask::Called(call, reply)).became
+    }
+}
+
+#[test]
+fn what_nobody_decides_upon_in_time_is_withdrawn() {
+    for (limit, is_kept) in [(Some(Duration::from_secs(1)), false), (None, true)] {
+        let house = OpenHouse::keeping(limit);
+        let call = house.call("create_instance", part("Late")).call;
+        let waits = |became: &Became| matches!(became, Became::Pending { .. });
+        house.desk.tell(Ask::Tidy);
+        assert!(waits(&house.became(call)), "its client is there");
+        house.desk.tell(Ask::AgentEnds("one".to_owned()));
+        if is_kept {
+            house.desk.tell(Ask::Tidy);
+            assert!(waits(&house.became(call)));
+            continue;
+        }
+        let became = until("its withdrawal", || {
+            house.desk.tell(Ask::Tidy);
+            Some(house.became(call)).filter(|it| !waits(it))
+        });
+        let Became::Refused { reason, status, .. } = became else { panic!("{became:?}") };
+        assert_eq!(status, Some(ProposalStatus::Withdrawn));
+        assert!(reason.starts_with("a client disconnected, and nobody decided within"), "{reason}");
+    }
+}

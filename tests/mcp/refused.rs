@@ -1,0 +1,98 @@
+//! What a refusal tells a model, and what is on record of what a client does by itself.
+
+use serde_json::{Value as Json, json};
+use vector_tests::binary::{self, Home};
+use vector_tests::daemon::Daemon;
+
+use super::stdio::StdioClient;
+use super::{Person, place};
+
+/// What a call is refused with.
+#[track_caller]
+fn refused(client: &mut StdioClient, tool: &str, args: &Json) -> String {
+    let call = client.call(tool, args);
+    let result = client.answer(call);
+    assert_eq!(result["isError"], true, "{result}");
+    assert!(result.get("structuredContent").is_none(), "{result}");
+    result["content"][0]["text"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_tool_that_is_not_there_is_answered_with_the_nearest_by_meaning() {
+    let home = Home::new();
+    let place = place(&home);
+    let _daemon = Daemon::of_place(binary::vector(), home.path(), &place);
+    let mut client = StdioClient::start(&home, &place, 1);
+    let text = refused(&mut client, "edit_script", &json!({}));
+    assert_eq!(
+        text,
+        "There is no tool `edit_script`. Use `replace_text`, `apply_edit` or `apply_patch`. tools/list lists \
+         all tools."
+    );
+    let text = refused(&mut client, "execute_luau", &json!({ "code": "print(1)" }));
+    assert!(text.contains("runs no code") && text.contains("propose_changes"), "{text}");
+    let text = refused(&mut client, "read_scripts", &json!({}));
+    assert!(text.contains("Did you mean `read_script`"), "{text}");
+    let text =
+        refused(&mut client, "rename_instance", &json!({ "path": "game.Workspace", "name": "X" }));
+    assert!(text.ends_with("`newName` is missing; `name` was given instead."), "{text}");
+    let copy = json!({ "path": "game.Workspace", "newName": "X" });
+    let text = refused(&mut client, "clone_instance", &copy);
+    assert!(text.ends_with("Instead of `newName`, give `name`."), "{text}");
+}
+
+#[test]
+fn a_list_of_resources_is_no_call_on_record() {
+    let home = Home::new();
+    let place = place(&home);
+    let _daemon = Daemon::of_place(binary::vector(), home.path(), &place);
+    let person = Person::beside(&home);
+    let mut client = StdioClient::start(&home, &place, 1);
+    let listed = client.send("resources/list", &json!({}));
+    let listed = client.answer(listed);
+    let uris: Vec<&str> = listed["resources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|it| it["uri"].as_str())
+        .collect();
+    assert!(
+        uris.iter().any(|uri| uri.ends_with("/script/game.ReplicatedStorage.Config")),
+        "{uris:?}"
+    );
+    assert!(person.workflows().is_empty(), "nothing was called");
+    let script = uris.iter().find(|uri| uri.contains("/script/")).unwrap();
+    let read = client.send("resources/read", &json!({ "uri": script }));
+    assert!(client.answer(read)["contents"][0]["text"].is_string());
+    assert_eq!(person.workflows().len(), 1, "what a resource says is read on record");
+}
+
+#[test]
+fn a_refusal_names_the_pending_proposal_that_is_in_the_way() {
+    let home = Home::new();
+    let place = place(&home);
+    let _daemon = Daemon::of_place(binary::vector(), home.path(), &place);
+    let person = Person::beside(&home);
+    let mut first = StdioClient::start(&home, &place, 1);
+    let delete = first.call("delete_instance", &json!({ "path": "game.ReplicatedStorage.Config" }));
+    assert_eq!(first.answer(delete)["structuredContent"]["status"], "pending");
+    let number = person.waiting()["seq"].clone();
+    let mut second = StdioClient::start(&home, &place, 1);
+    for (tool, args) in [
+        ("read_script", json!({ "path": "game.ReplicatedStorage.Config" })),
+        (
+            "rename_instance",
+            json!({ "path": "game.ReplicatedStorage.Config", "newName": "Settings" }),
+        ),
+        ("list_children", json!({ "parentPath": "game.ReplicatedStorage.Config" })),
+    ] {
+        let text = refused(&mut second, tool, &args);
+        let says = format!("Proposal {number} by a client, pending, deletes it.");
+        assert!(text.contains("has no child named") && text.ends_with(&says), "{tool}: {text}");
+    }
+    let text =
+        refused(&mut first, "read_script", &json!({ "path": "game.ReplicatedStorage.Config" }));
+    assert!(text.contains(&format!("Proposal {number} by you, pending")), "{text}");
+    let text = refused(&mut second, "read_script", &json!({ "path": "game.Workspace.Nobody" }));
+    assert!(!text.contains("Proposal"), "{text}");
+}

@@ -1,0 +1,76 @@
+//! The bare protocol over stdio: `vector mcp`, and a client that says what a test says.
+
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value as Json, json};
+use vector_tests::binary::{self, Home};
+
+/// `vector mcp`, and a client that speaks to it.
+pub(super) struct StdioClient {
+    pub(super) process: Child,
+    input: Option<ChildStdin>,
+    pub(super) output: Lines<BufReader<ChildStdout>>,
+    next: u64,
+}
+
+impl StdioClient {
+    pub(super) fn start(home: &Home, place: &Path, wait: u32) -> Self {
+        let mut process = Command::new(binary::vector())
+            .arg("--home")
+            .arg(home.path())
+            .args(["mcp", "--port", "0", "--wait", &wait.to_string(), "--place"])
+            .arg(place)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let input = process.stdin.take();
+        let output = BufReader::new(process.stdout.take().unwrap()).lines();
+        let mut client = Self { process, input, output, next: 0 };
+        let hello = json!({
+            "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": { "name": "a client", "version": "1" },
+        });
+        let welcome = client.send("initialize", &hello);
+        client.answer(welcome);
+        let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        writeln!(client.input.as_ref().unwrap(), "{ready}").unwrap();
+        client
+    }
+
+    pub(super) fn send(&mut self, method: &str, params: &Json) -> u64 {
+        self.next += 1;
+        let message =
+            json!({ "jsonrpc": "2.0", "id": self.next, "method": method, "params": params });
+        writeln!(self.input.as_ref().unwrap(), "{message}").unwrap();
+        self.next
+    }
+
+    pub(super) fn call(&mut self, tool: &str, args: &Json) -> u64 {
+        self.send("tools/call", &json!({ "name": tool, "arguments": args }))
+    }
+
+    pub(super) fn answer(&mut self, id: u64) -> Json {
+        loop {
+            let line = self.output.next().expect("it answers").unwrap();
+            let message: Json = serde_json::from_str(&line).unwrap();
+            if message["id"] == id {
+                return message["result"].clone();
+            }
+        }
+    }
+
+    /// Ends its input.
+    pub(super) fn close(&mut self) {
+        self.input.take();
+    }
+}
+
+impl Drop for StdioClient {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
