@@ -18,4 +18,5 @@ pub mod value;
 pub use bounded::Bounded;
 pub use command::{Command, Fingerprint, Hashing, InstanceId, Target};
 pub use path::InstancePath;
+pub use text::TextConflict;
 pub use value::Value;

@@ -26,3 +26,21 @@ pub struct TextEdit {
     /// What stands there afterwards, literally.
     pub text: String,
 }
+
+/// Lines of a text that two sides changed in different ways.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TextConflict {
+    /// The lines in the text that both come from.
+    pub base: String,
+    /// The lines in the one.
+    pub ours: String,
+    /// The lines in the other.
+    pub theirs: String,
+    /// Where they stand in the text that both come from, from 1.
+    pub base_line: usize,
+    /// Where they stand in the one.
+    pub ours_line: usize,
+    /// Where they stand in the other.
+    pub theirs_line: usize,
+}

@@ -10,6 +10,7 @@ mod history;
 mod house;
 #[cfg(unix)]
 mod joined;
+mod merges;
 #[cfg(unix)]
 mod models;
 mod noticed;

@@ -12,7 +12,7 @@ use std::process::Command;
 
 use scene_schemas::Fingerprint;
 use vector_tests::browser::{axe, key};
-use vector_tests::{printed, vectors};
+use vector_tests::{forked, printed, vectors};
 
 use super::model::{calls, choose, lead_to, says};
 use super::*;
@@ -250,6 +250,14 @@ const STATES: &[(&str, Reach)] = &[
         tour.bench.human.until_status(card, "applied");
         tour.go(&format!("deploy/{}", opened["session"].as_str().unwrap()));
         tour.browser.until_shown("main", "Commit 1 file");
+    }),
+    ("merges", |tour| {
+        forked::merge(&tour.bench.home, tour.bench.home.path());
+        tour.go("merges");
+        tour.browser.until_shown("main", "0 of 4 conflicts decided");
+        tour.browser.click("article:nth-of-type(2) input[value=theirs]");
+        tour.browser.until_shown("main", "1 of 4 conflicts decided");
+        tour.browser.click(".part input[value=edited]");
     }),
 ];
 

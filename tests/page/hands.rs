@@ -308,6 +308,28 @@ fn what_two_pages_set_is_both_set() {
 }
 
 #[test]
+fn a_field_keeps_its_focus_and_selection_when_its_value_is_set_elsewhere() {
+    let Some(stage) = Stage::set() else { return };
+    let bench = Bench::new();
+    let browser = stage.browser();
+    bench.enter(&browser);
+    browser.click(".tabs [data-page=settings]");
+    browser.until_shown("main", "this page");
+    let elsewhere = |model: &str| {
+        let mut set = bench.human.call("GET", "/api/settings", &Json::Null).ok();
+        set["model"] = json!(model);
+        bench.human.call("PUT", "/api/settings", &set).ok();
+        browser.until(&format!("document.querySelector('main [name=model]').value === '{model}'"));
+    };
+    elsewhere("lmstudio/some");
+    browser.click("main [name=model]");
+    browser.press(&[key::CONTROL], &['a']);
+    elsewhere("lmstudio/same");
+    browser.enter("lmstudio/first");
+    assert_eq!(browser.is("document.querySelector('main [name=model]').value"), "lmstudio/first");
+}
+
+#[test]
 fn what_is_looked_for_in_history_stays_when_the_stream_comes_anew() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::new();

@@ -13,6 +13,7 @@ mod decided;
 mod door;
 mod hands;
 mod keys;
+mod merged;
 #[cfg(unix)]
 mod model;
 mod now;

@@ -15,6 +15,7 @@ pub mod browser;
 pub mod cases;
 pub mod committed;
 pub mod daemon;
+pub mod forked;
 pub mod generated;
 pub mod human;
 pub mod mcp;

@@ -12,11 +12,10 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 
 use super::Exit;
-use super::git_state::{self, git};
-use super::merge::open_in_git;
 use super::style::{count, safe};
 use super::terminal::{print, say};
 use crate::core::scene::{Node, Scene};
+use crate::targets::merges::{self, WorkTree, open_in_git};
 use crate::targets::place;
 
 /// Let Git merge and compare places with Vector.
@@ -80,14 +79,14 @@ fn check_resolved(path: &str) -> anyhow::Result<Exit> {
 }
 
 fn install() -> anyhow::Result<Exit> {
-    let folder = git(&["rev-parse", "--show-toplevel"])
+    let tree = WorkTree::of(Path::new("."))
         .context("this is no Git repository; go into one and run it again")?;
-    let program = git_state::program()?;
-    git(&["config", "merge.vector.name", "Roblox places, merged by Vector"])?;
-    git(&["config", "merge.vector.driver", &format!("{program} merge %O %A %B --path %P")])?;
-    git(&["config", "diff.vector.textconv", &format!("{program} git textconv")])?;
-    git_state::configure_filter()?;
-    let attributes = Path::new(&folder).join(".gitattributes");
+    let program = merges::program()?;
+    tree.git(&["config", "merge.vector.name", "Roblox places, merged by Vector"])?;
+    tree.git(&["config", "merge.vector.driver", &format!("{program} merge %O %A %B --path %P")])?;
+    tree.git(&["config", "diff.vector.textconv", &format!("{program} git textconv")])?;
+    tree.configure_filter()?;
+    let attributes = tree.top.join(".gitattributes");
     let added = add_lines(&attributes)?;
     say(&format!(
         "Git merges and compares the places of this repository with Vector{}",

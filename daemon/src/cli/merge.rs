@@ -3,21 +3,20 @@
 
 mod columns;
 mod decide;
-mod state;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::Args;
-use serde_json::{Value as Json, json};
+use scene_schemas::api::{ConflictChoice, ConflictView, MergeSide};
+use serde_json::json;
 
-use self::decide::decide;
-pub(super) use self::state::open_in_git;
-use self::state::{Inputs, MergeState};
+use self::decide::{brief, decide};
 use super::style::{Paint, count, safe};
 use super::terminal::{Terminal, print, say, stdout_style};
 use super::{Exit, sentence};
-use crate::core::scene::merge::{Conflict, ConflictChoice, merge};
+use crate::core::scene::merge::{merge, view};
+use crate::targets::merges::{self, Inputs, MergeState};
 use crate::targets::place;
 
 /// Merge two places that come from one, and decide its conflicts.
@@ -104,7 +103,7 @@ fn merged(args: &Merge) -> anyhow::Result<Exit> {
     let inputs = Inputs { base: base.into(), ours: ours.into(), theirs: theirs.into() };
     let output = args.out.as_deref().unwrap_or(&inputs.ours);
     let terminal = Terminal::of(true);
-    let conflicts = terminal.busy("Merging", || {
+    let (conflicts, state) = terminal.busy("Merging", || {
         let (base, theirs) = (place::load(&inputs.base)?, place::load(&inputs.theirs)?);
         let (file, mut ours) = place::PlaceFile::open(&inputs.ours, args.out.as_deref())?;
         let conflicts = merge(&base, &mut ours, &theirs);
@@ -116,25 +115,25 @@ fn merged(args: &Merge) -> anyhow::Result<Exit> {
             state.map_or(Ok(()), |state| state.remove())?;
             return Err(error.into());
         }
-        let objects: Vec<Json> = conflicts.iter().map(object).collect();
-        let state = state.map(|state| state.keep(output, objects.clone())).transpose()?;
-        anyhow::Ok((objects, state))
+        let state = state.map(|state| state.keep(output, &conflicts)).transpose()?;
+        anyhow::Ok((conflicts, state))
     })?;
-    let (objects, state) = conflicts;
-    if objects.is_empty() {
+    if conflicts.is_empty() {
         return Ok(Exit::Done);
     }
     let in_git = state.as_ref().filter(|state| state.is_in_git());
     if let Some(state) = in_git {
         print(&listing(std::slice::from_ref(state)))?;
     } else {
-        let lines: Vec<String> = objects.iter().map(Json::to_string).collect();
-        print(&(lines.join("\n") + "\n"))?;
+        for conflict in &conflicts {
+            print(&(serde_json::to_string(&view(conflict))? + "\n"))?;
+        }
     }
     say(&format!(
         "{}: the file has OURS until they are decided. `vector merge --continue` decides them one by one, \
-         `vector merge --ours` or `--theirs` all at once.",
-        count(objects.len(), "conflict")
+         `vector merge --ours` or `--theirs` all at once; `vector open {}` shows them on the page.",
+        count(conflicts.len(), "conflict"),
+        state.as_ref().map_or_else(|| "FILE".to_owned(), MergeState::name)
     ));
     Ok(CONFLICTS)
 }
@@ -153,10 +152,14 @@ fn is_kept(args: &Merge, output: &Path) -> bool {
 }
 
 fn resolve(args: &Merge) -> anyhow::Result<Exit> {
-    let mut states = state::all(args.file.as_deref())?;
+    let mut states = match &args.file {
+        Some(file) => merges::of_file(file)?,
+        None => merges::all([Path::new(".")])?,
+    };
     if args.json {
-        let all =
-            states.iter().flat_map(|state| state.conflicts.iter().map(|kept| (state.name(), kept)));
+        let all = states
+            .iter()
+            .flat_map(|state| state.conflicts().iter().map(|kept| (state.name(), kept)));
         for ((file, kept), number) in all.zip(1..) {
             let object = json!({ "number": number, "file": file, "conflict": kept.conflict,
                 "choice": kept.choice });
@@ -187,7 +190,6 @@ fn resolve(args: &Merge) -> anyhow::Result<Exit> {
     }
     let mut open = 0;
     for state in &states {
-        state.save()?;
         open += state.open();
         if state.open() == 0 {
             close(state, args.force)?;
@@ -207,29 +209,41 @@ fn choose(
     choice: &ConflictChoice,
 ) -> anyhow::Result<()> {
     let mut found = vec![false; selectors.len()];
-    let mut number = 0;
-    for state in states {
-        for kept in &mut state.conflicts {
-            number += 1;
-            if selectors.is_empty() && kept.choice.is_none() {
-                kept.choice = Some(choice.clone());
-            }
+    let mut before = 0;
+    // Nothing is decided where one of them is not there.
+    let mut chosen = Vec::new();
+    for state in states.iter() {
+        let mut its = Vec::new();
+        for (at, kept) in state.conflicts().iter().enumerate() {
+            let path = kept.conflict.path().to_string();
+            let mut is_meant = selectors.is_empty() && kept.choice.is_none();
             for (selector, found) in selectors.iter().zip(&mut found) {
-                let is_number = selector.parse() == Ok(number);
-                if is_number || kept.conflict["path"] == selector.as_str() {
-                    kept.choice = Some(choice.clone());
-                    *found = true;
+                if selector.parse() == Ok(before + at + 1) || *selector == path {
+                    (*found, is_meant) = (true, true);
                 }
             }
+            if is_meant {
+                its.push(at);
+            }
         }
+        before += state.conflicts().len();
+        chosen.push(its);
     }
-    match selectors.iter().zip(&found).find(|(_, found)| !**found) {
-        Some((selector, _)) => bail!(
+    if let Some((selector, _)) = selectors.iter().zip(&found).find(|(_, found)| !**found) {
+        bail!(
             "there is no conflict `{selector}`; name one by its number in `vector merge --list`, or by \
              the path of its instance"
-        ),
-        None => Ok(()),
+        );
     }
+    for (state, its) in states.iter_mut().zip(chosen) {
+        state.change(|conflicts| {
+            for at in its {
+                conflicts[at].choice = Some(choice.clone());
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
 }
 
 /// Writes the file of a merge whose conflicts are all decided.
@@ -244,7 +258,7 @@ fn close(state: &MergeState, force: bool) -> anyhow::Result<()> {
     }
     state.write()?;
     state.finish()?;
-    let decided = count(state.conflicts.len(), "conflict");
+    let decided = count(state.conflicts().len(), "conflict");
     say(&format!("{name}: merged, with {decided} decided.{}", staged(state)));
     Ok(())
 }
@@ -262,68 +276,41 @@ fn listing(states: &[MergeState]) -> String {
     let style = stdout_style();
     let (mut text, mut number) = (String::new(), 0);
     for state in states {
-        let (all, open) = (state.conflicts.len(), state.open());
+        let (all, open) = (state.conflicts().len(), state.open());
         let title = format!("{}: {}, {open} open", safe(&state.name()), count(all, "conflict"));
         text.push_str(&style.paint(Paint::Bold, title));
         text.push('\n');
-        for kept in &state.conflicts {
+        for kept in state.conflicts() {
             number += 1;
             let (status, paint) = match &kept.choice {
                 None => ("open", Paint::Changed),
                 Some(ConflictChoice::Ours) => ("ours", Paint::Added),
                 Some(ConflictChoice::Theirs) => ("theirs", Paint::Added),
-                Some(ConflictChoice::Text(_)) => ("edited", Paint::Added),
+                Some(ConflictChoice::Hunks(_)) => ("hunks", Paint::Added),
             };
             let status = style.paint(paint, format!("{status:<6}"));
-            let path = kept.conflict["path"].as_str().unwrap_or_default();
+            let path = kept.conflict.path().to_string();
             let what = style.paint(Paint::Dim, safe(&summary(&kept.conflict)));
-            text.push_str(&format!("{number:>4}  {status}  {}  {what}\n", safe(path)));
+            text.push_str(&format!("{number:>4}  {status}  {}  {what}\n", safe(&path)));
         }
     }
     text
 }
 
 /// What a conflict is about, in a few words.
-fn summary(conflict: &Json) -> String {
-    let text = |field: &str| conflict[field].as_str().unwrap_or_default().to_owned();
-    match conflict["conflict"].as_str() {
-        Some("property") => {
-            let [base, ours, theirs] =
-                ["base", "ours", "theirs"].map(|side| decide::brief(&conflict[side]));
-            let name = text("property");
-            format!("{name}: base {base}, ours {ours}, theirs {theirs}")
-        }
-        Some("script") => {
-            let hunks = text("text").lines().filter(|line| *line == "<<<<<<< ours").count();
-            format!("script: {}", count(hunks, "hunk"))
-        }
-        Some("deleted") if text("by") == "ours" => "ours deleted it, theirs changed it".to_owned(),
-        Some("deleted") => "theirs deleted it, ours changed it".to_owned(),
-        Some("moved") => format!("theirs moved it to {}", text("theirs")),
-        _ => String::new(),
-    }
-}
-
-fn object(conflict: &Conflict) -> Json {
+fn summary(conflict: &ConflictView) -> String {
     match conflict {
-        Conflict::Property { path, class, property, values: [base, ours, theirs] } => json!({
-            "conflict": "property",
-            "path": path,
-            "class": class,
-            "property": property,
-            "base": base,
-            "ours": ours,
-            "theirs": theirs,
-        }),
-        Conflict::Script { path, class, text, .. } => {
-            json!({ "conflict": "script", "path": path, "class": class, "text": text })
+        ConflictView::Property { property, base, ours, theirs, .. } => {
+            let [base, ours, theirs] = [base, ours, theirs].map(|side| brief(side.as_ref()));
+            format!("{property}: base {base}, ours {ours}, theirs {theirs}")
         }
-        Conflict::Deleted { path, class, by_ours } => {
-            let by = if *by_ours { "ours" } else { "theirs" };
-            json!({ "conflict": "deleted", "path": path, "class": class, "by": by })
+        ConflictView::Script { hunks, .. } => format!("script: {}", count(hunks.len(), "hunk")),
+        ConflictView::Deleted { by: MergeSide::Ours, .. } => {
+            "ours deleted it, theirs changed it".to_owned()
         }
-        Conflict::Moved { path, class, theirs } => {
-            json!({ "conflict": "moved", "path": path, "class": class, "theirs": theirs })
+        ConflictView::Deleted { by: MergeSide::Theirs, .. } => {
+            "theirs deleted it, ours changed it".to_owned()
         }
+        ConflictView::Moved { theirs, .. } => format!("theirs moved it to {theirs}"),
     }
 }

@@ -22,7 +22,6 @@ mod edit;
 mod editor;
 mod forget;
 mod git;
-mod git_state;
 mod handover;
 mod help;
 mod hunks;

@@ -9,6 +9,7 @@ mod checkpoints;
 mod chosen;
 mod deploys;
 mod history;
+mod merges;
 mod opened;
 mod pairing;
 mod pictures;
@@ -329,6 +330,7 @@ impl House {
             Ask::Usage(reply) => drop(reply.send(self.usage())),
             Ask::Past(past) => self.look_back(past),
             Ask::Deploy(deploying) => self.deploy(deploying),
+            Ask::Merge(merging) => self.merge(merging),
         }
     }
 

@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::deploy::Deploying;
 use super::failure::failed;
+use super::merges::Merging;
 use super::past::Past;
 use super::waiting::Waiting;
 use crate::core::picture::{View, When};
@@ -150,6 +151,8 @@ pub enum Ask {
     Past(Past),
     /// To have something committed, or to know how far that is.
     Deploy(Deploying),
+    /// To see merges with conflicts, or to decide about them.
+    Merge(Merging),
     /// To call a tool, as an agent; what it is called is told as soon as the call is durable.
     Call(Box<AgentCall>, oneshot::Sender<CallView>, Reply<CallView>),
     /// To see what became of a call, by its number or its proposal's.

@@ -24,6 +24,7 @@ use super::failure::{answer, failed};
 use super::guard::{self, Caller};
 use super::hold;
 use super::mcp::Http;
+use super::merges::Merging;
 use super::page;
 use super::past::{self, Behind, DAYS, Filter, Past, ScriptWanted, Wanted};
 use super::picture;
@@ -354,6 +355,7 @@ async fn look_back(desk: &Desk, asked: &Asked<'_>) -> Result<Response<Body>, Fai
             let hold = asked.number("hold")?.unwrap_or(0);
             answer(deploy::state(desk, asked.seq()?.0, hold).await)
         }
+        "/api/merges" => answer(desk.ask(|reply| Ask::Merge(Merging::List(reply))).await),
         "/api/scripts/at" => {
             let wanted = ScriptWanted::of(asked)?;
             answer(desk.ask(|reply| Ask::Past(Past::Script(wanted, reply))).await)
@@ -409,6 +411,14 @@ async fn act(house: &House, method: &str, asked: &Asked<'_>) -> Result<Response<
         ("POST", "/api/workflows/{id}/resume") => verb(desk, asked, Verb::Resume).await?,
         ("POST", "/api/workflows/{id}/clear") => verb(desk, asked, Verb::Clear).await?,
         ("POST", "/api/proposals/{id}/revert" | "/api/deploy") => settle(desk, asked).await?,
+        ("POST", "/api/merges/decide") => {
+            let decide = asked.body()?;
+            answer(desk.ask(|reply| Ask::Merge(Merging::Decide(decide, reply))).await)
+        }
+        ("POST", "/api/merges/finish") => {
+            let finish = asked.body()?;
+            answer(desk.ask(|reply| Ask::Merge(Merging::Finish(finish, reply))).await)
+        }
         ("POST", "/api/checkpoints") => ask!(desk, Ask::MakeCheckpoint, asked.body()?),
         ("POST", "/api/checkpoints/{id}/restore") => {
             asked.body::<Nothing>()?;

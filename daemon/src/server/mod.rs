@@ -14,6 +14,7 @@ mod guard;
 mod hold;
 mod line;
 mod mcp;
+mod merges;
 mod page;
 mod past;
 mod picture;
@@ -33,6 +34,7 @@ pub use self::desk::{Ask, Desk, Door, FoundInstance, PictureAsked, PictureOf, Re
 pub use self::failure::failed;
 pub use self::guard::Secret;
 pub use self::mcp::{Agent, Gate, WAIT, listed, unique};
+pub use self::merges::Merging;
 pub use self::past::{Filter, Lines, Past, ScriptWanted, Wanted};
 pub use self::waiting::{Extent, Waiting};
 

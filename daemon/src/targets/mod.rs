@@ -3,6 +3,7 @@
 
 mod disk;
 mod memory;
+pub mod merges;
 mod perform;
 pub mod place;
 pub mod rojo;

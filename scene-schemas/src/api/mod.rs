@@ -10,6 +10,7 @@ mod deploy;
 mod event;
 mod history;
 mod keys;
+mod merge;
 mod route;
 mod scene;
 mod session;
@@ -34,6 +35,10 @@ pub use history::{
     ModelFigures, ScriptAt, ScriptVersion, Times, ToolFigures, UsageFigures,
 };
 pub use keys::{HandKeys, ProviderKey, ProviderKeys};
+pub use merge::{
+    ConflictChoice, ConflictView, DecideConflicts, FinishMerge, FinishedMerge, HunkChoice,
+    KeptConflict, MergeEnd, MergeSide, MergeView, Merges,
+};
 pub use route::{Method, ROUTES, Route, Token, openapi};
 pub use scene::{
     Answer, Document, KnownProperties, Nodes, ScenePart, SceneTaken, SceneUpdate, ScriptText,

@@ -5,9 +5,10 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     About, Access, AgentCall, AgentEnds, AgentLog, AgentPresence, ApplyAck, ApplyTaken, CallView,
-    CancelCall, Chat, Checkpoints, Decide, Decided, Deploy, DeployPlan, DeployStarted, DeployState,
-    EnterPage, EnteredPage, Failure, Figures, HandKeys, Health, Hello, History, HistoryRecord,
-    MadeToken, MakeCheckpoint, MakeToken, Nothing, Open, Opened, PROTOCOL, PageLink, Pair, Paired,
+    CancelCall, Chat, Checkpoints, Decide, DecideConflicts, Decided, Deploy, DeployPlan,
+    DeployStarted, DeployState, EnterPage, EnteredPage, Failure, Figures, FinishMerge,
+    FinishedMerge, HandKeys, Health, Hello, History, HistoryRecord, MadeToken, MakeCheckpoint,
+    MakeToken, MergeView, Merges, Nothing, Open, Opened, PROTOCOL, PageLink, Pair, Paired,
     PairingCode, Poll, Polled, ProposalView, Proposals, ProviderKeys, Revoke, Revoked, SceneTaken,
     SceneUpdate, ScriptAt, ScriptPage, Sessions, Settings, Started, StreamPage, Talk, Usage,
     Welcome, WorkflowView, Workflows,
@@ -83,7 +84,7 @@ impl Route {
         self.body.is_some()
     }
 
-    /// Whether it is for agents, about who is let in, for looking back or for deploys: the plugin never calls it.
+    /// Whether it is for agents, about who is let in, for looking back, for deploys or for merges: the plugin never calls it.
     pub(crate) fn is_for_others(&self) -> bool {
         let own = [
             "/",
@@ -100,6 +101,7 @@ impl Route {
             "/api/access/",
             "/api/agents/",
             "/api/deploy",
+            "/api/merges",
             "/api/history",
             "/api/page/",
             "/api/talks/",
@@ -321,6 +323,21 @@ pub const ROUTES: &[Route] = &[
             "How far a deploy is; held until that changes.",
         ),
         &["hold"],
+    ),
+    get::<Merges>(
+        "/api/merges",
+        Token::Human,
+        "The merges with open conflicts beside the places that are open.",
+    ),
+    post::<DecideConflicts, MergeView>(
+        "/api/merges/decide",
+        Token::Human,
+        "Decide about conflicts of a merge.",
+    ),
+    post::<FinishMerge, FinishedMerge>(
+        "/api/merges/finish",
+        Token::Human,
+        "Write the file of a merge, or take it as it is, and close the merge.",
     ),
     with_texts(
         with_query(

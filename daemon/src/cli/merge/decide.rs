@@ -1,18 +1,14 @@
 //! Deciding conflicts on a terminal, one after the other.
 
-use scene_schemas::Value;
-use serde_json::Value as Json;
+use scene_schemas::api::{ConflictChoice, ConflictView, HunkChoice, MergeSide};
+use scene_schemas::{TextConflict, Value};
 
 use super::columns::columns;
-use super::state::MergeState;
 use crate::cli::editor::in_editor;
 use crate::cli::sentence;
 use crate::cli::style::{Paint, count, safe};
 use crate::cli::terminal::{Terminal, say};
-use crate::core::edit::MergePart;
-use crate::core::scene::merge::{
-    Conflict, ConflictChoice, HunkChoice, hunks_of, path_of, resolved_text,
-};
+use crate::targets::merges::MergeState;
 
 const HELP: &str = "  o  take what ours has
   t  take what theirs has
@@ -34,25 +30,21 @@ pub(super) fn decide(states: &mut [MergeState], terminal: &Terminal) -> anyhow::
         return Ok(());
     }
     for state in states {
-        let conflicts = state.with_merge(|merge, _, _| Ok(merge.conflicts().to_vec()))?;
-        if conflicts.len() != state.conflicts.len() {
-            anyhow::bail!(
-                "{}: this version of Vector finds other conflicts than the one that merged; finish \
-                 with that one, or merge again",
-                state.name()
-            );
-        }
         let title = format!("{}: {} open", safe(&state.name()), count(state.open(), "conflict"));
         terminal.show(&format!("{}\n", terminal.style().paint(Paint::Bold, title)));
-        for (at, conflict) in conflicts.iter().enumerate() {
-            if state.conflicts[at].choice.is_some() {
+        let count = state.conflicts().len();
+        for at in 0..count {
+            // By now somebody may have decided on the page.
+            let kept = state.conflicts()[at].clone();
+            if kept.choice.is_some() {
                 continue;
             }
-            let place = format!("{} of {}", at + 1, conflicts.len());
-            match ask(conflict, &place, terminal)? {
+            match ask(&kept.conflict, &format!("{} of {count}", at + 1), terminal)? {
                 Answer::Choice(choice) => {
-                    state.conflicts[at].choice = Some(choice);
-                    state.save()?;
+                    state.change(|conflicts| {
+                        conflicts[at].choice = Some(choice);
+                        Ok(())
+                    })?;
                 }
                 Answer::Skip => {}
                 Answer::Quit => return Ok(()),
@@ -62,27 +54,27 @@ pub(super) fn decide(states: &mut [MergeState], terminal: &Terminal) -> anyhow::
     Ok(())
 }
 
-fn ask(conflict: &Conflict, place: &str, terminal: &Terminal) -> anyhow::Result<Answer> {
+fn ask(conflict: &ConflictView, place: &str, terminal: &Terminal) -> anyhow::Result<Answer> {
     let style = terminal.style();
     let what = match conflict {
-        Conflict::Property { property, .. } => property.as_str(),
-        Conflict::Script { .. } => "the text of the script",
-        Conflict::Deleted { .. } => "deleted by one side, changed by the other",
-        Conflict::Moved { .. } => "moved by both sides",
+        ConflictView::Property { property, .. } => property.as_str(),
+        ConflictView::Script { .. } => "the text of the script",
+        ConflictView::Deleted { .. } => "deleted by one side, changed by the other",
+        ConflictView::Moved { .. } => "moved by both sides",
     };
-    let path = path_of(conflict).to_string();
+    let path = conflict.path().to_string();
     let head = format!("Conflict {place}  {}  {}", safe(&path), safe(what));
     terminal.show(&format!("\n{}\n", style.paint(Paint::Bold, head)));
     let versions = match conflict {
-        Conflict::Script { parts, .. } => return ask_hunks(parts, terminal),
-        Conflict::Property { values, .. } => values
-            .each_ref()
-            .map(|value| value.as_ref().map_or_else(|| "(default)".to_owned(), Value::brief)),
-        Conflict::Deleted { by_ours, .. } => {
-            let sides = if *by_ours { ["deleted", "changed"] } else { ["changed", "deleted"] };
-            ["there", sides[0], sides[1]].map(str::to_owned)
+        ConflictView::Script { hunks, .. } => return ask_hunks(hunks, terminal),
+        ConflictView::Property { base, ours, theirs, .. } => {
+            [base, ours, theirs].map(|value| brief(value.as_ref()))
         }
-        Conflict::Moved { path, theirs, .. } => {
+        ConflictView::Deleted { by, .. } => match by {
+            MergeSide::Ours => ["there", "deleted", "changed"].map(str::to_owned),
+            MergeSide::Theirs => ["there", "changed", "deleted"].map(str::to_owned),
+        },
+        ConflictView::Moved { path, theirs, .. } => {
             ["elsewhere".to_owned(), path.to_string(), theirs.to_string()]
         }
     };
@@ -103,9 +95,8 @@ fn ask(conflict: &Conflict, place: &str, terminal: &Terminal) -> anyhow::Result<
 }
 
 /// Asks about each hunk of a script.
-fn ask_hunks(parts: &[MergePart], terminal: &Terminal) -> anyhow::Result<Answer> {
+fn ask_hunks(hunks: &[TextConflict], terminal: &Terminal) -> anyhow::Result<Answer> {
     let style = terminal.style();
-    let hunks: Vec<_> = hunks_of(parts).collect();
     let mut choices: Vec<HunkChoice> = Vec::new();
     for (at, hunk) in hunks.iter().enumerate() {
         if hunks.len() > 1 {
@@ -144,7 +135,7 @@ fn ask_hunks(parts: &[MergePart], terminal: &Terminal) -> anyhow::Result<Answer>
     } else if all(&HunkChoice::Theirs) {
         ConflictChoice::Theirs
     } else {
-        ConflictChoice::Text(resolved_text(parts, &choices))
+        ConflictChoice::Hunks(choices)
     };
     Ok(Answer::Choice(choice))
 }
@@ -155,13 +146,7 @@ fn both_versions(ours: &str, theirs: &str) -> String {
     format!("{ours}{end}{theirs}")
 }
 
-/// A property's value in a few words, from the object of a conflict.
-pub(super) fn brief(value: &Json) -> String {
-    match value {
-        Json::Null => "(default)".to_owned(),
-        value => match serde_json::from_value::<Value>(value.clone()) {
-            Ok(value) => value.brief(),
-            Err(_) => value.to_string(),
-        },
-    }
+/// A property's value in a few words.
+pub(super) fn brief(value: Option<&Value>) -> String {
+    value.map_or_else(|| "(default)".to_owned(), Value::brief)
 }

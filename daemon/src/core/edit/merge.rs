@@ -12,6 +12,7 @@ use std::cell::OnceCell;
 use std::ops::Range;
 
 use rustc_hash::FxHashSet;
+pub use scene_schemas::TextConflict as Conflict;
 
 use super::diff::changes;
 use super::lines::with_ends;
@@ -24,24 +25,6 @@ pub enum Merged {
     Text(String),
     /// Where they do not go together, in order.
     Conflicts(Vec<Conflict>),
-}
-
-/// Lines that both sides changed.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Conflict {
-    /// The lines in the text that both come from.
-    pub base: String,
-    /// The lines in the one.
-    pub ours: String,
-    /// The lines in the other.
-    pub theirs: String,
-    /// Where they stand in the text that both come from, from 1.
-    pub base_line: usize,
-    /// Where they stand in the one.
-    pub ours_line: usize,
-    /// Where they stand in the other.
-    pub theirs_line: usize,
 }
 
 /// A piece of a merge.

@@ -9,6 +9,7 @@
 //! - `shell`: what stands before anything is asked, and the files of the page;
 //! - `deploy`: what would be committed of a project, and how far that is;
 //! - `history`: what has happened, by what is looked for;
+//! - `merges`: conflicts of merges, with a choice for each;
 //! - `now`: sessions, tasks, and one conversation;
 //! - `log`: what was said and done in it, and `item`: what an event is there;
 //! - `review`: proposals, and what is decided upon them;
@@ -21,6 +22,7 @@ mod deploy;
 mod history;
 mod item;
 mod log;
+mod merges;
 mod now;
 mod review;
 mod script;
@@ -48,6 +50,7 @@ use super::deploy as deploys;
 use super::deploy::Deploying;
 use super::desk::{Ask, Desk, Door};
 use super::failure::failed;
+use super::merges::Merging;
 use super::past::{Behind, DAYS, Past, ScriptWanted, Wanted};
 
 /// What the page may load and do: what is served here, and nothing from anywhere else. Pictures are asked
@@ -88,7 +91,10 @@ pub(super) async fn part(
         "rail" => {
             let sessions = desk.ask(Ask::Sessions).await?;
             let workflows = desk.ask(Ask::Workflows).await?;
-            now::rail(&sessions, &workflows)
+            // A state that cannot be read is told where it is asked for.
+            let open = desk.ask(|reply| Ask::Merge(Merging::List(reply))).await;
+            let open = open.as_ref().map(merges::brief).unwrap_or_default();
+            maud::html! { (open) (now::rail(&sessions, &workflows)) }
         }
         "talk" => {
             let of = of(behind)?;
@@ -166,6 +172,7 @@ async fn looking_back(desk: &Desk, name: &str, behind: &impl Behind) -> Result<M
             let plan = desk.ask(|reply| Ask::Deploy(Deploying::Plan(asked, reply))).await?;
             deploy::plan(&wanted, &plan)
         }
+        "merges" => merges::merges(&desk.ask(|reply| Ask::Merge(Merging::List(reply))).await?),
         "deploying" => {
             let hold = behind.number("hold")?.unwrap_or_default();
             deploy::state(&deploys::state(desk, of(behind)?.0, hold).await?)

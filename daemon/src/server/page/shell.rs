@@ -18,6 +18,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("now.js", JS, include_str!("assets/now.js")),
     ("mentions.js", JS, include_str!("assets/mentions.js")),
     ("deploy.js", JS, include_str!("assets/deploy.js")),
+    ("merges.js", JS, include_str!("assets/merges.js")),
     ("history.js", JS, include_str!("assets/history.js")),
     ("settings.js", JS, include_str!("assets/settings.js")),
     ("usage.js", JS, include_str!("assets/usage.js")),

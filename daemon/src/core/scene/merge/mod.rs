@@ -20,7 +20,7 @@ use super::{Node, Scene};
 use crate::core::edit::MergePart;
 
 use self::resolve::ConflictNodes;
-pub use self::resolve::{ConflictChoice, HunkChoice, OpenMerge, hunks_of, path_of, resolved_text};
+pub use self::resolve::{OpenMerge, fits, view};
 
 /// What the two sides did that does not go together. Paths are those in `ours` where it has the
 /// instance.

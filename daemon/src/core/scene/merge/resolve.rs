@@ -4,41 +4,16 @@
 //! its number. A terminal and a page can show them, keep what a person chose, and apply the choices
 //! later to a merge of the same places.
 
-use scene_schemas::InstancePath;
-use serde::{Deserialize, Serialize};
+use scene_schemas::api::{ConflictChoice, ConflictView, HunkChoice, MergeSide};
+use scene_schemas::{InstancePath, TextConflict};
 
 use super::{Conflict, Merge, of};
-use crate::core::edit::{self, MergePart};
+use crate::core::edit::MergePart;
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::{Node, Scene};
 
-/// What a person decided about a conflict.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ConflictChoice {
-    /// What ours has; in a script, its version of the lines in conflict.
-    Ours,
-    /// What theirs has; in a script, its version of the lines in conflict.
-    Theirs,
-    /// The text of a script.
-    Text(String),
-}
-
-/// What is taken of one conflict within a script.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum HunkChoice {
-    /// The lines of ours.
-    Ours,
-    /// The lines of theirs.
-    Theirs,
-    /// The lines of ours, and below them those of theirs.
-    Both,
-    /// Other lines.
-    Edited(String),
-}
-
 /// The text of a script for which each conflict is decided; what no choice is left for stays as ours.
-pub fn resolved_text(parts: &[MergePart], choices: &[HunkChoice]) -> String {
+pub(super) fn resolved_text(parts: &[MergePart], choices: &[HunkChoice]) -> String {
     let (mut text, mut choices) = (String::new(), choices.iter());
     for part in parts {
         let conflict = match part {
@@ -90,7 +65,7 @@ impl<'a> OpenMerge<'a> {
     /// Applies a decision to `ours`, which the merge was made in.
     ///
     /// # Errors
-    /// The choice is not possible: a text for something that is no script, a parent that is gone.
+    /// The choice is not possible: hunks for something that is no script, a parent that is gone.
     pub fn choose(
         &mut self,
         ours: &mut Scene,
@@ -102,21 +77,22 @@ impl<'a> OpenMerge<'a> {
         else {
             return refuse!("There is no conflict {}.", at + 1);
         };
+        fits(&view(&conflict), choice)?;
         match (conflict, choice) {
             (Conflict::Script { parts, .. }, choice) => {
-                let all = |of: HunkChoice| resolved_text(&parts, &vec![of; parts.len()]);
+                let hunks = hunks_of(&parts).count();
                 let text = match choice {
-                    ConflictChoice::Ours => all(HunkChoice::Ours),
-                    ConflictChoice::Theirs => all(HunkChoice::Theirs),
-                    ConflictChoice::Text(text) => text.clone(),
+                    ConflictChoice::Ours => resolved_text(&parts, &vec![HunkChoice::Ours; hunks]),
+                    ConflictChoice::Theirs => {
+                        resolved_text(&parts, &vec![HunkChoice::Theirs; hunks])
+                    }
+                    ConflictChoice::Hunks(choices) => resolved_text(&parts, choices),
                 };
                 ours.set_source(Node(nodes.own), text);
                 Ok(())
             }
-            (_, ConflictChoice::Ours) => Ok(()),
-            (conflict, ConflictChoice::Text(_)) => {
-                refuse!("{} is in conflict by more than its text.", path_of(&conflict))
-            }
+            // Hunks do not fit what has none.
+            (_, ConflictChoice::Ours | ConflictChoice::Hunks(_)) => Ok(()),
             (Conflict::Property { property, .. }, ConflictChoice::Theirs) => {
                 self.take_property(ours, nodes, &property)
             }
@@ -197,18 +173,46 @@ impl<'a> OpenMerge<'a> {
     }
 }
 
-/// The instance that a conflict is about.
-pub fn path_of(conflict: &Conflict) -> &InstancePath {
-    match conflict {
-        Conflict::Property { path, .. }
-        | Conflict::Script { path, .. }
-        | Conflict::Deleted { path, .. }
-        | Conflict::Moved { path, .. } => path,
+/// Whether a choice can be made of a conflict.
+///
+/// # Errors
+/// It is about hunks that the conflict does not have.
+pub fn fits(conflict: &ConflictView, choice: &ConflictChoice) -> Result<(), Refusal> {
+    let hunks = match conflict {
+        ConflictView::Script { hunks, .. } => hunks.len(),
+        ConflictView::Property { .. }
+        | ConflictView::Deleted { .. }
+        | ConflictView::Moved { .. } => 0,
+    };
+    match choice {
+        ConflictChoice::Hunks(choices) if choices.len() != hunks || hunks == 0 => refuse!(
+            "{} has {hunks} hunks in conflict, and {} were decided; decide about each of them.",
+            conflict.path(),
+            choices.len()
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// A conflict as it is shown and kept.
+pub fn view(conflict: &Conflict) -> ConflictView {
+    match conflict.clone() {
+        Conflict::Property { path, class, property, values: [base, ours, theirs] } => {
+            ConflictView::Property { path, class, property, base, ours, theirs }
+        }
+        Conflict::Script { path, class, text, parts } => {
+            ConflictView::Script { path, class, text, hunks: hunks_of(&parts).cloned().collect() }
+        }
+        Conflict::Deleted { path, class, by_ours } => {
+            let by = if by_ours { MergeSide::Ours } else { MergeSide::Theirs };
+            ConflictView::Deleted { path, class, by }
+        }
+        Conflict::Moved { path, class, theirs } => ConflictView::Moved { path, class, theirs },
     }
 }
 
 /// The hunks of a script's conflict.
-pub fn hunks_of(parts: &[MergePart]) -> impl Iterator<Item = &edit::Conflict> {
+pub(super) fn hunks_of(parts: &[MergePart]) -> impl Iterator<Item = &TextConflict> {
     parts.iter().filter_map(|part| match part {
         MergePart::Conflict(conflict) => Some(conflict),
         MergePart::Text(_) => None,

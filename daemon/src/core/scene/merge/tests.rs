@@ -2,10 +2,12 @@
 
 use rbx_types::UniqueId;
 use scene_schemas::Value;
+use scene_schemas::api::{ConflictChoice, HunkChoice};
 
 use super::super::diff::diff;
 use super::super::{Format, Node, Scene};
-use super::{Conflict, ConflictChoice, HunkChoice, OpenMerge, hunks_of, merge, resolved_text};
+use super::resolve::{hunks_of, resolved_text};
+use super::{Conflict, OpenMerge, merge};
 use crate::core::edit;
 
 /// The file of a place that both sides come from.

@@ -4,6 +4,7 @@ import * as daemon from "./daemon.js";
 import { act, clearErrors, elements, failed, soon, takeReplaced, toast } from "./ui.js";
 import * as deploy from "./deploy.js";
 import * as history from "./history.js";
+import * as merges from "./merges.js";
 import * as now from "./now.js";
 import * as review from "./review.js";
 import "./pictures.js";
@@ -12,7 +13,9 @@ import * as settings from "./settings.js";
 import * as usage from "./usage.js";
 
 /** By the first word of the address. Each has `show(main, rest)`, and may have `told(told)`, `changed(what)`, `again()` and `hide()`. */
-const PAGES = { now, proposals: review, history, usage, settings, deploy };
+const PAGES = { now, proposals: review, history, usage, settings, deploy, merges };
+/** The titles of those that no tab leads to. */
+const TITLES = { deploy: "Deploy", merges: "Merge conflicts" };
 
 const main = document.getElementById("main");
 const link = document.getElementById("link");
@@ -56,7 +59,7 @@ async function show() {
     else tab.removeAttribute("aria-current");
   }
   const tab = document.querySelector(`.tabs [data-page="${name}"]`);
-  document.title = `${tab?.firstChild.textContent.trim() ?? "Deploy"} · Vector`;
+  document.title = `${tab?.firstChild.textContent.trim() ?? TITLES[name]} · Vector`;
   try {
     await page.show(sheet, rest);
   } catch (error) {

@@ -44,17 +44,20 @@ export function fill(element, html) {
   tell(element);
 }
 
-/** Puts HTML into an element, in place of what was there. Focus and open details stay where they were. */
+/** Puts HTML into an element, in place of what was there. Focus, what is selected in a field, and open details stay. */
 export function swap(element, html) {
   const focused = element.contains(document.activeElement) ? document.activeElement : null;
   const way = focused && wayTo(focused, element);
+  const { selectionStart: start = null, selectionEnd: end, selectionDirection: direction } = focused ?? {};
   const open = [...element.querySelectorAll("details")].map((it) => [it.querySelector("summary")?.textContent, it.open]);
   element.replaceChildren(elements(html));
   for (const details of element.querySelectorAll("details")) {
     const known = open.find(([text]) => text === details.querySelector("summary")?.textContent);
     if (known) details.open = known[1];
   }
-  if (way) element.querySelector(way)?.focus({ preventScroll: true });
+  const found = way && element.querySelector(way);
+  found?.focus({ preventScroll: true });
+  if (found && start !== null) found.setSelectionRange(start, end, direction);
   tell(element);
 }
 
@@ -72,7 +75,10 @@ function wayTo(element, root) {
   if (element.id) return `#${CSS.escape(element.id)}`;
   const keyed = element.closest("[data-key]");
   const start = keyed && root.contains(keyed) ? `[data-key="${CSS.escape(keyed.dataset.key)}"] ` : "";
-  const named = ["data-act", "data-verb", "data-say", "name", "value", "href"].filter((name) => element.hasAttribute(name));
+  // The value of a button or a choice tells it from others of its name; that of a text is another when it was set elsewhere.
+  const known = ["data-act", "data-verb", "data-say", "name", "href"];
+  if (!("selectionStart" in element) || element.selectionStart === null) known.push("value");
+  const named = known.filter((name) => element.hasAttribute(name));
   if (named.length === 0) return null;
   const attributes = named.map((name) => `[${name}="${CSS.escape(element.getAttribute(name))}"]`);
   return start + element.localName + attributes.join("");

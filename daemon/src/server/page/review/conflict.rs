@@ -29,15 +29,40 @@ pub(in super::super) fn conflict(key: &str, conflict: &Conflict) -> Markup {
 }
 
 fn columns(passage: &Passage, compared: &mut Words) -> Markup {
-    let (theirs, theirs_marks) = differing(&passage.base, &passage.theirs, compared);
-    let (ours, ours_marks) = differing(&passage.base, &passage.ours, compared);
-    let base: Vec<&str> = passage.base.lines().collect();
-    let plain = (vec![false; base.len()], vec![Vec::new(); base.len()]);
+    let line = Some(passage.line as usize);
+    let of = |title, text| Version { title, line, text };
+    let others = [of("As it is now", &passage.theirs), of("As asked for", &passage.ours)];
+    let label = format!("From line {}", passage.line);
+    versions(&label, of("Both started from", &passage.base), others, compared)
+}
+
+/// One of several versions of the same lines.
+#[derive(Debug, Clone, Copy)]
+pub(in super::super) struct Version<'t> {
+    /// Whose it is.
+    pub(in super::super) title: &'static str,
+    /// The number of its first line, where it is a part of a script.
+    pub(in super::super) line: Option<usize>,
+    /// What it says.
+    pub(in super::super) text: &'t str,
+}
+
+/// Versions of the same lines beside each other: what is new in the others is marked.
+pub(in super::super) fn versions(
+    label: &str,
+    base: Version<'_>,
+    others: [Version<'_>; 2],
+    compared: &mut Words,
+) -> Markup {
+    let lines = base.text.lines().count();
+    let plain = (vec![false; lines], vec![Vec::new(); lines]);
     html! {
-        div.passage role="group" aria-label={ "From line " (passage.line) } {
-            (column("Both started from", passage.line, &passage.base, &plain.0, &plain.1))
-            (column("As it is now", passage.line, &passage.theirs, &theirs, &theirs_marks))
-            (column("As asked for", passage.line, &passage.ours, &ours, &ours_marks))
+        div.passage role="group" aria-label=(label) {
+            (column(base, &plain.0, &plain.1))
+            @for other in others {
+                @let (is_new, marks) = differing(base.text, other.text, compared);
+                (column(other, &is_new, &marks))
+            }
         }
     }
 }
@@ -61,25 +86,23 @@ fn differing(base: &str, text: &str, compared: &mut Words) -> (Vec<bool>, Vec<Ve
     (is_new, marks)
 }
 
-fn column(
-    title: &str,
-    from: u32,
-    text: &str,
-    is_new: &[bool],
-    marks: &[Vec<Range<usize>>],
-) -> Markup {
-    let pieces: Vec<Pieces> = highlight(text.lines());
+fn column(version: Version<'_>, is_new: &[bool], marks: &[Vec<Range<usize>>]) -> Markup {
+    let Version { title, line: first, text } = version;
+    let pieces: Vec<Pieces> = match first {
+        Some(_) => highlight(text.lines()),
+        None => text.lines().map(|_| Pieces::default()).collect(),
+    };
     html! {
         section aria-label=(title) {
             p.title { (title) }
             @if text.is_empty() { p.dim { "Nothing" } }
             div.lines.x.w4 {
                 @for (at, it) in text.lines().enumerate() {
-                    @let number = from as usize + at;
+                    @let number = first.map(|first| first + at);
                     @if is_new[at] {
-                        ins data-n=(number) { (line(it, &pieces[at], &marks[at])) }
+                        ins data-n=[number] { (line(it, &pieces[at], &marks[at])) }
                     } @else {
-                        div data-n=(number) { (line(it, &pieces[at], &marks[at])) }
+                        div data-n=[number] { (line(it, &pieces[at], &marks[at])) }
                     }
                 }
             }

@@ -28,7 +28,7 @@ use scene_schemas::api::{Failure, ProposalView, Sessions, WorkflowState, Workflo
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Warning;
 
-pub(super) use self::conflict::conflict;
+pub(super) use self::conflict::{Version, conflict, versions};
 
 use self::diff::Layout;
 use super::super::desk::{Ask, Desk};

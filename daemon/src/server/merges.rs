@@ -1,0 +1,16 @@
+//! Merges with open conflicts, at the desk.
+
+use scene_schemas::api::{DecideConflicts, FinishMerge, FinishedMerge, MergeView, Merges};
+
+use super::desk::Reply;
+
+/// What somebody wants of merges.
+#[derive(Debug)]
+pub enum Merging {
+    /// To see them.
+    List(Reply<Merges>),
+    /// To decide about conflicts.
+    Decide(DecideConflicts, Reply<MergeView>),
+    /// To have one written, or closed as it is.
+    Finish(FinishMerge, Reply<FinishedMerge>),
+}

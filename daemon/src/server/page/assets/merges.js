@@ -1,0 +1,86 @@
+// Merges with open conflicts: a choice for each, and the file when all are made.
+
+import { call, part } from "./daemon.js";
+import { act, elements, question, swap, tell, toast } from "./ui.js";
+
+let root = null;
+
+export async function show(main) {
+  root = main;
+  swap(root, await part("merges"));
+}
+
+/** What is chosen for a part of a script, and not for all of it, is not taken away; nor what is being typed. */
+export async function again() {
+  const isBegun = [...root.querySelectorAll("form[data-conflict]")].some((form) => {
+    const fields = [...form.querySelectorAll("input, textarea")];
+    return fields.some((it) => (it.type === "radio" ? it.checked !== it.defaultChecked : it.value !== it.defaultValue));
+  });
+  if (!isBegun) await show(root);
+}
+
+export function hide() {
+  root = null;
+}
+
+const LINES = "edited";
+
+/** What is chosen in a fieldset; null where nothing is. */
+function chosen(fieldset) {
+  const value = fieldset.querySelector("input:checked")?.value ?? null;
+  return value === LINES ? { edited: fieldset.querySelector("textarea").value } : value;
+}
+
+/** A choice that needs nothing more is made by choosing. */
+addEventListener("change", ({ target }) => {
+  const form = target.closest?.("form[data-conflict]");
+  if (!form || target.type !== "radio" || target.value === LINES) return;
+  const choices = [...form.querySelectorAll("fieldset")].map(chosen);
+  if (choices.every((it) => it !== null)) form.requestSubmit();
+});
+
+act("decide-conflict", async (form) => {
+  const choices = [...form.querySelectorAll("fieldset")].map(chosen);
+  if (choices.includes(null)) return form.querySelector("fieldset:not(:has(:checked)) input").focus();
+  const choice = form.querySelector(".part") ? { hunks: choices } : choices[0];
+  const { merge, conflict } = form.dataset;
+  await call("POST", "/api/merges/decide", { merge, conflict: Number(conflict), choice });
+  // Other scripts may be half decided.
+  const fresh = elements(await part("merges"));
+  for (const key of [`${merge}-head`, `${merge}-${conflict}`]) {
+    const [old, found] = [root, fresh].map((it) => it?.querySelector(`[data-key="${CSS.escape(key)}"]`));
+    if (!old || !found) continue;
+    const focused = old.contains(document.activeElement) ? document.activeElement : null;
+    old.replaceWith(found);
+    if (focused?.name) found.querySelector(`[name="${CSS.escape(focused.name)}"]:checked`)?.focus({ preventScroll: true });
+    tell(found);
+  }
+});
+
+act("decide-open", async ({ dataset: { merge, say } }) => {
+  await call("POST", "/api/merges/decide", { merge, choice: say });
+  await show(root);
+});
+
+const QUESTIONS = {
+  overwrite: {
+    title: "Write the merge over the file?",
+    text: "What was changed in the file since the merge is lost.",
+    yes: "Write over it",
+    danger: true,
+  },
+  as_is: {
+    title: "Take the file as it is?",
+    text: "The merge is closed. What was decided here is not written.",
+    yes: "Take it as it is",
+    danger: true,
+  },
+};
+
+act("finish-merge", async ({ dataset: { merge, say: how } }) => {
+  if (QUESTIONS[how] && (await question(QUESTIONS[how])) === null) return;
+  const { file, is_staged: isStaged } = await call("POST", "/api/merges/finish", { merge, how });
+  const said = how === "as_is" ? "is taken as it is" : "is merged";
+  toast(`${file} ${said}.${isStaged ? " It is staged; commit it with Git." : ""}`, "good");
+  await show(root);
+});
