@@ -144,7 +144,18 @@ impl Filter {
             outcome: outcome.map(|it| it.0),
             day: day.transpose()?,
             text: asked.text("text")?,
-            is_brief: asked.text("only")?.as_deref() == Some("changes"),
+            is_brief: match asked.text("only")?.as_deref() {
+                None | Some("") => false,
+                Some("changes") => true,
+                Some(other) => {
+                    let message = format!("History cannot be cut down to only `{other}`.");
+                    return Err(failed(
+                        FailureKind::BadRequest,
+                        message,
+                        "Give `only=changes`, or leave it out.",
+                    ));
+                }
+            },
         })
     }
 }

@@ -276,6 +276,8 @@ pub struct Checkpoint {
     pub at: u64,
     /// The session.
     pub session: SessionId,
+    /// Its place, by name.
+    pub place: String,
     /// What it was made for.
     pub label: String,
 }

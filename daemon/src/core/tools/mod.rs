@@ -259,21 +259,25 @@ pub enum Plan {
     Conflict(Refusal, Box<Conflict>),
 }
 
+/// Tools of the MCP server itself, which the house does not know: the sessions, and what became of a call.
+pub const OF_THE_SERVER: [&str; 2] = ["list_sessions", "proposal_status"];
+
 /// A tool by name.
 ///
 /// # Errors
 /// There is none of that name.
 pub fn find(name: &str) -> Result<&'static Tool, Refusal> {
     let found = TOOLS.iter().find(|tool| tool.name == name);
-    found.ok_or_else(|| Refusal(format!("{} `vector tools` lists them.", unknown_tool(name))))
+    found.ok_or_else(|| Refusal(format!("{} `vector tools` lists them.", unknown_tool(name, &[]))))
 }
 
 /// That there is no tool of a name, and which is the nearest: by what the name means in other servers for
-/// Roblox, or else by its letters.
-pub fn unknown_tool(name: &str) -> String {
-    let near = match peers::counterpart(name) {
+/// Roblox, or else by its letters. `further` are tools that the caller has besides.
+pub fn unknown_tool(name: &str, further: &[&str]) -> String {
+    let names = || TOOLS.iter().map(|tool| tool.name).chain(further.iter().copied());
+    let near = match peers::counterpart(name, |it| names().any(|name| name == it)) {
         Some(counterpart) => format!(" {counterpart}"),
-        None => did_you_mean(name, TOOLS.iter().map(|tool| tool.name)),
+        None => did_you_mean(name, names()),
     };
     format!("There is no tool `{name}`.{near}")
 }

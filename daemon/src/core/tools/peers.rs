@@ -115,27 +115,26 @@ const COUNTERPARTS: &[(&str, Counterpart)] = &[
     ("redo", UNDO),
 ];
 
-/// What stands for the tool of another server, as a sentence that can follow a refusal.
-pub(super) fn counterpart(name: &str) -> Option<String> {
+/// What stands for the tool of another server, as a sentence that can follow a refusal: of the tools, those that
+/// the caller has.
+pub(super) fn counterpart(name: &str, has: impl Fn(&str) -> bool) -> Option<String> {
     let (_, found) = COUNTERPARTS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
-    Some(match found {
-        Instead(sentence) => (*sentence).to_owned(),
-        Tools([one]) => format!("Use `{one}`."),
-        Tools(several) => {
-            let names: Vec<String> = several.iter().map(|name| format!("`{name}`")).collect();
-            let (last, front) = names.split_last()?;
-            format!("Use {} or {last}.", front.join(", "))
-        }
+    let all = match found {
+        Instead(sentence) => return Some((*sentence).to_owned()),
+        Tools(all) => all,
+    };
+    let names: Vec<String> =
+        all.iter().filter(|name| has(name)).map(|name| format!("`{name}`")).collect();
+    Some(match names.split_last()? {
+        (one, []) => format!("Use {one}."),
+        (last, front) => format!("Use {} or {last}.", front.join(", ")),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::TOOLS;
+    use super::super::{OF_THE_SERVER, TOOLS};
     use super::*;
-
-    /// Tools of the MCP server itself.
-    const OF_THE_SERVER: [&str; 2] = ["list_sessions", "proposal_status"];
 
     #[test]
     fn every_counterpart_is_a_tool_and_no_name_is_one_of_ours() {
@@ -153,10 +152,14 @@ mod tests {
 
     #[test]
     fn a_tool_of_another_server_is_answered_by_meaning() {
-        let edit = counterpart("edit_script").unwrap();
+        let edit = counterpart("edit_script", |_| true).unwrap();
         assert_eq!(edit, "Use `replace_text`, `apply_edit` or `apply_patch`.");
-        assert_eq!(counterpart("insert_model").unwrap(), "Use `insert_asset`.");
-        assert!(counterpart("execute_luau").unwrap().contains("runs no code"));
-        assert_eq!(counterpart("paint_the_town"), None);
+        assert_eq!(counterpart("insert_model", |_| true).unwrap(), "Use `insert_asset`.");
+        assert!(counterpart("execute_luau", |_| true).unwrap().contains("runs no code"));
+        // A model of Vector's own has no sessions to choose from.
+        let own = |name: &str| TOOLS.iter().any(|tool| tool.name == name);
+        assert_eq!(counterpart("get_place_info", own).unwrap(), "Use `list_children`.");
+        assert_eq!(counterpart("get_request_status", own), None);
+        assert_eq!(counterpart("paint_the_town", |_| true), None);
     }
 }

@@ -452,12 +452,13 @@ fn talked(workflow: &Workflow, call: Seq, talk: Talk) -> Vec<Entry> {
             vec![Entry::Questioned { call, question, answers }]
         }
         Talk::Done { summary } => {
-            let mut entries = vec![Entry::Answered { call, answer: Json::Null }];
-            // What is complete has no open steps.
-            if workflow.plan.iter().any(|step| !step.done) {
+            let mut entries = Vec::new();
+            // What is complete has no open steps; a plan that was only made has all of them.
+            if workflow.stance == Stance::Act && workflow.plan.iter().any(|step| !step.done) {
                 let steps = workflow.plan.iter().map(|it| Step { done: true, ..it.clone() });
                 entries.push(Entry::Planned { call, steps: steps.collect(), notes: None });
             }
+            entries.push(Entry::Answered { call, answer: Json::Null });
             entries.push(Entry::Finished { outcome: Finish::Done, summary });
             entries
         }

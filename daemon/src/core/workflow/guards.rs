@@ -187,11 +187,11 @@ pub(super) fn missing(own: &Workflow) -> Option<Refusal> {
     if parts == 0 || has_behaviour || own.question_was_answered() {
         return None;
     }
-    let parts = if parts == 1 { "a part".to_owned() } else { format!("{parts} parts") };
+    let parts = if parts == 1 { "1 part".to_owned() } else { format!("{parts} parts") };
     Some(Refusal(format!(
-        "You made {parts} and no script that is about it. Where that is to do something, add the script \
-         that makes it do it (open_or_create_script): in the part or its model, or with its name in the \
-         text. Where it is only to stand there, ask with ask_clarification whether that is all."
+        "You made {parts} and no script that uses what you made. Where it is to do something, add the \
+         script that makes it do that (open_or_create_script): in the part or its model, or with its name \
+         in the text. Where it is only to stand there, ask with ask_clarification whether that is all."
     )))
 }
 

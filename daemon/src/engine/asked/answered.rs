@@ -8,6 +8,7 @@ use crate::core::prompt::{Call, Cost, Message};
 use crate::core::workflow::Trouble;
 use crate::providers::answer::{Answer, Called, Failure, Outcome, Usage};
 use crate::providers::client::Client;
+use crate::providers::config;
 use crate::providers::failure::PAGE;
 use crate::providers::http::HttpError;
 use crate::providers::keys::Found;
@@ -167,9 +168,11 @@ pub(super) fn failed(failure: &Failure, client: &Client) -> Trouble {
         ),
         _ if failure.kind.as_deref() == Some(PAGE) => {
             let address = &client.chosen().service.base_url;
+            let variable = config::variable(service, "BASE_URL");
             let hint = format!(
-                "Is {address} the address of {service}'s API? It is `base_url` of the provider, in \
-                 models.toml or vector.toml."
+                "A network that wants you to sign in answers so: open any web page, and try again. \
+                 Otherwise {address} is not the address of {service}'s API; it is `base_url` of the \
+                 provider in models.toml or vector.toml, or the variable {variable}."
             );
             (FailureKind::Provider, hint)
         }
@@ -196,10 +199,12 @@ pub(super) fn failed(failure: &Failure, client: &Client) -> Trouble {
         _ => (FailureKind::Provider, "Choose another model, or ask in other words.".to_owned()),
     };
     let said = failure.message.trim_end_matches(['.', ' ', '\n']);
+    // A page is not asked for again at once, but it may be gone when a person tries.
+    let is_page = failure.kind.as_deref() == Some(PAGE);
     Trouble {
         code,
         message: format!("{}{status}: {said}.", client.name()),
-        retryable: failure.retryable,
+        retryable: failure.retryable || is_page,
         hint,
         setting: Some(Setting::Model),
     }

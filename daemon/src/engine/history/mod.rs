@@ -223,9 +223,10 @@ impl<'f> Fits<'f> {
     }
 }
 
-/// What a person looks for first: what was asked and answered, and each change once. What became of a change
+/// What a person looks for first: what was asked and answered or failed, and each change once. What became of a change
 /// stands in its line.
-const BRIEF: [&str; 6] = ["started", "asked", "questioned", "said", "proposed", "finished"];
+const BRIEF: [&str; 7] =
+    ["started", "asked", "questioned", "said", "proposed", "unanswered", "finished"];
 
 struct Looking<'a> {
     known: &'a mut Known,

@@ -236,7 +236,7 @@ fn check(call: &AgentCall) -> Result<(), Failure> {
     let why = match tools::find(&call.tool) {
         Ok(tool) if tool.is_for_agents() => return Ok(()),
         Ok(_) => format!("`{}` is no tool for an agent of its own.", call.tool),
-        Err(_) => tools::unknown_tool(&call.tool),
+        Err(_) => tools::unknown_tool(&call.tool, &tools::OF_THE_SERVER),
     };
     Err(failed(FailureKind::NotFound, why, "tools/list lists all tools."))
 }

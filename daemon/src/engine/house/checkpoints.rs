@@ -33,7 +33,13 @@ impl House {
                 return None;
             };
             let session = self.session_at(&place)?;
-            Some(Checkpoint { seq: record.seq, at: record.at, session, label: goal })
+            Some(Checkpoint {
+                seq: record.seq,
+                at: record.at,
+                session,
+                place: place.name(),
+                label: goal,
+            })
         };
         let checkpoints = self.started()?.into_iter().filter_map(checkpoint).collect();
         Ok(Checkpoints { checkpoints })
@@ -45,6 +51,7 @@ impl House {
             return Err(away());
         };
         let label = make.label.unwrap_or_else(|| "Checkpoint".to_owned());
+        let place = session.place.name();
         let started = Entry::Started {
             place: session.place.clone(),
             goal: label.clone(),
@@ -61,7 +68,7 @@ impl House {
         let batch = Append { workflow: None, entries, blobs: Vec::new() };
         let records = self.ledger.append(batch).map_err(|error| broken(&error))?;
         let first = records.first().ok_or_else(away)?;
-        Ok(Checkpoint { seq: first.seq, at: first.at, session: make.session, label })
+        Ok(Checkpoint { seq: first.seq, at: first.at, session: make.session, place, label })
     }
 
     /// Asks the session of a checkpoint's place to propose the way back.

@@ -323,7 +323,7 @@ fn refused(refusal: &Refusal) -> String {
             ("Nothing was asked, so nothing was done.".to_owned(), None)
         }
         Refusal::Unknown(sentence) => {
-            let what = format!("I do not understand `{}`: nothing was done.", clip(sentence, 120));
+            let what = format!("I do not understand `{}`. Nothing was done.", clip(sentence, 120));
             (what, language::closest_form(sentence))
         }
         Refusal::Unclear { sentence, complaint, form } => {

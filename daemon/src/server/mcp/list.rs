@@ -5,12 +5,12 @@ use std::sync::Arc;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value as Json, json};
 
-use crate::core::tools::{Offered, offered};
+use crate::core::tools::{OF_THE_SERVER, Offered, offered};
 
 /// The tool that lists the open places.
-pub(super) const SESSIONS: &str = "list_sessions";
+pub(super) const SESSIONS: &str = OF_THE_SERVER[0];
 /// The tool that tells what became of a call.
-pub(super) const PROPOSAL_STATUS: &str = "proposal_status";
+pub(super) const PROPOSAL_STATUS: &str = OF_THE_SERVER[1];
 
 /// All tools, in the order in which a model reads them.
 pub fn listed() -> Vec<Tool> {

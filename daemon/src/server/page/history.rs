@@ -22,7 +22,7 @@ pub(super) fn history(wanted: &Wanted, history: &History, checkpoints: &Checkpoi
             (filters(&wanted.filter, history))
             (list_checkpoints(&checkpoints.checkpoints))
             @if history.entries.is_empty() && history.older.is_none() {
-                div.empty { h2 { "Nothing fits" } p { "Loosen what you look for, or ask for something first." } }
+                div.empty { h2 { "Nothing fits" } p { "Look for less" @if wanted.filter.is_brief { ", or tick Everything for calls and decisions too" } "." } }
             } @else {
                 ol.entries #entries aria-label="What has happened, newest first" { (rows(history)) }
             }
@@ -83,7 +83,7 @@ fn list_checkpoints(checkpoints: &[Checkpoint]) -> Markup {
                 ul.grants {
                     @for it in checkpoints {
                         li {
-                            b { (safe(it.label.lines().next().unwrap_or_default())) } span.dim { (words::time(it.at)) }
+                            b { (safe(it.label.lines().next().unwrap_or_default())) } span.dim { (words::place(&it.place)) " · " (words::time(it.at)) }
                             button type="button" data-act="restore" data-checkpoint=(it.seq) { "Restore" }
                         }
                     }

@@ -176,11 +176,14 @@ fn verbs(task: &WorkflowView) -> Markup {
 
 fn plan(task: &WorkflowView) -> Markup {
     let done = task.plan.iter().filter(|step| step.done).count();
+    let next = task.plan.iter().find(|step| !step.done);
+    // What is left to do is offered when nothing else is done.
+    let is_offered = next.is_some() && task.state == WorkflowState::Finished;
     html! {
-        details.plan {
+        details.plan data-key=(if is_offered { "plan-next" } else { "plan" }) open[is_offered] {
             summary {
                 span { "Plan: " (done) " of " (words::count(task.plan.len(), "step")) }
-                @if let Some(next) = task.plan.iter().find(|step| !step.done) { span.next { (safe(&next.text)) } }
+                @if let Some(next) = next { span.next { (safe(&next.text)) } }
                 progress max=(task.plan.len()) value=(done) aria-label="Steps that are done" {}
             }
             ol {
@@ -188,7 +191,7 @@ fn plan(task: &WorkflowView) -> Markup {
                     li data-state=[step.done.then_some("done")] { (safe(&step.text)) @if step.done { span.hush { " (done)" } } }
                 }
             }
-            @if let Some(next) = task.plan.iter().find(|step| !step.done && task.state == WorkflowState::Finished) {
+            @if let Some(next) = next.filter(|_| is_offered) {
                 @let next = format!("Go on with the next step of the plan: {}", next.text);
                 div.buttons {
                     button type="button" data-act="answer" data-stance="act" data-text=(next) { "Next step" }
@@ -245,7 +248,7 @@ pub(super) fn composer(sessions: &Sessions, settings: &Settings) -> Markup {
             label.hush for="ask-text" { "What do you want?" }
             div.mentions #mentions role="group" aria-label="Attach" hidden {}
             textarea #ask-text name="text" rows="2" required aria-describedby="ask-hint"
-                placeholder="Ask for a change, or a question about the place; @ attaches a script" {}
+                placeholder="Ask for a change, or about the place" {}
             p.hush #ask-hint { "Enter sends, Shift with Enter begins a line. @ attaches a script, an instance or problems." }
             div.row {
                 @if sessions.sessions.len() > 1 {

@@ -118,9 +118,9 @@ pub(super) fn outcome(view: &ProposalView) -> &'static str {
 pub(super) fn state(state: WorkflowState, ended: Option<Finish>) -> (&'static str, &'static str) {
     match (state, ended) {
         (WorkflowState::Working, _) => ("working", "at work"),
-        (WorkflowState::Waiting, _) => ("waiting", "to review"),
+        (WorkflowState::Waiting, _) => ("waiting", "needs your answer"),
         (WorkflowState::Idle, _) => ("idle", "idle"),
-        (WorkflowState::Disconnected, _) => ("waiting", "disconnected, waits for you"),
+        (WorkflowState::Disconnected, _) => ("waiting", "disconnected, needs your answer"),
         (WorkflowState::Away, _) => ("away", "its place is away"),
         (WorkflowState::Stopped, _) => ("stopped", "stopped"),
         (WorkflowState::Finished, Some(Finish::Failed)) => ("failed", "failed"),

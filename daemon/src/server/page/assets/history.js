@@ -104,7 +104,8 @@ addEventListener(
 );
 
 act("export", async () => {
-  const query = new URLSearchParams(Object.entries(wanted).filter(([, value]) => value));
+  // What is left out of the list for brevity is in the file.
+  const query = new URLSearchParams(Object.entries({ ...wanted, only: "" }).filter(([, value]) => value));
   const link = document.createElement("a");
   link.href = URL.createObjectURL(await blob(`/api/history/export?${query}`));
   link.download = "vector-history.jsonl";

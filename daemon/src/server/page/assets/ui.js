@@ -49,10 +49,11 @@ export function swap(element, html) {
   const focused = element.contains(document.activeElement) ? document.activeElement : null;
   const way = focused && wayTo(focused, element);
   const { selectionStart: start = null, selectionEnd: end, selectionDirection: direction } = focused ?? {};
-  const open = [...element.querySelectorAll("details")].map((it) => [it.querySelector("summary")?.textContent, it.open]);
+  const named = (details) => details.dataset.key ?? details.querySelector("summary")?.textContent;
+  const open = [...element.querySelectorAll("details")].map((it) => [named(it), it.open]);
   element.replaceChildren(elements(html));
   for (const details of element.querySelectorAll("details")) {
-    const known = open.find(([text]) => text === details.querySelector("summary")?.textContent);
+    const known = open.find(([name]) => name === named(details));
     if (known) details.open = known[1];
   }
   const found = way && element.querySelector(way);
