@@ -7,6 +7,7 @@
 //! best is the shell's, see [`read_by`].
 
 mod context;
+mod corrected;
 mod find;
 mod graph;
 mod marks;
@@ -25,6 +26,7 @@ use crate::core::luau::index::{Definition, Returns, Script};
 use crate::core::scene::{Node, Scene};
 
 pub use self::context::{Asked, Chosen, Left, Reason, Selection, choose};
+pub use self::corrected::{Renamed, corrected};
 pub use self::find::{Found, Hit, Symbol, definitions, named, references, symbol};
 pub use self::graph::{Direction, Graph, graph};
 pub use self::position::{Position, Positions, byte_at};

@@ -74,8 +74,9 @@ pub struct Draft<'a> {
     texts: Vec<Text>,
     /// The memory before, and the last command that changes it.
     memory: Option<(String, u32)>,
-    /// Each script with each module that it required, before something that holds scripts was moved.
-    requires: Option<Vec<(Node, Node)>>,
+    /// Each script with the modules that it required, require by require, before something that holds scripts
+    /// was moved.
+    requires: Option<Vec<(Node, Vec<Option<Node>>)>>,
     /// The scripts that assets bring.
     brought: Vec<ScriptDiff>,
     warnings: Vec<Warning>,

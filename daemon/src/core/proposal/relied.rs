@@ -1,18 +1,21 @@
 //! What others rely on and a change would take away: who finds a module by where it stands, and who uses
 //! a member of it that is gone.
 
-use scene_schemas::Command;
 use scene_schemas::proposal::WarningKind;
+use scene_schemas::{Command, InstancePath};
 
 use super::{Draft, Text};
-use crate::core::code::{self, Index, Symbol};
+use crate::core::code::{self, Index, Renamed, Symbol};
 use crate::core::luau::index::{self, Returns};
+use crate::core::refusal::Refusal;
 use crate::core::scene::{Node, count};
 
 /// How many scripts are named.
 const NAMED: usize = 5;
 /// How many members of a module are looked for.
 const MEMBERS: usize = 20;
+/// In so many scripts requires are corrected at most; where there are more, a person decides how.
+const CORRECTED: usize = 200;
 
 impl Draft<'_> {
     /// Notes who requires what, before the first command that moves modules. Nothing is asked for: of
@@ -34,22 +37,68 @@ impl Draft<'_> {
         }
     }
 
-    /// Warns of scripts that would not find what they require. One whose text changes here as well is
-    /// its author's business.
+    /// Corrects the requires of other scripts that would not find what is renamed here, and says which. Where
+    /// that takes more than another name in a path, a warning says so when the proposal is finished.
+    ///
+    /// # Errors
+    /// The proposal would become too large.
+    pub fn correct_requires(&mut self) -> Result<Vec<InstancePath>, Refusal> {
+        let Some(before) = &self.requires else {
+            return Ok(Vec::new());
+        };
+        let renamed: Vec<Renamed> =
+            self.commands.iter().filter_map(|it| self.renamed(it)).collect();
+        let lost = if renamed.is_empty() { Vec::new() } else { self.lost(before) };
+        if lost.len() > CORRECTED {
+            return Ok(Vec::new());
+        }
+        let wanted = before.iter().filter(|(script, _)| lost.contains(script));
+        let corrected = wanted.filter_map(|(script, modules)| {
+            Some((*script, code::corrected(self.scene, *script, modules, &renamed)?))
+        });
+        let mut paths = Vec::new();
+        for (script, edits) in corrected.collect::<Vec<_>>() {
+            self.edit_script(script, edits)?;
+            paths.push(self.scene.path(script));
+        }
+        Ok(paths)
+    }
+
+    /// The instance that a command gave another name.
+    fn renamed(&self, command: &Command) -> Option<Renamed> {
+        match command {
+            Command::Set { target, props, .. } if props.contains_key("Name") => {
+                let node = self.scene.by_id(&target.id)?;
+                let old = target.path.segments.last()?.name.clone();
+                Some(Renamed { node, old })
+            }
+            _ => None,
+        }
+    }
+
+    /// The scripts that do not find any more what they required. One whose text changes here as well is its
+    /// author's business.
+    fn lost(&self, before: &[(Node, Vec<Option<Node>>)]) -> Vec<Node> {
+        let stays = |node: Node| {
+            self.scene.is_live(node) && !self.texts.iter().any(|text| text.node == node)
+        };
+        code::with_known(self.scene, |index| {
+            let is_lost = |(script, modules): &&(Node, Vec<Option<Node>>)| {
+                stays(*script) && {
+                    let now = index.requires(*script);
+                    modules.iter().flatten().any(|module| !now.contains(module))
+                }
+            };
+            before.iter().filter(is_lost).map(|(script, _)| *script).collect()
+        })
+    }
+
+    /// Warns of scripts that would not find what they require.
     pub(super) fn judge_requires(&mut self) {
         let Some(before) = self.requires.take() else {
             return;
         };
-        let stays = |node: Node| {
-            self.scene.is_live(node) && !self.texts.iter().any(|text| text.node == node)
-        };
-        let mut lost: Vec<Node> = code::with_known(self.scene, |index| {
-            let is_lost = |(script, module): &(Node, Node)| {
-                stays(*script) && !index.requires(*script).contains(module)
-            };
-            before.into_iter().filter(is_lost).map(|(script, _)| script).collect()
-        });
-        lost.dedup();
+        let lost = self.lost(&before);
         if lost.is_empty() {
             return;
         }
@@ -129,13 +178,14 @@ impl Draft<'_> {
     }
 }
 
-/// Each script with each module that it requires.
-fn requires(index: &Index) -> Vec<(Node, Node)> {
+/// Each script that requires something with what that is, require by require.
+fn requires(index: &Index) -> Vec<(Node, Vec<Option<Node>>)> {
     let each = |script: &Node| {
-        let script = *script;
-        index.requires(script).into_iter().map(move |module| (script, module))
+        let resolved = index.resolved(*script);
+        let modules = || resolved.iter().map(|it| it.as_ref().ok().copied()).collect();
+        (!resolved.is_empty()).then(|| (*script, modules()))
     };
-    index.scripts().iter().flat_map(each).collect()
+    index.scripts().iter().filter_map(each).collect()
 }
 
 #[cfg(test)]
@@ -187,6 +237,84 @@ mod tests {
         )]
     }
 
+    /// The texts of scripts after a call, by name, and the warnings.
+    #[track_caller]
+    fn renamed(text: &str, path: &str, name: &str) -> (String, Vec<String>) {
+        let mut scene = place();
+        let root = scene.root();
+        let starter = scene.create(root, "ServerScriptService", "ServerScriptService");
+        let script = scene.create(starter, "Script", "Uses");
+        scene.set_source(script, text.to_owned());
+        let base = Fingerprint::of(b"base");
+        let args = json!({ "path": path, "newName": name });
+        let tool = "rename_instance";
+        let planned = tools::plan(Seq(9), tool, &args, &mut scene, &base, &Blobs::new(), None);
+        let Ok(Plan::Propose(proposal, _)) = planned else { panic!("{planned:?}") };
+        let warnings = proposal.warnings.into_iter().map(|it| it.text).collect();
+        (scene.source(script).unwrap().into_owned(), warnings)
+    }
+
+    #[test]
+    fn what_requires_a_renamed_module_is_corrected() {
+        let (coins, lib) = ("game.ReplicatedStorage.Lib.Coins", "game.ReplicatedStorage.Lib");
+        for (path, name, before, after) in [
+            (
+                coins,
+                "Gems",
+                "require(game.ReplicatedStorage.Lib.Coins)",
+                "require(game.ReplicatedStorage.Lib.Gems)",
+            ),
+            (
+                coins,
+                "Gold coins",
+                "require(game.ReplicatedStorage.Lib.Coins)",
+                "require(game.ReplicatedStorage.Lib[\"Gold coins\"])",
+            ),
+            (
+                lib,
+                "Kit",
+                "require(game:GetService('ReplicatedStorage'):WaitForChild('Lib').Coins)",
+                "require(game:GetService('ReplicatedStorage'):WaitForChild(\"Kit\").Coins)",
+            ),
+            (
+                lib,
+                "Kit",
+                "local Lib = game.ReplicatedStorage.Lib\nlocal c = require(Lib.Coins)\nlocal s = require(Lib.Shop)",
+                "local Lib = game.ReplicatedStorage.Kit\nlocal c = require(Lib.Coins)\nlocal s = require(Lib.Shop)",
+            ),
+            (
+                coins,
+                "Gems",
+                "require('@game/ReplicatedStorage/Lib/Coins')",
+                "require('@game/ReplicatedStorage/Lib/Gems')",
+            ),
+            // Another instance of that name, and other uses, are not meant.
+            (
+                lib,
+                "Kit",
+                "local m = require(game.ReplicatedStorage.Lib.Coins)\nprint(m.Lib, workspace.Lib, \"Lib\")",
+                "local m = require(game.ReplicatedStorage.Kit.Coins)\nprint(m.Lib, workspace.Lib, \"Lib\")",
+            ),
+        ] {
+            let (found, warnings) = renamed(before, path, name);
+            assert_eq!(found, after);
+            assert_eq!(warnings, Vec::<String>::new(), "{before}");
+        }
+    }
+
+    #[test]
+    fn what_takes_more_than_another_name_is_warned_of() {
+        let before = "local at = { game.ReplicatedStorage.Lib }\nlocal names = \"Lib\"\n\
+                      return require(game.ReplicatedStorage:FindFirstChild(names).Coins), at";
+        let (found, warnings) = renamed(before, "game.ReplicatedStorage.Lib", "Kit");
+        assert_eq!((found.as_str(), warnings.len()), (before, 0), "nobody knows that require");
+        // Both requires of a line go over it; the text of the path is not the only one.
+        let twice = "return require(game.ReplicatedStorage.Lib.Coins), require(game.ReplicatedStorage.Lib.Shop)";
+        let (found, warnings) = renamed(twice, "game.ReplicatedStorage.Lib", "Kit");
+        assert_eq!(found, twice.replace("Lib", "Kit"));
+        assert_eq!(warnings, Vec::<String>::new());
+    }
+
     #[test]
     fn who_would_not_find_a_module_is_named() {
         let coins = "game.ReplicatedStorage.Lib.Coins";
@@ -194,15 +322,18 @@ mod tests {
             "2 scripts require",
             "game.ReplicatedStorage.Lib.Shop, game.ReplicatedStorage.Main",
         );
-        assert_eq!(warnings("rename_instance", json!({ "path": coins, "newName": "Gems" })), both);
+        let moved = json!({ "path": coins, "parentPath": "game.ReplicatedStorage" });
+        assert_eq!(warnings("move_instance", moved), both);
         assert_eq!(warnings("delete_instance", json!({ "path": coins })), both);
     }
 
     #[test]
     fn what_moves_together_finds_itself() {
-        let folder = "game.ReplicatedStorage.Lib";
+        let service = "game.ReplicatedStorage";
+        let moved =
+            json!({ "path": format!("{service}.Lib"), "parentPath": format!("{service}.Alone") });
         let main = lost("1 script requires", "game.ReplicatedStorage.Main");
-        assert_eq!(warnings("rename_instance", json!({ "path": folder, "newName": "Kit" })), main);
+        assert_eq!(warnings("move_instance", moved), main);
         let other = json!({ "path": "game.ReplicatedStorage.Alone", "newName": "Only" });
         assert_eq!(warnings("rename_instance", other), Vec::<String>::new());
     }

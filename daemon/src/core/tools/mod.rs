@@ -367,12 +367,16 @@ fn draft(
     let mut draft = Draft::new(scene, blobs);
     draft.has_seen(seen);
     draft.mean(meant);
-    let answer = match (change(args, &mut draft), draft.take_conflict()) {
+    let mut answer = match (change(args, &mut draft), draft.take_conflict()) {
         (Err(refusal), Some(conflict)) => return Ok(Plan::Conflict(refusal, Box::new(conflict))),
         (answer, _) => answer?,
     };
     if draft.is_empty() {
         return Ok(Plan::Answer(answer));
+    }
+    let corrected = draft.correct_requires()?;
+    if let (false, Json::Object(answer)) = (corrected.is_empty(), &mut answer) {
+        answer.insert("corrected".to_owned(), serde_json::json!(corrected));
     }
     Ok(Plan::Propose(Box::new(draft.finish(base)?), answer))
 }

@@ -12,7 +12,8 @@ use crate::core::refusal::{Refusal, refuse};
 
 pub(super) const TOOL: Tool = Tool {
     name: "rename_instance",
-    about: "Proposes another name. Scripts that use the old one are not changed. Answers {path}.",
+    about: "Proposes another name, and corrects the requires that lead over it in other scripts. Other uses \
+            of the old name are not changed. Answers {path, changed}.",
     schema: args::schema::<Args>,
     own: Own::Path,
     run: Run::Change(|json, draft| plan(args::read(json)?, draft)),

@@ -12,6 +12,7 @@ pub(super) mod lexer;
 mod names;
 mod reader;
 mod statement;
+mod step_names;
 mod types;
 mod way;
 mod words;
@@ -24,6 +25,7 @@ use super::DefinitionKind;
 
 pub use self::called::called;
 pub use self::names::{Binding, BindingKind, Names, Root, Use, UseKind};
+pub use self::step_names::{Renaming, renamings};
 pub use self::way::Way;
 pub use self::words::{hash as word_hash, hashes as word_hashes, words};
 

@@ -111,8 +111,8 @@ fn the_graph_names_what_leads_nowhere() {
 #[test]
 fn a_proposal_on_trial_counts() {
     let mut scene = place();
-    let args = json!({ "path": SHOP, "newName": "Store" });
-    assert!(matches!(call(&mut scene, "rename_instance", args), Ok(Plan::Propose(..))));
+    let args = json!({ "path": SHOP, "parentPath": "game.ReplicatedStorage" });
+    assert!(matches!(call(&mut scene, "move_instance", args), Ok(Plan::Propose(..))));
     let graph = call(&mut scene, "get_dependency_graph", json!({ "path": MAIN }));
     let Ok(Plan::Answer(graph)) = graph else { panic!("{graph:?}") };
     assert!(graph["scripts"][0].get("requires").is_none(), "{graph}");
