@@ -1,9 +1,19 @@
 //! What other processes write down beside the daemon, which they tell nobody.
 
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
 use scene_schemas::entry::{Entry, Finish};
+use serde_json::Value as Json;
 use vector_daemon::ledger::{Append, Ledger};
 use vector_daemon::server::Ask;
+use vector_tests::binary;
+use vector_tests::daemon::Daemon;
+use vector_tests::human::Human;
+use vector_tests::places::{self, Format};
 
+use super::history::ledger;
 use super::house::{Bench, of_window};
 
 /// Whether whoever looks at the places is told to look again.
@@ -38,4 +48,25 @@ fn what_happens_here_is_told_without() {
     bench.wait(bench.chat(epoch)).unwrap();
     assert_ne!(bench.ledger.head().unwrap(), head);
     assert!(!is_news(&bench));
+}
+
+#[test]
+fn a_file_that_is_gone_or_back_is_noticed() {
+    let home = binary::Home::new();
+    let file = home.path().join("place.rbxl");
+    fs::write(&file, places::sample(Format::Rbxl)).unwrap();
+    let daemon = Daemon::of_place(binary::vector(), &ledger(&home), &file);
+    let human = Human::of(&daemon, &ledger(&home));
+    let is_there =
+        || human.call("GET", "/api/sessions", &Json::Null).ok()["sessions"][0]["connected"] == true;
+    assert!(is_there());
+    let away = home.path().join("away.rbxl");
+    for (from, to, wanted) in [(&file, &away, false), (&away, &file, true)] {
+        fs::rename(from, to).unwrap();
+        let end = Instant::now() + Duration::from_secs(30);
+        while is_there() != wanted {
+            assert!(Instant::now() < end, "{to:?} is not noticed");
+            thread::yield_now();
+        }
+    }
 }

@@ -8,6 +8,7 @@ mod back;
 mod checkpoints;
 mod chosen;
 mod deploys;
+mod files;
 mod history;
 mod merges;
 mod opened;
@@ -37,6 +38,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use self::back::Ways;
 use self::deploys::Deploys;
+use self::files::Files;
 use self::opened::Opening;
 use self::pairing::{Pairing, Revoking};
 use self::views::{
@@ -103,6 +105,7 @@ pub struct House {
     seen: Arc<Seen>,
     /// How far it was noticed what other processes have written down.
     noticed: Seq,
+    files: Files,
     measured: Arc<Measured>,
     deploys: Deploys,
     /// Who follows the files of the projects.
@@ -182,6 +185,7 @@ impl House {
             who,
             seen: Arc::default(),
             noticed: Seq(0),
+            files: Files::default(),
             measured: Arc::default(),
             deploys: Deploys::default(),
             watches: Vec::new(),
@@ -239,8 +243,10 @@ impl House {
         }
     }
 
-    /// Notices what was written down and told to nobody, by another process: its tasks are listed, too.
+    /// Notices what nobody tells: files that are gone or back, and what another process has written down, whose
+    /// tasks are listed, too.
     fn notice(&mut self) {
+        self.look_for_files();
         let Ok(head) = self.ledger.head() else {
             return;
         };

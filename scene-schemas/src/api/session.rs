@@ -158,7 +158,7 @@ pub struct SessionView {
     pub epoch: u64,
     /// The place.
     pub place: OpenPlace,
-    /// Whether it has polled within the last 30 seconds.
+    /// Whether it has polled within the last 30 seconds; of a file or a project, whether it is there.
     pub connected: bool,
     /// How many instances it has; of a place in Studio, how many are mirrored.
     pub instances: u32,

@@ -323,12 +323,11 @@ impl<'a> Drawn<'a> {
         let (colour, opacity) = match solid.mark {
             Mark::None if rest == Rest::Pale => (dimmed(solid.colour), solid.opacity),
             Mark::None => (solid.colour, solid.opacity),
-            // What changes is seen in its own colour too: that may be what changes.
-            Mark::Changed => {
-                let colour = mixed(solid.colour, colour_of(Mark::Changed), TINT);
-                (colour, solid.opacity.max(GHOST))
+            // What is new or changes is seen in its own colour too: that may be what was asked for.
+            mark @ (Mark::Added | Mark::Changed) => {
+                (mixed(solid.colour, colour_of(mark), TINT), solid.opacity.max(GHOST))
             }
-            mark => (mixed(solid.colour, colour_of(mark), 220), solid.opacity.max(GHOST)),
+            mark @ Mark::Removed => (mixed(solid.colour, colour_of(mark), 220), solid.opacity.max(GHOST)),
         };
         let wide = 2.0 * scale * reach.fold(0.0, f64::max);
         Self { solid, number, colour, opacity, wide, near: camera.seen(solid.at)[2] }

@@ -200,7 +200,7 @@ impl House {
                 session: session.clone(),
                 epoch: seat.epoch(),
                 place: known.shown(),
-                connected: seat.silence() < AWAY,
+                connected: seat.silence() < AWAY && !self.files.is_gone(session),
                 instances: size.instances,
                 version: size.version,
                 project: size.project,

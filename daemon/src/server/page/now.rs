@@ -18,6 +18,8 @@ const TASKS: usize = 12;
 
 /// How the sessions of Rojo projects are called.
 const PROJECT: &str = "project-";
+/// The same of those of files.
+const FILE: &str = "file-";
 
 /// The sessions with their tasks.
 pub(super) fn rail(sessions: &Sessions, workflows: &Workflows) -> Markup {
@@ -81,7 +83,12 @@ fn opening() -> Markup {
 }
 
 fn place(session: &SessionView) -> Markup {
-    let (state, word) = if session.connected { ("here", "connected") } else { ("away", "away") };
+    let is_file = [FILE, PROJECT].iter().any(|kind| session.session.0.starts_with(kind));
+    let (state, word) = match (session.connected, is_file) {
+        (true, _) => ("here", "connected"),
+        (false, true) => ("away", "the file is gone"),
+        (false, false) => ("away", "away"),
+    };
     html! {
         header {
             h2 title=(safe(&session.place.name)) { span.dot data-state=(state) {} (words::place(&session.place.name)) }

@@ -1,0 +1,63 @@
+//! Whether the files of open places are where they were.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::thread;
+
+use scene_schemas::api::SessionId;
+use scene_schemas::entry::Place;
+
+use super::House;
+
+/// The sessions whose file was gone when it was last looked for.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Files {
+    gone: Arc<Mutex<Vec<SessionId>>>,
+    /// Held by whoever looks.
+    looking: Arc<Mutex<()>>,
+}
+
+impl Files {
+    pub(super) fn is_gone(&self, session: &SessionId) -> bool {
+        self.gone.lock().unwrap_or_else(PoisonError::into_inner).contains(session)
+    }
+}
+
+impl House {
+    /// Looks for the files of open places, on a thread of its own: a disk may not answer. Whoever looks at
+    /// the places is told where it is another answer than before.
+    pub(super) fn look_for_files(&self) {
+        let file = |place: &Place| match place {
+            Place::File(file) => Some(file.out.as_ref().unwrap_or(&file.file).into()),
+            Place::Project(project) => Some((&project.project).into()),
+            Place::Open(_) => None,
+        };
+        let known = self.sessions.iter();
+        let known =
+            known.filter_map(|(session, known)| Some((session.clone(), file(&known.place)?)));
+        let known: BTreeMap<SessionId, PathBuf> = known.collect();
+        if known.is_empty() {
+            return;
+        }
+        let (files, board) = (self.files.clone(), Arc::clone(&self.board));
+        thread::spawn(move || {
+            let _looking = match files.looking.try_lock() {
+                Ok(looking) => looking,
+                Err(TryLockError::Poisoned(looking)) => looking.into_inner(),
+                // The last look has no answer yet.
+                Err(TryLockError::WouldBlock) => return,
+            };
+            // What cannot be looked for counts as there.
+            let is_gone = |path: &PathBuf| matches!(path.try_exists(), Ok(false));
+            let gone = known.into_iter().filter(|(_, path)| is_gone(path));
+            let gone: Vec<SessionId> = gone.map(|(session, _)| session).collect();
+            let mut before = files.gone.lock().unwrap_or_else(PoisonError::into_inner);
+            if *before != gone {
+                *before = gone;
+                drop(before);
+                board.places_change();
+            }
+        });
+    }
+}
