@@ -176,7 +176,7 @@ mod on_a_terminal {
         let help = reviewer.answers(APPLY, "y");
         assert!(help.contains("split it") && help.contains("skip it"), "{help}");
         reviewer.answers(APPLY, "n");
-        reviewer.answers("Why not?", "too pale");
+        reviewer.answers("Reason (optional", "too pale");
         // The third was planned on top of the second, and comes again without it.
         reviewer.answers(APPLY, "y");
         reviewer.answers("Type yes", "y");
@@ -201,7 +201,7 @@ mod on_a_terminal {
         reviewer.types("y");
         let card = bench.card(LOADSTRING);
         reviewer.answers(APPLY, "n");
-        reviewer.answers("Why not?", "unseen");
+        reviewer.answers("Reason (optional", "unseen");
         while bench.status(card) == "waiting" {
             std::thread::yield_now();
         }

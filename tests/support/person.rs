@@ -7,6 +7,8 @@ use rexpect::session::{PtySession, spawn_command};
 
 /// Longer than any machine takes; only a command that waits for what does not come gets there.
 const PATIENCE: u64 = 120_000;
+/// How long a command has to end when nobody needs it any more, in milliseconds.
+const KILLED: u64 = 2_000;
 
 /// A person before a terminal on which one command runs.
 pub struct Person(PtySession);
@@ -14,7 +16,10 @@ pub struct Person(PtySession);
 impl Person {
     /// Starts a command.
     pub fn runs(command: Command) -> Self {
-        Self(spawn_command(command, Some(PATIENCE)).expect("the command starts"))
+        let mut session = spawn_command(command, Some(PATIENCE)).expect("the command starts");
+        // A test that fails does not wait for a command that does not end.
+        session.process_mut().set_kill_timeout(Some(KILLED));
+        Self(session)
     }
 
     /// Waits for a question (its last words, in ASCII) and answers; what was shown before it.

@@ -130,11 +130,8 @@ fn reject(engine: &mut Engine, seq: Seq, terminal: &Terminal) -> anyhow::Result<
 
 /// Asks for the reason of a no; none where there is none. Without a model it is only recorded.
 pub(super) fn why_not(terminal: &Terminal, is_heard: bool) -> anyhow::Result<Option<String>> {
-    let question = if is_heard {
-        "Why not? (the model is told; Enter for no reason)"
-    } else {
-        "Reason (optional):"
-    };
+    let question =
+        if is_heard { "Reason (optional; the model is told):" } else { "Reason (optional):" };
     let reason = terminal.question(question)?;
     Ok(reason.filter(|it| !it.is_empty()))
 }

@@ -75,7 +75,7 @@ pub(super) const HELP: &str =
 
 /// What is said of a command that there is not.
 pub(super) fn unknown(name: &str) -> String {
-    format!("There is no /{name}, or it lacks what it is about; /help lists all.")
+    format!("There is no command /{name}, or its text is missing; /help lists all.")
 }
 
 /// What a line means.

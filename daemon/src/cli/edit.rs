@@ -164,7 +164,8 @@ fn edit(
 fn goal(args: &Edit) -> String {
     match (&args.prompt, &args.ops) {
         (Some(prompt), _) => prompt.clone(),
-        (None, Some(ops)) => format!("The calls of {}", ops.display()),
+        (None, Some(ops)) if ops.as_os_str() == "-" => "Calls from stdin".to_owned(),
+        (None, Some(ops)) => format!("Calls from {}", ops.display()),
         (None, None) => String::new(),
     }
 }

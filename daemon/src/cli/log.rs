@@ -121,7 +121,7 @@ impl Log {
 /// Whether a place is the one that a person named.
 fn is_place(place: &Place, named: &str) -> bool {
     let file = match place {
-        Place::File(place) => Some(&place.file),
+        Place::File(place) => Some(place.out.as_ref().unwrap_or(&place.file)),
         Place::Project(place) => Some(&place.project),
         Place::Open(_) => None,
     };

@@ -157,10 +157,11 @@ fn resolve(args: &Merge) -> anyhow::Result<Exit> {
         None => merges::all([Path::new(".")])?,
     };
     if args.json {
-        let all = states
-            .iter()
-            .flat_map(|state| state.conflicts().iter().map(|kept| (state.name(), kept)));
-        for ((file, kept), number) in all.zip(1..) {
+        let all = states.iter().flat_map(|state| {
+            let numbered = state.conflicts().iter().zip(1..);
+            numbered.map(|(kept, number)| (state.name(), kept, number))
+        });
+        for (file, kept, number) in all {
             let object = json!({ "number": number, "file": file, "conflict": kept.conflict,
                 "choice": kept.choice });
             print(&format!("{object}\n"))?;
@@ -208,8 +209,15 @@ fn choose(
     selectors: &[String],
     choice: &ConflictChoice,
 ) -> anyhow::Result<()> {
+    let is_number = |it: &&String| it.parse::<usize>().is_ok();
+    if let (Some(number), true) = (selectors.iter().find(is_number), states.len() > 1) {
+        bail!(
+            "{} merges are open here, and each has its own numbers: say with --file which of them has \
+             conflict {number}",
+            states.len()
+        );
+    }
     let mut found = vec![false; selectors.len()];
-    let mut before = 0;
     // Nothing is decided where one of them is not there.
     let mut chosen = Vec::new();
     for state in states.iter() {
@@ -218,7 +226,7 @@ fn choose(
             let path = kept.conflict.path().to_string();
             let mut is_meant = selectors.is_empty() && kept.choice.is_none();
             for (selector, found) in selectors.iter().zip(&mut found) {
-                if selector.parse() == Ok(before + at + 1) || *selector == path {
+                if selector.parse() == Ok(at + 1) || *selector == path {
                     (*found, is_meant) = (true, true);
                 }
             }
@@ -226,7 +234,6 @@ fn choose(
                 its.push(at);
             }
         }
-        before += state.conflicts().len();
         chosen.push(its);
     }
     if let Some((selector, _)) = selectors.iter().zip(&found).find(|(_, found)| !**found) {
@@ -274,14 +281,13 @@ fn staged(state: &MergeState) -> &'static str {
 /// The conflicts of merges, a line each, by number.
 fn listing(states: &[MergeState]) -> String {
     let style = stdout_style();
-    let (mut text, mut number) = (String::new(), 0);
+    let mut text = String::new();
     for state in states {
         let (all, open) = (state.conflicts().len(), state.open());
         let title = format!("{}: {}, {open} open", safe(&state.name()), count(all, "conflict"));
         text.push_str(&style.paint(Paint::Bold, title));
         text.push('\n');
-        for kept in state.conflicts() {
-            number += 1;
+        for (kept, number) in state.conflicts().iter().zip(1..) {
             let (status, paint) = match &kept.choice {
                 None => ("open", Paint::Changed),
                 Some(ConflictChoice::Ours) => ("ours", Paint::Added),

@@ -38,8 +38,8 @@ Examples:
   vector render game.rbxl -o - | display
 
 Boxes, wedges, balls and cylinders are drawn as they are, meshes and unions as the boxes around them.
-What a picture leaves out is said on stderr. With --proposal, what comes is green, what changes amber,
-and what goes red; `vector log` lists the numbers.")]
+What a picture leaves out is said on stderr. With --proposal, what comes has a green outline, what
+changes an amber one, and what goes is red; `vector log` lists the numbers.")]
 pub(super) struct Render {
     /// The place or model, or a Rojo project: its file, or its folder
     place: PathBuf,

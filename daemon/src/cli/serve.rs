@@ -144,7 +144,7 @@ pub(super) fn stop(_args: &Stop, home: &Path) -> anyhow::Result<Exit> {
     let daemon = Daemon::find(home)?;
     daemon.call::<Nothing>("POST", "/api/stop", &Nothing {})?;
     print_line(
-        "Vector ends; what waits can be decided upon when it serves again. An agent that calls a tool starts \
+        "Vector has stopped. Pending proposals are kept. An agent that calls a tool starts \
          it again.",
     );
     Ok(Exit::Done)

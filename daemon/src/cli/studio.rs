@@ -125,6 +125,15 @@ impl Talk<'_> {
                 }
                 return Ok(!answers.is_empty());
             }
+            // A new plan is shown whole, and then how far it is.
+            Event::Plan { steps, .. } => match steps.iter().filter(|step| step.done).count() {
+                0 => {
+                    for (step, number) in steps.iter().zip(1..) {
+                        self.dim(&format!("  {number}. {}", step.text));
+                    }
+                }
+                done => self.dim(&format!("  plan: {done} of {} done", steps.len())),
+            },
             Event::ToolParsed { tool, .. } if is_talk(tool) => {}
             Event::ToolParsed { tool, brief, .. } => self.dim(&format!("· {tool} {brief}")),
             Event::ToolError { reason, .. } => self.dim(&format!("  refused: {reason}")),
@@ -144,7 +153,7 @@ impl Talk<'_> {
                     self.terminal.said(summary);
                 }
                 if *outcome != Finish::Done {
-                    say("It ended without being done.");
+                    say("The task ended, and not all of it was done.");
                 }
                 return Ok(true);
             }

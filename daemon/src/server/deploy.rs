@@ -27,7 +27,7 @@ pub enum Deploying {
 pub(super) fn wanted(asked: &impl Behind) -> Result<Deploy, Failure> {
     let session = asked.text("session")?.map(SessionId).ok_or_else(|| {
         let hint =
-            "Choose `deploy` at a project under Now on the page; a client gives its `session`.";
+            "Choose `deploy` at a project under Chat on the page; a client gives its `session`.";
         failed(FailureKind::BadRequest, "The project is not said.", hint)
     })?;
     Ok(Deploy { session, branch: asked.text("branch")?, message: asked.text("message")? })

@@ -327,7 +327,9 @@ impl<'a> Drawn<'a> {
             mark @ (Mark::Added | Mark::Changed) => {
                 (mixed(solid.colour, colour_of(mark), TINT), solid.opacity.max(GHOST))
             }
-            mark @ Mark::Removed => (mixed(solid.colour, colour_of(mark), 220), solid.opacity.max(GHOST)),
+            mark @ Mark::Removed => {
+                (mixed(solid.colour, colour_of(mark), 220), solid.opacity.max(GHOST))
+            }
         };
         let wide = 2.0 * scale * reach.fold(0.0, f64::max);
         Self { solid, number, colour, opacity, wide, near: camera.seen(solid.at)[2] }

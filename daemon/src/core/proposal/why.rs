@@ -40,7 +40,7 @@ fn effect(proposal: &Proposal) -> String {
         let what = effect_of(&row.class, &row.path)?;
         Some(format!(", and {} {what}", row.path))
     });
-    found.unwrap_or_else(|| ", and what is there already changes by that".to_owned())
+    found.unwrap_or_else(|| ", and this affects instances that are there already".to_owned())
 }
 
 fn listed(parts: &[String]) -> String {
@@ -235,7 +235,7 @@ mod tests {
             Class::Modifying,
             vec![create()],
             None,
-            "It adds 1 instance, and what is there already changes by that.",
+            "It adds 1 instance, and this affects instances that are there already.",
         );
         check(
             Class::Modifying,

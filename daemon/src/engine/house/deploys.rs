@@ -94,7 +94,7 @@ impl House {
                 let _ = reply.send(state.ok_or_else(|| {
                     let message = format!("There is no deploy {id} in this daemon.");
                     let hint =
-                        "Begin one at a project under Now on the page, or with `vector deploy`.";
+                        "Begin one at a project under Chat on the page, or with `vector deploy`.";
                     failed(FailureKind::NotFound, message, hint)
                 }));
             }
@@ -113,7 +113,7 @@ impl House {
             None => Err(failed(
                 FailureKind::NotFound,
                 format!("No project is open as session {session}."),
-                "Open it under Now on the page, or with `vector serve --project DIR`.",
+                "Open it under Chat on the page, or with `vector serve --project DIR`.",
             )),
         }
     }

@@ -162,7 +162,7 @@ fn unheard(path: &InstancePath, place: &str) -> Failure {
     failed(
         FailureKind::NotFound,
         format!("Nothing is known of a script {path} in {place}."),
-        "Look how both are written. Where the place is closed, open it first: under Now on the page, or \
+        "Look how both are written. Where the place is closed, open it first: under Chat on the page, or \
          with `vector serve`.",
     )
 }
@@ -198,13 +198,13 @@ pub(super) fn closed(place: &Place) -> Failure {
         ),
         Place::File(_) => (
             format!("{name} is not open in Vector."),
-            "Open it under Now on the page, or with `vector serve --place FILE`, and try again; or \
+            "Open it under Chat on the page, or with `vector serve --place FILE`, and try again; or \
              `vector revert` takes it back on a terminal."
                 .to_owned(),
         ),
         Place::Project(_) => (
             format!("{name} is not open in Vector."),
-            "Open it under Now on the page, or with `vector serve --project DIR`, and try again; or \
+            "Open it under Chat on the page, or with `vector serve --project DIR`, and try again; or \
              `vector revert` takes it back on a terminal."
                 .to_owned(),
         ),

@@ -53,7 +53,7 @@ impl NotOpened {
     /// As the wire says it.
     fn failure(&self) -> Failure {
         let (kind, hint) = match self {
-            Self::Missing(_) => (FailureKind::NotFound, "Look how it is written, and where it is."),
+            Self::Missing(_) => (FailureKind::NotFound, "Check the spelling and the folder."),
             Self::NoFile(_) => (
                 FailureKind::BadRequest,
                 "Name a .rbxl, .rbxlx, .rbxm or .rbxmx file; the folder of a Rojo project is opened as a \
@@ -68,7 +68,7 @@ impl NotOpened {
                 (FailureKind::BadRequest, "Name a .rbxl, .rbxlx, .rbxm or .rbxmx file.")
             }
             Self::Engine(EngineError::Place(PlaceError::Project(ProjectError::NotFound(_)))) => {
-                (FailureKind::NotFound, "Look how it is written, and where it is.")
+                (FailureKind::NotFound, "Check the spelling and the folder.")
             }
             Self::Engine(EngineError::Place(_)) => {
                 (FailureKind::Settled, "Mend that, and open it again.")

@@ -160,7 +160,7 @@ impl Live {
             }
         }
         let driver = Driver::Agent { name: call.client.clone() };
-        let goal = format!("What {} calls", call.client);
+        let goal = format!("{} (MCP)", call.client);
         self.engine.read_memory();
         let begun =
             self.engine.begin(goal.as_str(), driver, mode).map_err(|error| wrong(&error))?;

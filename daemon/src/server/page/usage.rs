@@ -121,14 +121,25 @@ fn chart(
     }
 }
 
-fn table(title: &str, head: &[&str], body: Markup) -> Markup {
+/// A row of a table: whose figures these are, and they.
+type Figured = (String, Vec<Markup>);
+
+/// A table of figures. Where there is no room for columns, each figure has its column's name beside it.
+fn table(title: &str, head: &[&str], rows: impl Iterator<Item = Figured>) -> Markup {
     html! {
         section.panel.pad {
             h2 { (title) }
             div.wide tabindex="0" role="group" aria-label=(title) {
                 table.figures {
                     thead { tr { @for name in head { th scope="col" { (name) } } } }
-                    tbody { (body) }
+                    tbody {
+                        @for (name, figures) in rows {
+                            tr {
+                                th scope="row" { (name) }
+                                @for (figure, name) in figures.iter().zip(&head[1..]) { td data-label=(name) { (figure) } }
+                            }
+                        }
+                    }
                 }
             }
         }
@@ -137,53 +148,39 @@ fn table(title: &str, head: &[&str], body: Markup) -> Markup {
 
 fn took(title: &str, sums: &BTreeMap<String, Sum>) -> Markup {
     let head = ["", "Messages", "Input", "Cached", "Output", "USD"];
-    table(
-        title,
-        &head,
-        html! {
-            @for (name, sum) in sums {
-                tr {
-                    th scope="row" { (safe(name)) }
-                    td { (sum.messages) } td { (words::short(sum.read)) } td { (words::short(sum.cached)) } td { (words::short(sum.written)) }
-                    td {
-                        (format!("{:.4}", sum.usd))
-                        @if sum.unpriced > 0 { " " span.dim { (words::count(sum.unpriced as usize, "message")) " without a price" } }
-                    }
-                }
-            }
-        },
-    )
+    let row = |(name, sum): (&String, &Sum)| {
+        let cost = html! {
+            (format!("{:.4}", sum.usd))
+            @if sum.unpriced > 0 { " " span.dim { (words::count(sum.unpriced as usize, "message")) " without a price" } }
+        };
+        let tokens = [sum.read, sum.cached, sum.written].map(|n| html! { (words::short(n)) });
+        let figures = [html! { (sum.messages) }].into_iter().chain(tokens).chain([cost]);
+        (safe(name), figures.collect())
+    };
+    table(title, &head, sums.iter().map(row))
 }
 
+/// The median, and within how long 95 of 100 were.
 fn times(times: Option<Times>) -> Markup {
     html! {
-        @if let Some(times) = times {
-            td { (words::length(times.median)) } td { (words::length(times.p95)) }
-        } @else { td { "–" } td { "–" } }
+        @if let Some(times) = times { (words::length(times.median)) " · " (words::length(times.p95)) } @else { "–" }
     }
 }
 
 fn models(models: &[ModelFigures]) -> Markup {
-    let head = ["Model", "Asked", "Answered", "Failed", "Median", "95 of 100 within"];
-    table(
-        "How models answered",
-        &head,
-        html! {
-            @for model in models {
-                tr {
-                    th scope="row" { (safe(&model.model)) }
-                    td { (model.asked) } td { (model.answered) }
-                    td {
-                        @if model.failures.is_empty() { "0" }
-                        @for (at, it) in model.failures.iter().enumerate() {
-                            @if at > 0 { ", " } (it.count) " " span.dim { (words::failure(it.code)) }
-                        }
-                    }
-                    (times(model.answering))
-                }
+    let head = ["Model", "Asked", "Answered", "Failed", "Time: median · 95 %"];
+    let row = |model: &ModelFigures| {
+        let failed = html! {
+            @if model.failures.is_empty() { "0" }
+            @for (at, it) in model.failures.iter().enumerate() {
+                @if at > 0 { ", " } (it.count) " " span.dim { (words::failure(it.code)) }
             }
-        },
-    )
+        };
+        let counts = [model.asked, model.answered].map(|n| html! { (n) });
+        let figures = counts.into_iter().chain([failed, times(model.answering)]);
+        (safe(&model.model), figures.collect())
+    };
+    table("How models answered", &head, models.iter().map(row))
 }
 
 fn tools(tools: &[ToolFigures]) -> Markup {
@@ -197,22 +194,26 @@ fn tools(tools: &[ToolFigures]) -> Markup {
         "Rejected",
         "Withdrawn",
         "Failed",
-        "Planned: median · 95 %",
+        "Planned",
         "Decided",
     ];
-    table(
-        "What became of calls, by tool",
-        &head,
-        html! {
-            @for tool in tools {
-                tr {
-                    th scope="row" { (safe(&tool.tool.replace('_', " "))) }
-                    @for n in [tool.calls, tool.answered, tool.refused, tool.proposed, tool.applied, tool.rejected, tool.withdrawn, tool.failed] {
-                        td { (n) }
-                    }
-                    (times(tool.planning)) (times(tool.deciding))
-                }
-            }
-        },
-    )
+    let row = |tool: &ToolFigures| {
+        let counts = [
+            tool.calls,
+            tool.answered,
+            tool.refused,
+            tool.proposed,
+            tool.applied,
+            tool.rejected,
+            tool.withdrawn,
+            tool.failed,
+        ];
+        let counts = counts.map(|n| html! { (n) });
+        let figures = counts.into_iter().chain([times(tool.planning), times(tool.deciding)]);
+        (safe(&tool.tool.replace('_', " ")), figures.collect())
+    };
+    html! {
+        (table("Outcome of calls, by tool", &head, tools.iter().map(row)))
+        p.dim { "Planned and decided: the median time, and the time within which 95 of 100 were." }
+    }
 }

@@ -49,8 +49,13 @@ async function at(place) {
   if (newest) await talk(newest);
   else nothing();
   const choice = root?.querySelector("#composer select[name=session]");
-  if (choice && [...choice.options].some((it) => it.value === place)) choice.value = place;
+  if (choice) chooseFrom(choice, place);
   mark();
+}
+
+/** Chooses a place, where it is open. */
+function chooseFrom(choice, place) {
+  if ([...choice.options].some((it) => it.value === place)) choice.value = place;
 }
 
 export function hide() {
@@ -173,7 +178,7 @@ async function talk(wanted) {
   const session = scroll().firstElementChild.dataset.session;
   const choice = root.querySelector("#composer select[name=session]");
   // Where the person went on to another place, that is meant.
-  if (isOther && session && choice) choice.value = session;
+  if (isOther && choice) chooseFrom(choice, session);
   mark();
   for (const [it, at] of meanwhile) told(it, at);
 }
