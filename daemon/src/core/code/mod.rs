@@ -28,7 +28,7 @@ pub use self::context::{Asked, Chosen, Left, Reason, Selection, choose};
 pub use self::find::{Found, Hit, Symbol, definitions, named, references, symbol};
 pub use self::graph::{Direction, Graph, graph};
 pub use self::position::{Position, Positions, byte_at};
-pub use self::resolve::Unresolved;
+pub use self::resolve::{Unresolved, reached};
 
 /// How many links between modules that only return another are followed.
 const LINKS: usize = 16;

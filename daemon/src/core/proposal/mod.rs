@@ -19,6 +19,7 @@ mod perform;
 mod relied;
 mod rows;
 mod text;
+mod wakes;
 mod why;
 
 use std::borrow::Cow;
@@ -76,6 +77,11 @@ pub struct Draft<'a> {
     memory: Option<(String, u32)>,
     /// Each script with each module that it required, before something that holds scripts was moved.
     requires: Option<Vec<(Node, Node)>>,
+    /// Each script with each module that a path of it means, before the first command that may change which
+    /// one that is.
+    meant_modules: Option<Vec<(Node, Node)>>,
+    /// Scripts that commands bring to life, whose texts were looked through.
+    woken: Vec<Node>,
     /// The scripts that assets bring.
     brought: Vec<ScriptDiff>,
     warnings: Vec<Warning>,
@@ -112,6 +118,8 @@ impl<'a> Draft<'a> {
             texts: Vec::new(),
             memory: None,
             requires: None,
+            meant_modules: None,
+            woken: Vec::new(),
             brought: Vec::new(),
             warnings: Vec::new(),
             title: None,
@@ -325,10 +333,12 @@ impl<'a> Draft<'a> {
         };
         self.note_memory(&command, at);
         self.note_requires(&command);
+        self.note_meant_modules(&command);
         let mut scripts = self.dormant_scripts(&command);
         let node = attempt(self.scene, &command, self.blobs)?;
         scripts.extend(self.copied_scripts(&command, node));
         self.judge_activation(&scripts);
+        self.woken.extend(scripts);
         self.note_class(&command, own);
         match &command {
             Command::Create { id, class, props, .. } => {
@@ -525,6 +535,7 @@ impl<'a> Draft<'a> {
         }
         self.texts = texts;
         scripts.extend(self.judge_memory());
+        self.judge_wakes();
         self.judge_requires();
         self.judge_members();
         self.judge_effects();
