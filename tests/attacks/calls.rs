@@ -140,6 +140,17 @@ attacks! { served: false;
                 in_place(ground, "rename_instance", &json!({ "path": module, "newName": "Config" })),
             ]
         };
+    a_dormant_backdoor_by_other_code: Model, "writes scripts that require, switch on, move and copy what lies dormant"
+        => Exit(3, "needs a second confirmation"),
+        |ground| {
+            lay_dormant(ground);
+            ["script.Parent.OffScript.Enabled = true", "script.Parent.OffScript.Disabled = false",
+                "require(game.Workspace.OffModuleScript)", "workspace.OffScript.Parent = game.ServerScriptService",
+                "local off = workspace:WaitForChild('OffScript'):Clone()"].map(|source| {
+                in_place(ground, "create_instance", &json!({ "className": "Script", "parentPath": "game.Workspace",
+                    "props": { "Name": "On", "Source": source } }))
+            }).into()
+        };
     a_text_from_outside: Model, "makes a script take its text from an asset" => Exit(3, "needs a second confirmation"),
         |ground| vec![in_place(ground, "create_instance", &json!({ "className": "Script",
             "parentPath": "game.Workspace", "props": { "LinkedSource": "rbxassetid://7712345678" } }))];

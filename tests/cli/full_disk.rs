@@ -163,3 +163,39 @@ fn a_yes_is_not_used_up_by_a_lack_of_files() {
     }
     assert!(failed > 0, "no attempt failed");
 }
+
+/// The limit of file sizes ends a process by a signal, unless it says otherwise.
+#[cfg(unix)]
+#[test]
+fn a_limit_of_file_sizes_is_said_and_leaves_nothing_behind() {
+    let (home, file) = with_place(Format::Rbxlx);
+    // Larger than the limit, in blocks of 512 or 1,024 bytes.
+    let large = home.path().join("large.rbxlx");
+    let place = fs::read_to_string(&file).unwrap();
+    fs::write(
+        &large,
+        place.replace("</roblox>", &format!("<!--{}--></roblox>", "x".repeat(40_000))),
+    )
+    .unwrap();
+    let before = fs::read(&large).unwrap();
+    let (from, to) = (text(&large), text(&home.path().join("to.rbxlx")));
+    for args in [&["merge", &from, &from, &from, "--out", &to][..], &["convert", &from, &to]] {
+        let program = home.command(args);
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", "ulimit -f 16; exec \"$@\"", "sh"]);
+        shell.arg(program.get_program()).args(program.get_args()).env_clear();
+        shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let ended = shell.output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(
+            ended.status.code().is_some_and(|code| code == 1 || code == 2),
+            "{args:?}: {ended:?}"
+        );
+        assert!(said.contains("raise the limit"), "{args:?}: {said}");
+        assert_eq!(fs::read(&large).unwrap(), before);
+        let names = fs::read_dir(home.path()).unwrap().map(|it| it.unwrap().file_name());
+        let left: Vec<_> =
+            names.filter(|it| it.to_string_lossy().starts_with(".vector-")).collect();
+        assert!(left.is_empty() && !home.path().join("to.rbxlx").exists(), "{left:?}");
+    }
+}

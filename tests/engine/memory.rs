@@ -58,7 +58,7 @@ fn an_entry_is_proposed_written_and_taken_back() {
     assert!(matches!(proposal.commands.as_slice(), [Command::EditMemory { .. }]));
     assert_eq!(
         (proposal.class, proposal.title.as_str()),
-        (Class::Additive, "Edit the project's memory")
+        (Class::Modifying, "Edit the project's memory")
     );
     assert_eq!(proposal.preview.scripts[0].added, 5);
     approve_all(&mut engine);

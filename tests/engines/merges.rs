@@ -10,7 +10,8 @@ use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use rbx_dom_weak::{InstanceBuilder, WeakDom, ustr};
 use rbx_types::{Attributes, Color3uint8, Ref, Tags, UniqueId, Variant, Vector3};
-use vector_daemon::core::scene::merge::{Conflict, merge};
+use scene_schemas::api::ConflictChoice;
+use vector_daemon::core::scene::merge::{Conflict, OpenMerge, merge};
 use vector_daemon::core::scene::{Format as Codec, Scene};
 use vector_tests::cases;
 use vector_tests::oracle::Tree;
@@ -195,8 +196,13 @@ impl Place {
             ("ClassOfTomorrow", _) => ("Level", (value as i32).into()),
             _ => ("NotInvented", number.into()),
         };
+        let points = matches!(new, Variant::Ref(_));
         item.properties.insert(key.into(), new);
         self.touch(at);
+        // A reference needs what it leads to.
+        if points {
+            self.touch(target);
+        }
     }
 
     fn apply(&mut self, change: &Change) {
@@ -226,6 +232,10 @@ impl Place {
                         self.touch(gone);
                         let name = self.name_of(gone);
                         self.deleted.insert(name);
+                        // What is there as new has its references as new ones.
+                        for target in self.targets(gone) {
+                            self.touch(target);
+                        }
                     }
                 }
                 self.dom.transfer_within(at, into);
@@ -240,6 +250,16 @@ impl Place {
                 self.dom.destroy(at);
             }
         }
+    }
+
+    /// What an instance refers to.
+    fn targets(&self, at: Ref) -> Vec<Ref> {
+        let values = self.dom.get_by_ref(at).into_iter().flat_map(|it| it.properties.values());
+        let targets = values.filter_map(|value| match value {
+            Variant::Ref(to) => Some(*to),
+            _ => None,
+        });
+        targets.filter(|to| self.dom.get_by_ref(*to).is_some()).collect()
     }
 
     fn subtree(&self, at: Ref) -> Vec<Ref> {
@@ -408,6 +428,26 @@ fn a_merge_is_the_same_whoever_is_ours() {
             }
         }
         Ok(())
+    });
+}
+
+#[test]
+fn either_side_of_every_conflict_can_be_taken() {
+    check((seeds(), changes(), changes(), 0..256_u32), |(seeds, ours, theirs, mask)| {
+        let places = [Place::new(&seeds, Identity::UniqueIds)].into_iter().chain(
+            [(1, &ours), (2, &theirs)]
+                .map(|(side, it)| Place::changed(&seeds, Identity::UniqueIds, side, it)),
+        );
+        let scenes = places.map(|place| Scene::decode(&place.encode(Format::Rbxl)).unwrap());
+        let [base, mut ours, theirs]: [Scene; 3] = scenes.collect::<Vec<_>>().try_into().unwrap();
+        let mut open = OpenMerge::new(&base, &mut ours, &theirs);
+        for at in 0..open.conflicts().len() {
+            let sides = [ConflictChoice::Theirs, ConflictChoice::Ours];
+            let choice = &sides[(mask >> (at % 8)) as usize & 1];
+            let chosen = open.choose(&mut ours, at, choice);
+            chosen.map_err(|why| format!("{why:?}: {:#?}", open.conflicts()))?;
+        }
+        Scene::decode(&ours.encode().unwrap()).map(drop).map_err(|why| why.to_string())
     });
 }
 

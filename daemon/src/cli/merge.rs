@@ -312,10 +312,10 @@ fn summary(conflict: &ConflictView) -> String {
         }
         ConflictView::Script { hunks, .. } => format!("script: {}", count(hunks.len(), "hunk")),
         ConflictView::Deleted { by: MergeSide::Ours, .. } => {
-            "ours deleted it, theirs changed it".to_owned()
+            "ours deleted it, theirs changed it or refers to it".to_owned()
         }
         ConflictView::Deleted { by: MergeSide::Theirs, .. } => {
-            "theirs deleted it, ours changed it".to_owned()
+            "theirs deleted it, ours changed it or refers to it".to_owned()
         }
         ConflictView::Moved { theirs, .. } => format!("theirs moved it to {theirs}"),
     }

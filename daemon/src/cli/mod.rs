@@ -27,6 +27,7 @@ mod help;
 mod hunks;
 mod interrupt;
 mod key;
+mod limits;
 mod log;
 mod mcp;
 mod merge;
@@ -245,6 +246,7 @@ pub fn main() -> ExitCode {
         terminal::say(&help.to_string());
         return ExitCode::from(Exit::Usage as u8);
     }
+    limits::survive_file_limit();
     let cli = match Cli::try_parse() {
         Ok(cli) => Cli { home: cli.home.or_else(config::home_of_environment), ..cli },
         Err(error) => {

@@ -411,14 +411,7 @@ async fn act(house: &House, method: &str, asked: &Asked<'_>) -> Result<Response<
         ("POST", "/api/workflows/{id}/resume") => verb(desk, asked, Verb::Resume).await?,
         ("POST", "/api/workflows/{id}/clear") => verb(desk, asked, Verb::Clear).await?,
         ("POST", "/api/proposals/{id}/revert" | "/api/deploy") => settle(desk, asked).await?,
-        ("POST", "/api/merges/decide") => {
-            let decide = asked.body()?;
-            answer(desk.ask(|reply| Ask::Merge(Merging::Decide(decide, reply))).await)
-        }
-        ("POST", "/api/merges/finish") => {
-            let finish = asked.body()?;
-            answer(desk.ask(|reply| Ask::Merge(Merging::Finish(finish, reply))).await)
-        }
+        ("POST", "/api/merges/decide" | "/api/merges/finish") => merge(desk, asked).await?,
         ("POST", "/api/checkpoints") => ask!(desk, Ask::MakeCheckpoint, asked.body()?),
         ("POST", "/api/checkpoints/{id}/restore") => {
             asked.body::<Nothing>()?;
@@ -458,6 +451,16 @@ async fn settle(desk: &Desk, asked: &Asked<'_>) -> Result<Response<Body>, Failur
     asked.body::<Nothing>()?;
     let seq = asked.seq()?;
     Ok(answer(desk.ask(|reply| Ask::Past(Past::Revert(seq, reply))).await))
+}
+
+/// Decides about the conflicts of a merge, or has it finished, and answers.
+async fn merge(desk: &Desk, asked: &Asked<'_>) -> Result<Response<Body>, Failure> {
+    if asked.path == "/api/merges/decide" {
+        let decide = asked.body()?;
+        return Ok(answer(desk.ask(|reply| Ask::Merge(Merging::Decide(decide, reply))).await));
+    }
+    let finish = asked.body()?;
+    Ok(answer(desk.ask(|reply| Ask::Merge(Merging::Finish(finish, reply))).await))
 }
 
 /// Does what changes who is let in, and answers.

@@ -145,6 +145,9 @@ pub(super) fn hint(kind: io::ErrorKind) -> &'static str {
             ". Free some space and run it again"
         }
         io::ErrorKind::PermissionDenied => ". Allow writing there",
+        io::ErrorKind::FileTooLarge => {
+            ". The system or `ulimit -f` allows no file of that size; raise the limit"
+        }
         _ => "",
     }
 }

@@ -45,7 +45,8 @@ pub enum ConflictView {
         /// These lines.
         hunks: Vec<TextConflict>,
     },
-    /// One side deleted an instance that the other changed, or added something to.
+    /// One side deleted an instance that the other changed, added or moved something to, or made a
+    /// reference to.
     Deleted {
         /// The instance, as the side calls it that has it.
         path: InstancePath,

@@ -59,7 +59,7 @@ fn ask(conflict: &ConflictView, place: &str, terminal: &Terminal) -> anyhow::Res
     let what = match conflict {
         ConflictView::Property { property, .. } => property.as_str(),
         ConflictView::Script { .. } => "the text of the script",
-        ConflictView::Deleted { .. } => "deleted by one side, changed by the other",
+        ConflictView::Deleted { .. } => "deleted by one side, changed or referred to by the other",
         ConflictView::Moved { .. } => "moved by both sides",
     };
     let path = conflict.path().to_string();
@@ -71,8 +71,8 @@ fn ask(conflict: &ConflictView, place: &str, terminal: &Terminal) -> anyhow::Res
             [base, ours, theirs].map(|value| brief(value.as_ref()))
         }
         ConflictView::Deleted { by, .. } => match by {
-            MergeSide::Ours => ["there", "deleted", "changed"].map(str::to_owned),
-            MergeSide::Theirs => ["there", "changed", "deleted"].map(str::to_owned),
+            MergeSide::Ours => ["there", "deleted", "changed or referred to"].map(str::to_owned),
+            MergeSide::Theirs => ["there", "changed or referred to", "deleted"].map(str::to_owned),
         },
         ConflictView::Moved { path, theirs, .. } => {
             ["elsewhere".to_owned(), path.to_string(), theirs.to_string()]

@@ -30,7 +30,7 @@ pub use self::corrected::{Renamed, corrected};
 pub use self::find::{Found, Hit, Symbol, definitions, named, references, symbol};
 pub use self::graph::{Direction, Graph, graph};
 pub use self::position::{Position, Positions, byte_at};
-pub use self::resolve::Unresolved;
+pub use self::resolve::{Unresolved, reached};
 
 /// How many links between modules that only return another are followed.
 const LINKS: usize = 16;

@@ -9,6 +9,9 @@ use crate::core::scene::{Node, Scene};
 /// Nothing that people make is nested deeper; an ancestor is looked for so far up.
 const DEEP: usize = 1_000;
 
+/// So many siblings of one name are looked at.
+const TWINS: usize = 100;
+
 /// Why it is not known which module is required.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unresolved {
@@ -56,11 +59,7 @@ impl Unresolved {
 pub(super) fn resolve(scene: &Scene, script: Node, what: &Required) -> Result<Node, Unresolved> {
     let (at, steps) = match what {
         Required::Instance(origin, way) => {
-            let at = match origin {
-                Origin::Script => script,
-                Origin::Game => scene.root(),
-                Origin::Service(name) => service(scene, name)?,
-            };
+            let at = origin_of(scene, script, origin)?;
             (at, way.steps().into_iter().cloned().collect())
         }
         Required::Text(text) => text_path(scene, script, text)?,
@@ -74,6 +73,47 @@ pub(super) fn resolve(scene: &Scene, script: Node, what: &Required) -> Result<No
     match last {
         Step::Child(name) => last_child(scene, at, name),
         last => step(scene, at, last).and_then(|node| module(scene, node)),
+    }
+}
+
+/// All instances that the way of a script can mean, the first of which Roblox finds; none where it is not
+/// known. Of siblings with the last name each is one.
+pub fn reached(scene: &Scene, script: Node, what: &Required) -> Vec<Node> {
+    let Some((at, steps)) = way(scene, script, what) else {
+        return Vec::new();
+    };
+    let Some((last, before)) = steps.split_last() else {
+        return vec![at];
+    };
+    let Ok(at) = before.iter().try_fold(at, |at, taken| step(scene, at, taken)) else {
+        return Vec::new();
+    };
+    match last {
+        Step::Child(name) if scene.count_named(at, name) > 0 => (0..scene.count_named(at, name))
+            .filter_map(|n| scene.nth_named(at, name, n))
+            .take(TWINS)
+            .collect(),
+        last => step(scene, at, last).into_iter().collect(),
+    }
+}
+
+/// Where the way to an instance begins, and its steps.
+fn way(scene: &Scene, script: Node, what: &Required) -> Option<(Node, Vec<Step>)> {
+    match what {
+        Required::Instance(origin, way) => {
+            let at = origin_of(scene, script, origin).ok()?;
+            Some((at, way.steps().into_iter().cloned().collect()))
+        }
+        Required::Text(text) => text_path(scene, script, text).ok(),
+        Required::Asset(_) | Required::Computed => None,
+    }
+}
+
+fn origin_of(scene: &Scene, script: Node, origin: &Origin) -> Result<Node, Unresolved> {
+    match origin {
+        Origin::Script => Ok(script),
+        Origin::Game => Ok(scene.root()),
+        Origin::Service(name) => service(scene, name),
     }
 }
 

@@ -130,7 +130,7 @@ fn switches_on(props: &Props) -> bool {
 
 /// Whether a script runs where it is, without any other that requires or copies it. What cannot be
 /// told counts as one that does not.
-fn runs_by_itself(scene: &Scene, node: Node) -> bool {
+pub(super) fn runs_by_itself(scene: &Scene, node: Node) -> bool {
     let class = scene.class(node);
     let is_off = scene.value(node, "Disabled") != Some(Value::Bool(false));
     if !scene.is_place() || class == "ModuleScript" || is_off {

@@ -19,8 +19,8 @@ enum Reach {
     Live,
     /// Anywhere but in those, and it plays.
     Plays,
-    /// Below something that was there, of this class or of one that derives from it.
-    Below(&'static str),
+    /// Below something that was there, of one of these classes or of one that derives from it.
+    Below(&'static [&'static str]),
     /// A child of a service or container of this class.
     Within(&'static str),
     /// A child of that, with one of these names.
@@ -40,9 +40,10 @@ struct Effect {
 /// Services whose contents nothing sees until a script takes them out.
 const STORES: [&str; 2] = ["ServerStorage", "ReplicatedStorage"];
 
-const EFFECTS: [Effect; 20] = [
+const EFFECTS: [Effect; 26] = [
     Effect {
-        classes: &["LuaSourceContainer"],
+        // Roblox leaves out its own by the name alone, so the class does not matter.
+        classes: &["Instance"],
         reach: Reach::Named(
             "StarterPlayerScripts",
             &[
@@ -115,43 +116,107 @@ const EFFECTS: [Effect; 20] = [
     },
     Effect {
         classes: &["BodyMover", "DataModelMesh", "FaceInstance", "SurfaceAppearance"],
-        reach: Reach::Below("BasePart"),
+        reach: Reach::Below(&["BasePart"]),
         what: "moves the part, or changes how it looks",
     },
     Effect {
-        classes: &["Humanoid", "ForceField", "Highlight", "DragDetector", "AnimationController"],
-        reach: Reach::Below("PVInstance"),
+        classes: &[
+            "Humanoid",
+            "ForceField",
+            "Highlight",
+            "AnimationController",
+            "Animator",
+            "ControllerManager",
+            "Controller",
+            "IKControl",
+            "FaceControls",
+        ],
+        reach: Reach::Below(&["PVInstance", "Humanoid", "AnimationController"]),
         what: "changes how the model behaves or looks",
     },
     Effect {
-        classes: &["BodyColors", "CharacterAppearance", "Accoutrement", "HumanoidDescription"],
-        reach: Reach::Below("Instance"),
+        // What offers players something to do with its parent. `DragDetector` is a `ClickDetector`.
+        classes: &["ClickDetector", "ProximityPrompt", "Dialog"],
+        reach: Reach::Below(&["Instance"]),
+        what: "lets players act on its parent",
+    },
+    Effect {
+        // What is drawn on or around the part that it is in, or deforms it. Lights are no such thing.
+        classes: &[
+            "BaseWrap",
+            "WrapTextureTransfer",
+            "ParticleEmitter",
+            "Fire",
+            "Smoke",
+            "Sparkles",
+            "SurfaceGuiBase",
+            "BillboardGui",
+        ],
+        reach: Reach::Below(&["PVInstance", "Attachment"]),
+        what: "covers or deforms the part",
+    },
+    Effect {
+        classes: &["TerrainDetail"],
+        reach: Reach::Below(&["Instance"]),
+        what: "changes how the terrain looks",
+    },
+    Effect {
+        // A context of a high priority that sinks its input keeps it from all others.
+        classes: &["InputContext", "InputAction", "InputBinding"],
+        reach: Reach::Live,
+        what: "takes keys and buttons that others wait for",
+    },
+    Effect {
+        classes: &["AdGui", "AdPortal"],
+        reach: Reach::Live,
+        what: "shows advertising, or takes players to another place",
+    },
+    Effect {
+        classes: &[
+            "BodyColors",
+            "CharacterAppearance",
+            "Accoutrement",
+            "HumanoidDescription",
+            "AccessoryDescription",
+            "BodyPartDescription",
+            "MakeupDescription",
+        ],
+        reach: Reach::Below(&["Instance"]),
         what: "dresses the character",
     },
     Effect {
         classes: &["UIBase", "StyleBase", "StyleLink"],
-        reach: Reach::Below("Instance"),
+        reach: Reach::Below(&["Instance"]),
         what: "lays out or styles the interface around it",
     },
     Effect {
         classes: &["SoundEffect", "PathfindingModifier", "PathfindingLink"],
-        reach: Reach::Below("Instance"),
+        reach: Reach::Below(&["Instance"]),
         what: "changes what its parent sounds like, or where characters walk",
+    },
+    Effect {
+        // Whatever the class: an adornment shows what it refers to, a controller moves it, and of
+        // classes to come nothing is known.
+        classes: &["Instance"],
+        reach: Reach::Holds,
+        what: "refers to what was there",
     },
 ];
 
 /// What an instance changes, of which is known that it changes something.
-pub(super) fn effect_of(class: &str, path: &InstancePath) -> Option<&'static str> {
+/// `refers` says whether it is given a reference.
+pub(super) fn effect_of(class: &str, path: &InstancePath, refers: bool) -> Option<&'static str> {
     let names: Vec<&str> = path.segments.iter().map(|it| it.name.as_str()).collect();
     let (name, parents) = names.split_last()?;
-    let reaches = |reach: Reach| match reach {
+    let reaches = |effect: &&Effect| match effect.reach {
         Reach::Live | Reach::Plays => parents.first().is_some_and(|it| !STORES.contains(it)),
         Reach::Within(parent) => parents.last() == Some(&parent),
         Reach::Named(parent, names) => parents.last() == Some(&parent) && names.contains(name),
-        Reach::Below(_) | Reach::Holds => true,
+        Reach::Below(_) => true,
+        Reach::Holds => refers || effect.classes != ["Instance"],
     };
     let is_one = |effect: &&Effect| effect.classes.iter().any(|it| is_a(class, it));
-    EFFECTS.iter().filter(is_one).find(|effect| reaches(effect.reach)).map(|effect| effect.what)
+    EFFECTS.iter().filter(is_one).find(reaches).map(|effect| effect.what)
 }
 
 /// The instances of a proposal, as they are when all of it is done.
@@ -227,9 +292,9 @@ impl<'a> Newcomers<'a> {
                 });
                 plays && self.is_live(node)
             }
-            Reach::Below(class) => {
-                self.old_parent(node).is_some_and(|parent| is_a(scene.class(parent), class))
-            }
+            Reach::Below(classes) => self
+                .old_parent(node)
+                .is_some_and(|parent| classes.iter().any(|it| is_a(scene.class(parent), it))),
             Reach::Within(class) => {
                 scene.parent(node).is_some_and(|parent| scene.class(parent) == class)
             }
@@ -280,9 +345,7 @@ mod tests {
         for Effect { classes, what, reach } in &EFFECTS {
             let row = page.lines().find(|line| line.starts_with("| ") && line.contains(what));
             let row = row.unwrap_or_else(|| panic!("docs/review.md does not say {what:?}"));
-            for class in
-                classes.iter().filter(|it| **it != "Instance" && **it != "LuaSourceContainer")
-            {
+            for class in classes.iter().filter(|it| **it != "Instance") {
                 assert!(page.contains(&format!("`{class}`")), "{row}: {class}");
             }
             if let Reach::Named(parent, names) = reach {
@@ -298,7 +361,8 @@ mod tests {
         use crate::core::scene::reflection::class;
         for Effect { classes, reach, .. } in &EFFECTS {
             let parents = match reach {
-                Reach::Below(it) | Reach::Within(it) | Reach::Named(it, _) => vec![*it],
+                Reach::Below(classes) => classes.to_vec(),
+                Reach::Within(it) | Reach::Named(it, _) => vec![*it],
                 Reach::Live | Reach::Plays | Reach::Holds => Vec::new(),
             };
             for name in classes.iter().copied().chain(parents) {

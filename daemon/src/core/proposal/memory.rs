@@ -1,6 +1,6 @@
 //! Changes of the project's memory: a text that no compiler judges.
 
-use scene_schemas::proposal::ScriptDiff;
+use scene_schemas::proposal::{Class, ScriptDiff};
 use scene_schemas::{Command, Fingerprint};
 
 use super::perform::memory_of;
@@ -66,7 +66,8 @@ impl Draft<'_> {
         if before == after {
             return None;
         }
-        self.class = self.class.max(edit::change_class(&before, after));
+        // Later tasks and their models are told what stands there, so no mode takes it as an addition.
+        self.class = self.class.max(edit::change_class(&before, after)).max(Class::Modifying);
         let hunks = edit::hunks(&before, after, CONTEXT);
         let edit::LineCounts { added, removed } = edit::line_counts(&before, after);
         let path = self.scene.path(self.scene.root());

@@ -19,6 +19,7 @@ mod perform;
 mod relied;
 mod rows;
 mod text;
+mod wakes;
 mod why;
 
 use std::borrow::Cow;
@@ -77,6 +78,11 @@ pub struct Draft<'a> {
     /// Each script with the modules that it required, require by require, before something that holds scripts
     /// was moved.
     requires: Option<Vec<(Node, Vec<Option<Node>>)>>,
+    /// Each script with each module that a path of it means, before the first command that may change which
+    /// one that is.
+    meant_modules: Option<Vec<(Node, Node)>>,
+    /// Scripts that commands bring to life, whose texts were looked through.
+    woken: Vec<Node>,
     /// The scripts that assets bring.
     brought: Vec<ScriptDiff>,
     warnings: Vec<Warning>,
@@ -113,6 +119,8 @@ impl<'a> Draft<'a> {
             texts: Vec::new(),
             memory: None,
             requires: None,
+            meant_modules: None,
+            woken: Vec::new(),
             brought: Vec::new(),
             warnings: Vec::new(),
             title: None,
@@ -326,10 +334,12 @@ impl<'a> Draft<'a> {
         };
         self.note_memory(&command, at);
         self.note_requires(&command);
+        self.note_meant_modules(&command);
         let mut scripts = self.dormant_scripts(&command);
         let node = attempt(self.scene, &command, self.blobs)?;
         scripts.extend(self.copied_scripts(&command, node));
         self.judge_activation(&scripts);
+        self.woken.extend(scripts);
         self.note_class(&command, own);
         match &command {
             Command::Create { id, class, props, .. } => {
@@ -526,6 +536,7 @@ impl<'a> Draft<'a> {
         }
         self.texts = texts;
         scripts.extend(self.judge_memory());
+        self.judge_wakes();
         self.judge_requires();
         self.judge_members();
         self.judge_effects();

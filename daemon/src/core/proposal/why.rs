@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use scene_schemas::Command;
-use scene_schemas::proposal::{Class, Proposal, ScriptDiff};
+use scene_schemas::proposal::{Change, Class, Proposal, ScriptDiff};
+use scene_schemas::{Command, Value};
 
 use super::effects::effect_of;
 use crate::core::scene::count;
@@ -37,10 +37,24 @@ pub fn why(proposal: &Proposal) -> String {
 /// Which of the new instances changes what was there.
 fn effect(proposal: &Proposal) -> String {
     let found = proposal.preview.rows.iter().find_map(|row| {
-        let what = effect_of(&row.class, &row.path)?;
+        let what = effect_of(&row.class, &row.path, refers(&row.change))?;
         Some(format!(", and {} {what}", row.path))
     });
     found.unwrap_or_else(|| ", and this affects instances that are there already".to_owned())
+}
+
+/// Whether a change gives an instance a reference.
+fn refers(change: &Change) -> bool {
+    let is_reference = |value: &Value| matches!(value, Value::Ref(Some(_)));
+    match change {
+        Change::Created { props } => props.iter().any(|(_, value)| is_reference(value)),
+        Change::Set { after, .. } => after.as_ref().is_some_and(is_reference),
+        Change::Cloned { .. }
+        | Change::Moved { .. }
+        | Change::Deleted { .. }
+        | Change::Inserted { .. }
+        | Change::Restored { .. } => false,
+    }
 }
 
 fn listed(parts: &[String]) -> String {
@@ -59,6 +73,7 @@ struct Tally {
     properties: usize,
     changed: usize,
     edited: usize,
+    is_memory: bool,
 }
 
 impl Tally {
@@ -66,7 +81,7 @@ impl Tally {
         let mut tally = Self::default();
         let (mut own, mut changed) = (BTreeSet::new(), BTreeSet::new());
         for command in &proposal.commands {
-            let is_own = own.contains(&command.target().id);
+            let is_own = !command.is_memory() && own.contains(&command.target().id);
             match command {
                 Command::Create { id, .. } => {
                     own.insert(id.clone());
@@ -87,7 +102,8 @@ impl Tally {
                     tally.properties += props.len();
                 }
                 Command::Move { .. } => tally.moved += 1,
-                Command::EditScript { .. } | Command::EditMemory { .. } => {}
+                Command::EditScript { .. } => {}
+                Command::EditMemory { .. } => tally.is_memory = true,
             }
         }
         tally.changed = changed.len();
@@ -119,6 +135,9 @@ impl Tally {
         }
         if self.edited > 0 {
             parts.push(format!("changes the text of {}", count(self.edited, "script", "scripts")));
+        }
+        if self.is_memory {
+            parts.push("changes the project's memory".to_owned());
         }
         parts
     }
@@ -198,6 +217,11 @@ mod tests {
         Command::EditScript { target: target("ref:9"), edits: Vec::new(), expect }
     }
 
+    fn remember() -> Command {
+        let expect = Fingerprint(String::new());
+        Command::EditMemory { target: target("ref:0"), edits: Vec::new(), expect }
+    }
+
     #[track_caller]
     fn check(class: Class, commands: Vec<Command>, changed: Option<(u32, u32)>, expected: &str) {
         let command = commands.len() as u32 - 1;
@@ -255,6 +279,9 @@ mod tests {
             Some((1, 4)),
             "It removes 4 and adds 1 lines in game.Workspace.It and changes the text of 1 script.",
         );
+        let memory = "It changes the project's memory.";
+        check(Class::Modifying, vec![remember()], Some((1, 0)), memory);
+        check(Class::Destructive, vec![remember()], Some((0, 1)), memory);
         check(
             Class::Destructive,
             vec![edit()],

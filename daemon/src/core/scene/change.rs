@@ -498,7 +498,7 @@ impl Scene {
         found
     }
 
-    fn pointers(&self) -> Pointers {
+    pub(super) fn pointers(&self) -> Pointers {
         let mut pointers = Pointers::default();
         for (holder, key, to) in self.file.references() {
             pointers.entry(to).or_default().push((holder, key));

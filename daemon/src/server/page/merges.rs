@@ -168,7 +168,7 @@ fn about(conflict: &ConflictView) -> String {
             format!("{class}, {}", words::count(hunks.len(), "passage"))
         }
         ConflictView::Deleted { class, .. } => {
-            format!("{class}, deleted by one side and changed by the other")
+            format!("{class}, deleted by one side, changed or referred to by the other")
         }
         ConflictView::Moved { class, .. } => format!("{class}, moved by both sides"),
     }

@@ -304,6 +304,9 @@ impl Reader<'_> {
         };
         self.note(method, UseKind::Member(root, value.fields + 1));
         let given = self.arguments();
+        if let Some(path) = value.path.as_ref().filter(|_| self.text(method) == "Clone") {
+            self.wakes.push(Required::Instance(path.from.clone(), path.way.clone()));
+        }
         let path = value.path.and_then(|path| {
             let What::Text(name) = given.first.what else {
                 return None;
@@ -350,6 +353,18 @@ impl Reader<'_> {
                 && value.last.is_some_and(|last| self.text(last) == "freeze");
         let given = if gives_back && first.fields == 0 { first } else { Value::default() };
         Value { is_variable: false, is_call: true, path: None, ..given }
+    }
+
+    /// Notes an assignment to a property that can have a script run: whatever it gets, for what a switch
+    /// is set to may be known at run time alone.
+    pub(super) fn note_wake(&mut self, variable: &Value) {
+        let property = variable.last.and_then(|last| self.plain_text(last));
+        let is_switch = matches!(property, Some("Enabled" | "Disabled" | "RunContext" | "Parent"));
+        if let Some(path) = variable.path.as_ref().filter(|_| is_switch)
+            && let Some(way) = path.way.before()
+        {
+            self.wakes.push(Required::Instance(path.from.clone(), way));
+        }
     }
 
     /// Notes that a value is required, by a call that was just read.

@@ -57,6 +57,8 @@ pub struct Script {
     pub definitions: Box<[Definition]>,
     /// What it requires, in order.
     pub requires: Box<[Require]>,
+    /// What it switches on, moves or copies, in order: instances whose way is written out.
+    pub wakes: Box<[Required]>,
     /// What it returns.
     pub returns: Returns,
     /// The members of the table that it returns, in order.

@@ -35,6 +35,7 @@ pub(super) fn read(source: &str) -> Reader<'_> {
         turns: 0,
         risks: Vec::new(),
         risky: Vec::new(),
+        wakes: Vec::new(),
         members: Vec::new(),
         definitions: Vec::new(),
         tables: Vec::new(),
@@ -77,6 +78,8 @@ pub(super) struct Reader<'a> {
     risks: Vec<(u32, Option<u32>)>,
     /// The requires that rely on such, by the numbers of both.
     pub(super) risky: Vec<(u32, u32)>,
+    /// What is switched on, moved or copied, by the ways to it.
+    pub(super) wakes: Vec<Required>,
     /// The members that were given to bindings by name, in order.
     pub(super) members: Vec<(u32, Token)>,
     pub(super) definitions: Vec<Definition>,

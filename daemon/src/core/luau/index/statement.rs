@@ -396,6 +396,7 @@ impl Reader<'_> {
     }
 
     fn assigned(&mut self, variable: &Value, value: &Value, holder: Option<u32>, start: Token) {
+        self.note_wake(variable);
         let last = variable.last.unwrap_or(start);
         self.bind_function((holder, DefinitionKind::Function), value, (start, last));
         let Root::Bound(bound) = variable.root else {

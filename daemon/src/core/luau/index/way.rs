@@ -36,6 +36,11 @@ impl Way {
         is_short.then(|| Self(Some(Arc::new(Link { before: self, step, steps, bytes }))))
     }
 
+    /// The way without its last step; none where it has none.
+    pub(super) fn before(&self) -> Option<Self> {
+        self.0.as_ref().map(|link| link.before.clone())
+    }
+
     /// Whether it leads nowhere else.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()

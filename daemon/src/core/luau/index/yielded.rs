@@ -30,6 +30,7 @@ impl Reader<'_> {
         Script {
             definitions: definitions.into_boxed_slice(),
             requires: self.names.requires.into_boxed_slice(),
+            wakes: self.wakes.into_boxed_slice(),
             returns,
             members: members.into_boxed_slice(),
             words,

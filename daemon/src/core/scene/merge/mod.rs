@@ -6,7 +6,9 @@
 //! siblings is that of the side that changed it; that of `ours`, and new ones last, where both did.
 
 mod order;
+mod places;
 mod properties;
+mod references;
 mod resolve;
 
 use rbx_dom_weak::Ustr;
@@ -19,6 +21,7 @@ use super::tree::{NONE, ROOT};
 use super::{Node, Scene};
 use crate::core::edit::MergePart;
 
+use self::references::Awaiting;
 use self::resolve::ConflictNodes;
 pub use self::resolve::{OpenMerge, fits, view};
 
@@ -48,7 +51,8 @@ pub enum Conflict {
         /// The same in pieces.
         parts: Vec<MergePart>,
     },
-    /// One side deleted an instance that the other changed, or added something to.
+    /// One side deleted an instance that the other changed, added or moved something to, or made a
+    /// reference to.
     Deleted {
         /// The instance, as the side calls it that has it.
         path: InstancePath,
@@ -57,7 +61,7 @@ pub enum Conflict {
         /// Whether it was ours that deleted it.
         by_ours: bool,
     },
-    /// Both gave an instance another parent.
+    /// Both gave an instance another parent, or each put one of two instances into the other.
     Moved {
         /// Where ours has it.
         path: InstancePath,
@@ -85,6 +89,10 @@ struct Merge<'a> {
     added: NodeSet,
     /// The instances of `ours` that have an id of theirs.
     with_new_ids: FxHashSet<u32>,
+    /// The instances of `theirs` that it alone moved, into something that ours does not have.
+    homeless: Vec<u32>,
+    /// The references of `theirs` to what ours does not have.
+    awaiting: Vec<Awaiting>,
 }
 
 /// Does to `ours` what `theirs` did to `base`; says what did not go together.
@@ -107,6 +115,8 @@ fn run<'a>(base: &'a Scene, ours: &mut Scene, theirs: &'a Scene) -> Merge<'a> {
         nodes: Vec::new(),
         added: NodeSet::default(),
         with_new_ids: FxHashSet::default(),
+        homeless: Vec::new(),
+        awaiting: Vec::new(),
     };
     let reordered = merge.reordered_parents(ours);
     merge.add(ours);
@@ -211,6 +221,11 @@ impl Merge<'_> {
                 continue;
             }
             let stayed = !self.is_moved(base, ours, &self.base_of_ours, own);
+            if stayed && parent.is_none() {
+                // The conflict is about the parent, which ours deleted.
+                self.homeless.push(node);
+                continue;
+            }
             let moved = parent
                 .filter(|_| stayed)
                 .is_some_and(|parent| ours.move_to(Node(own), Node(parent), None).is_ok());
@@ -228,6 +243,7 @@ impl Merge<'_> {
     /// Deletes what theirs deleted, where ours left it as it was.
     fn delete(&mut self, ours: &mut Scene) {
         let base = self.base;
+        let missed = self.missed_by_ours(ours);
         for node in base.tree.subtree(ROOT).skip(1) {
             let above = base.tree.parent(node).and_then(|it| of(&self.theirs_of_base, it));
             if of(&self.theirs_of_base, node).is_some() {
@@ -245,7 +261,7 @@ impl Merge<'_> {
                 }
                 continue;
             }
-            if self.is_touched(ours, own) {
+            if self.is_touched(ours, own, &missed) {
                 self.deleted(ours, own, false);
             } else {
                 ours.delete(Node(own));
@@ -253,13 +269,14 @@ impl Merge<'_> {
         }
     }
 
-    /// Whether a subtree of ours has something that the base does not have, or that is not as it was
-    /// there; what theirs put there counts too.
-    fn is_touched(&self, ours: &Scene, root: u32) -> bool {
+    /// Whether a subtree of ours has something that the base does not have, that is not as it was
+    /// there, or that is missed elsewhere; what theirs put there counts too.
+    fn is_touched(&self, ours: &Scene, root: u32, missed: &NodeSet) -> bool {
         ours.tree.subtree(root).any(|node| match of(&self.base_of_ours, node) {
             None => true,
             Some(base) => {
-                of(&self.theirs_of_base, base).is_some()
+                missed.contains(node)
+                    || of(&self.theirs_of_base, base).is_some()
                     || self.is_moved(base, ours, &self.base_of_ours, node)
                     || self.differs(ours, base, node)
             }

@@ -22,10 +22,12 @@ impl Merge<'_> {
     /// Does to the properties of ours what theirs did, and gives new instances all of theirs.
     pub(super) fn set_all(&mut self, ours: &mut Scene) {
         let theirs = self.theirs;
+        let missed = self.missed_by_theirs();
         for node in theirs.tree.subtree(ROOT).skip(1) {
             let Some(own) = of(&self.ours_of_theirs, node) else {
                 if let Some(base) = of(&self.base_of_theirs, node)
-                    && (self.is_moved(base, theirs, &self.base_of_theirs, node)
+                    && (missed.contains(node)
+                        || self.is_moved(base, theirs, &self.base_of_theirs, node)
                         || self.changed_by_theirs(base, node))
                 {
                     self.deleted(theirs, node, true);
@@ -44,8 +46,12 @@ impl Merge<'_> {
         }
     }
 
-    /// Gives an instance of ours the value that one of theirs has, or none.
-    pub(super) fn take(&self, ours: &mut Scene, own: u32, theirs: u32, key: Ustr) {
+    /// Gives an instance of ours the value that one of theirs has, or none. A reference to what ours does
+    /// not have is empty until that is restored.
+    pub(super) fn take(&mut self, ours: &mut Scene, own: u32, theirs: u32, key: Ustr) {
+        if self.leads_nowhere(theirs, key) {
+            self.await_target(own, theirs, key);
+        }
         let mut value = self.theirs.variant(theirs, key).map(|value| self.translated(&value));
         if (self.theirs.format(), ours.format()) == (Format::Binary, Format::Xml) {
             value = value.map(|it| for_xml(self.theirs.tree.class_name(theirs), key, it));
@@ -76,6 +82,7 @@ impl Merge<'_> {
                 !is_id(key)
                     && self.of_base(&mut canonical, base, key)
                         != self.of_theirs(&mut canonical, theirs, key)
+                    && !self.is_emptied(base, key, (self.theirs, theirs), &self.theirs_of_base)
             })
     }
 
@@ -87,15 +94,22 @@ impl Merge<'_> {
                 !is_id(key)
                     && self.of_base(&mut canonical, base, key)
                         != self.of_ours(&mut canonical, ours, own, key)
+                    && !self.is_emptied(base, key, (ours, own), &self.ours_of_base)
             })
     }
 
-    fn of_base(&self, canonical: &mut Canonical, node: u32, key: Ustr) -> Vec<u8> {
+    pub(super) fn of_base(&self, canonical: &mut Canonical, node: u32, key: Ustr) -> Vec<u8> {
         let point = |to: Ref| node_of(to).map_or(0, |to| u64::from(to) + 1);
         canonical.value(self.base, node, key, &point)
     }
 
-    fn of_ours(&self, canonical: &mut Canonical, ours: &Scene, node: u32, key: Ustr) -> Vec<u8> {
+    pub(super) fn of_ours(
+        &self,
+        canonical: &mut Canonical,
+        ours: &Scene,
+        node: u32,
+        key: Ustr,
+    ) -> Vec<u8> {
         let point = |to: Ref| {
             node_of(to).map_or(0, |to| match of(&self.base_of_ours, to) {
                 Some(base) => u64::from(base) + 1,
@@ -105,7 +119,7 @@ impl Merge<'_> {
         canonical.value(ours, node, key, &point)
     }
 
-    fn of_theirs(&self, canonical: &mut Canonical, node: u32, key: Ustr) -> Vec<u8> {
+    pub(super) fn of_theirs(&self, canonical: &mut Canonical, node: u32, key: Ustr) -> Vec<u8> {
         let point = |to: Ref| {
             node_of(to).map_or(0, |to| {
                 let base = of(&self.base_of_theirs, to);
@@ -138,7 +152,19 @@ impl Merge<'_> {
             if old.as_ref() == Some(&new) || now == new {
                 continue;
             }
-            if old.as_ref() == Some(&now) {
+            let is_emptied = |side, there: &[u32]| {
+                base.is_some_and(|base| self.is_emptied(base, key, side, there))
+            };
+            if is_emptied((self.theirs, theirs), &self.theirs_of_base) {
+                // It becomes empty with what it leads to, unless that stays.
+                continue;
+            }
+            let is_ours_old =
+                old.as_ref() == Some(&now) || is_emptied((ours, own), &self.ours_of_base);
+            if is_ours_old && self.leads_nowhere(theirs, key) {
+                // Ours keeps its value unless a person restores what theirs leads to.
+                self.await_target(own, theirs, key);
+            } else if is_ours_old {
                 self.take(ours, own, theirs, key);
             } else {
                 self.merge_value(ours, (base, own, theirs), key);

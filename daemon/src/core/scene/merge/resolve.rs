@@ -4,10 +4,10 @@
 //! its number. A terminal and a page can show them, keep what a person chose, and apply the choices
 //! later to a merge of the same places.
 
+use scene_schemas::TextConflict;
 use scene_schemas::api::{ConflictChoice, ConflictView, HunkChoice, MergeSide};
-use scene_schemas::{InstancePath, TextConflict};
 
-use super::{Conflict, Merge, of};
+use super::{Conflict, Merge};
 use crate::core::edit::MergePart;
 use crate::core::refusal::{Refusal, refuse};
 use crate::core::scene::{Node, Scene};
@@ -97,24 +97,19 @@ impl<'a> OpenMerge<'a> {
                 self.take_property(ours, nodes, &property)
             }
             (Conflict::Moved { path, .. }, ConflictChoice::Theirs) => {
-                let parent = self.merge.theirs.tree.parent(nodes.theirs);
-                match parent.and_then(|parent| of(&self.merge.ours_of_theirs, parent)) {
-                    Some(parent) => ours.move_to(Node(nodes.own), Node(parent), None),
-                    None => refuse!("{path} cannot be moved: its parent in theirs is not in ours."),
-                }
+                self.merge.place(ours, nodes.theirs, &path)
             }
             (Conflict::Deleted { by_ours: false, .. }, ConflictChoice::Theirs) => {
-                ours.delete(Node(nodes.own));
-                Ok(())
+                self.merge.delete_as_theirs(ours, nodes.own)
             }
             (Conflict::Deleted { by_ours: true, path, .. }, ConflictChoice::Theirs) => {
-                self.restore(ours, nodes.theirs, &path)
+                self.merge.restore(ours, nodes.theirs, &path)
             }
         }
     }
 
     fn take_property(
-        &self,
+        &mut self,
         ours: &mut Scene,
         nodes: ConflictNodes,
         property: &str,
@@ -129,46 +124,6 @@ impl<'a> OpenMerge<'a> {
             return ours.set(Node(nodes.own), property, value.as_ref());
         }
         self.merge.take(ours, nodes.own, nodes.theirs, rbx_dom_weak::ustr(property));
-        Ok(())
-    }
-
-    /// Makes what ours deleted again, as theirs has it, with all that is below it.
-    fn restore(&mut self, ours: &mut Scene, node: u32, path: &InstancePath) -> Result<(), Refusal> {
-        let theirs = self.merge.theirs;
-        // An ancestor may have been deleted with it.
-        let mut top = node;
-        loop {
-            let Some(parent) = theirs.tree.parent(top) else {
-                return refuse!("{path} cannot be restored: it has no parent in ours.");
-            };
-            if of(&self.merge.ours_of_theirs, parent).is_some() {
-                break;
-            }
-            top = parent;
-        }
-        if of(&self.merge.ours_of_theirs, top).is_some() {
-            // It came back with another conflict.
-            return Ok(());
-        }
-        let mut restored = Vec::new();
-        for it in &theirs.tree.subtree(top).collect::<Vec<u32>>() {
-            // What ours moved elsewhere stays there.
-            if of(&self.merge.ours_of_theirs, *it).is_some() {
-                continue;
-            }
-            let parent = theirs.tree.parent(*it).and_then(|it| of(&self.merge.ours_of_theirs, it));
-            let Some(parent) = parent else { continue };
-            let (class, name) = (theirs.tree.class_name(*it), theirs.tree.name_text(*it));
-            self.merge.ours_of_theirs[*it as usize] = ours.create(Node(parent), class, name).0;
-            restored.push(*it);
-        }
-        // References between them lead to instances that are there by now.
-        for it in restored {
-            let own = self.merge.ours_of_theirs[it as usize];
-            for key in theirs.keys(it) {
-                self.merge.take(ours, own, it, key);
-            }
-        }
         Ok(())
     }
 }

@@ -308,6 +308,185 @@ fn deciding_all_conflicts_for_a_side_gives_that_side() {
     }
 }
 
+/// Two folders and two references, each known by its id.
+fn linked_place() -> Scene {
+    let mut scene = Scene::empty(Format::Binary);
+    let workspace = scene.create(scene.root(), "Workspace", "Workspace");
+    let all = [("Folder", "A"), ("Folder", "B"), ("ObjectValue", "O"), ("Model", "M")];
+    for (n, (class, name)) in (1_u32..).zip(all) {
+        let node = scene.create(workspace, class, name);
+        let id = Value::UniqueId(UniqueId::new(n, 3, i64::from(n)));
+        scene.set(node, "UniqueId", Some(&id)).unwrap();
+    }
+    scene
+}
+
+fn point(scene: &mut Scene, holder: &str, property: &str, to: &str) {
+    let target = scene.target(at(scene, to));
+    set(scene, holder, property, Value::Ref(Some(target)));
+}
+
+fn delete_at(scene: &mut Scene, path: &str) {
+    let node = at(scene, path);
+    scene.delete(node);
+}
+
+fn move_at(scene: &mut Scene, path: &str, into: &str) {
+    let (node, into) = (at(scene, path), at(scene, into));
+    scene.move_to(node, into, None).unwrap();
+}
+
+/// Merges changes of the linked place; what does not go together, and the place with all of it decided for
+/// ours, and for theirs.
+fn decided(files: [&[u8]; 3]) -> (Vec<String>, [Scene; 2]) {
+    let [base, theirs] = [files[0], files[2]].map(|file| Scene::decode(file).unwrap());
+    let mut told_of = Vec::new();
+    let ends = [ConflictChoice::Ours, ConflictChoice::Theirs].map(|choice| {
+        let mut result = Scene::decode(files[1]).unwrap();
+        let mut open = OpenMerge::new(&base, &mut result, &theirs);
+        told_of = open.conflicts().iter().map(told).collect();
+        for at in 0..open.conflicts().len() {
+            open.choose(&mut result, at, &choice).unwrap();
+        }
+        Scene::decode(&result.encode().unwrap()).unwrap()
+    });
+    (told_of, ends)
+}
+
+/// What does not go together of two changes, where deciding all of it for a side gives that side.
+#[track_caller]
+fn opposed(
+    prepare: impl Fn(&mut Scene),
+    ours: impl Fn(&mut Scene),
+    theirs: impl Fn(&mut Scene),
+) -> Vec<String> {
+    let mut base = linked_place();
+    prepare(&mut base);
+    let base = base.encode().unwrap();
+    let (mut mine, mut yours) = (Scene::decode(&base).unwrap(), Scene::decode(&base).unwrap());
+    ours(&mut mine);
+    theirs(&mut yours);
+    let files = [mine.encode().unwrap(), yours.encode().unwrap()];
+    let (told_of, ends) = decided([&base, &files[0], &files[1]]);
+    for (end, wanted) in ends.iter().zip(&files).filter(|_| !told_of.is_empty()) {
+        assert_eq!(diff(&Scene::decode(wanted).unwrap(), end), [], "{told_of:?}");
+    }
+    told_of
+}
+
+#[test]
+fn a_reference_to_what_the_other_side_deleted_waits_for_a_person() {
+    for (holder, property) in [("O", "Value"), ("M", "PrimaryPart")] {
+        let refer = |scene: &mut Scene| point(scene, holder, property, "A");
+        let delete = |scene: &mut Scene| delete_at(scene, "A");
+        let away = |scene: &mut Scene| point(scene, holder, property, "B");
+        for prepare in [&(|_: &mut Scene| {}) as &dyn Fn(&mut Scene), &away] {
+            let told = opposed(prepare, refer, delete);
+            assert_eq!(told, ["game.Workspace.A: deleted by theirs"]);
+            let told = opposed(prepare, delete, refer);
+            assert_eq!(told, ["game.Workspace.A: deleted by ours"]);
+        }
+    }
+}
+
+#[test]
+fn a_reference_of_a_new_instance_counts_too() {
+    let add = |scene: &mut Scene| {
+        let new = scene.create(at_workspace(scene), "ObjectValue", "New");
+        let target = scene.target(at(scene, "A"));
+        scene.set(new, "Value", Some(&Value::Ref(Some(target)))).unwrap();
+    };
+    let delete = |scene: &mut Scene| delete_at(scene, "A");
+    // What theirs added comes either way; it points to nothing where A stays deleted.
+    let file = linked_place().encode().unwrap();
+    let place = || Scene::decode(&file).unwrap();
+    let (base, mut ours, mut theirs) = (place(), place(), place());
+    delete(&mut ours);
+    add(&mut theirs);
+    let mut turned = Scene::decode(&theirs.encode().unwrap()).unwrap();
+    let told_of: Vec<_> = merge(&base, &mut turned, &ours).iter().map(told).collect();
+    assert_eq!(told_of, ["game.Workspace.A: deleted by theirs"]);
+    let mut open = OpenMerge::new(&base, &mut ours, &theirs);
+    assert_eq!(open.conflicts().len(), 1, "{:?}", open.conflicts());
+    open.choose(&mut ours, 0, &ConflictChoice::Theirs).unwrap();
+    let (new, a) = (at(&ours, "New"), at(&ours, "A"));
+    assert_eq!(ours.value(new, "Value"), Some(Value::Ref(Some(ours.target(a)))));
+}
+
+#[test]
+fn a_reference_that_nobody_set_is_no_conflict() {
+    let linked = |scene: &mut Scene| point(scene, "O", "Value", "A");
+    let delete = |scene: &mut Scene| delete_at(scene, "A");
+    let delete_both = |scene: &mut Scene| {
+        delete_at(scene, "A");
+        delete_at(scene, "O");
+    };
+    let other = |scene: &mut Scene| set(scene, "B", "@N", Value::Bool(true));
+    for (ours, theirs) in [
+        (&delete as &dyn Fn(&mut Scene), &other as &dyn Fn(&mut Scene)),
+        (&other, &delete),
+        (&delete_both, &other),
+        (&other, &delete_both),
+        (&delete, &delete_both),
+        (&delete_both, &delete),
+    ] {
+        assert_eq!(opposed(linked, ours, theirs), [""; 0]);
+    }
+    let set_elsewhere = |scene: &mut Scene| set(scene, "O", "@N", Value::Bool(true));
+    assert_eq!(opposed(linked, set_elsewhere, delete), [""; 0]);
+    assert_eq!(opposed(linked, delete, set_elsewhere), [""; 0]);
+}
+
+#[test]
+fn what_points_and_what_it_points_to_come_back_together() {
+    let refer = |scene: &mut Scene| point(scene, "O", "Value", "A");
+    let delete_both = |scene: &mut Scene| {
+        delete_at(scene, "A");
+        delete_at(scene, "O");
+    };
+    for told in [opposed(|_| {}, refer, delete_both), opposed(|_| {}, delete_both, refer)] {
+        assert_eq!(told.len(), 2, "{told:?}");
+    }
+}
+
+#[test]
+fn a_move_into_what_the_other_side_deleted_waits_for_a_person() {
+    let enter = |scene: &mut Scene| move_at(scene, "B", "A");
+    let delete = |scene: &mut Scene| delete_at(scene, "A");
+    assert_eq!(opposed(|_| {}, delete, enter), ["game.Workspace.A: deleted by ours"]);
+    assert_eq!(opposed(|_| {}, enter, delete), ["game.Workspace.A: deleted by theirs"]);
+    let elsewhere = |scene: &mut Scene| {
+        delete_at(scene, "A");
+        move_at(scene, "B", "M");
+    };
+    let told = opposed(|_| {}, elsewhere, enter);
+    assert_eq!(told, ["game.Workspace.M.B: is game.Workspace.A.B"]);
+}
+
+#[test]
+fn either_choice_of_a_cycle_is_a_tree() {
+    let first = |scene: &mut Scene| move_at(scene, "B", "A");
+    let second = |scene: &mut Scene| move_at(scene, "A", "B");
+    assert_eq!(opposed(|_| {}, first, second), ["game.Workspace.A: is game.Workspace.B.A"]);
+    // A longer one: A in B in M, and M in A.
+    let chain = |scene: &mut Scene| {
+        move_at(scene, "B", "M");
+        move_at(scene, "A", "M.B");
+    };
+    let (base, mut long, mut short) = (linked_place(), linked_place(), linked_place());
+    chain(&mut long);
+    move_at(&mut short, "M", "A");
+    let [base, long, short] = [base, long, short].map(|mut scene| scene.encode().unwrap());
+    let (told_of, ends) = decided([&base, &long, &short]);
+    assert_eq!(told_of, ["game.Workspace.M: is game.Workspace.A.M"]);
+    at(&ends[0], "M.B.A");
+    at(&ends[1], "A.M.B");
+    let (told_of, ends) = decided([&base, &short, &long]);
+    assert_eq!(told_of.len(), 1, "{told_of:?}");
+    at(&ends[0], "A.M.B");
+    at(&ends[1], "M.B.A");
+}
+
 #[test]
 fn hunks_of_a_script_are_decided_one_by_one() {
     let parts = edit::merge_parts("1\n2\n3\n4\n5\n", "a\n2\n3\n4\nb\n", "x\n2\n3\n4\ny\n");

@@ -1,5 +1,7 @@
 //! What is called additive, which mode `auto` applies with nobody asked.
 
+use scene_schemas::command::Props;
+
 use super::*;
 
 /// A place whose services hold what new instances could get in the way of.
@@ -74,6 +76,17 @@ fn new_instances_that_change_what_was_there_are_modifying() {
     made("Highlight", "game.Workspace.House", json!({}), Modifying);
     made("UIScale", "game.StarterGui.Menu.Frame", json!({}), Modifying);
     made("Folder", "game.Workspace", json!({ "Name": "House" }), Modifying);
+    made("Folder", scripts, json!({ "Name": "PlayerModule" }), Modifying);
+    let wall = "game.Workspace.House.Wall";
+    for class in
+        ["ProximityPrompt", "ClickDetector", "Dialog", "WrapLayer", "ParticleEmitter", "SurfaceGui"]
+    {
+        made(class, wall, json!({}), Modifying);
+    }
+    made("InputContext", "game.StarterPlayer", json!({ "Priority": 10000 }), Modifying);
+    made("TerrainDetail", "game.Workspace", json!({}), Modifying);
+    made("AdPortal", "game.Workspace", json!({}), Modifying);
+    made("AdGui", wall, json!({}), Modifying);
     made("ModuleScript", "game.ServerScriptService", json!({ "Name": "Main" }), Modifying);
 }
 
@@ -90,6 +103,8 @@ fn new_instances_that_change_nothing_are_additive() {
     made("PointLight", "game.Workspace.House.Wall", json!({}), Additive);
     made("Frame", "game.StarterGui.Menu", json!({ "Name": "Shop" }), Additive);
     made("WeldConstraint", "game.Workspace", json!({}), Additive);
+    made("SurfaceGui", "game.StarterGui", json!({}), Additive);
+    made("Model", "game.Workspace", json!({ "Name": "Tower" }), Additive);
     let own = json!({
         "className": "Model", "parentPath": "game.Workspace", "props": { "Name": "Guard" },
         "children": [
@@ -149,6 +164,46 @@ fn joints_between_what_was_there_are_modifying() {
     let said =
         "It adds 1 instance, and game.Workspace.Weld joins, moves or connects what was there.";
     assert_eq!(why, said);
+}
+
+#[test]
+fn a_reference_to_what_was_there_is_modifying_whatever_the_class() {
+    let wall = "game.Workspace.House.Wall";
+    for (class, parent, property) in [
+        ("Highlight", "game.StarterGui", "Adornee"),
+        ("SelectionBox", "game.Workspace", "Adornee"),
+        ("SurfaceGui", "game.StarterGui", "Adornee"),
+        ("IKControl", "game.Workspace", "EndEffector"),
+        ("ControllerManager", "game.Workspace", "RootPart"),
+        ("Model", "game.Workspace", "PrimaryPart"),
+        ("ObjectValue", "game.ServerStorage", "Value"),
+    ] {
+        made(class, parent, json!({ "Name": "New", property: wall }), Class::Modifying);
+    }
+    let mut scene = yard();
+    let props = json!({ "Name": "New", "Value": wall });
+    let args =
+        json!({ "className": "ObjectValue", "parentPath": "game.ServerStorage", "props": props });
+    let Ok(Plan::Propose(proposal, _)) = call(&mut scene, "create_instance", args) else {
+        panic!("no proposal");
+    };
+    assert_eq!(
+        crate::core::proposal::why(&proposal),
+        "It adds 1 instance, and game.ServerStorage.New refers to what was there."
+    );
+}
+
+#[test]
+fn references_within_what_is_new_are_additive() {
+    let mut scene = yard();
+    let workspace = at(&scene, "game.Workspace");
+    let blobs = Blobs::new();
+    let mut draft = crate::core::proposal::Draft::new(&mut scene, &blobs);
+    let tower = draft.create(workspace, "Model", "Tower", Props::new()).unwrap();
+    let base_part = draft.create(tower, "Part", "Base", Props::new()).unwrap();
+    let to = Some(Value::Ref(Some(draft.scene().target(base_part))));
+    draft.set(tower, [("PrimaryPart".to_owned(), to)].into()).unwrap();
+    assert_eq!(draft.finish(&base()).unwrap().class, Class::Additive);
 }
 
 #[test]
