@@ -78,7 +78,7 @@ fn what_is_missed_is_named() {
     // A script that is flagged by now belongs to its family.
     assert_eq!(others(MISSES, false), [""; 0], "flagged");
     assert_eq!(others(IN_GAME, false), [""; 0], "flagged");
-    assert!(scripts(MISSES).len() <= 5);
+    assert!(scripts(MISSES).len() <= 7);
 }
 
 #[test]
@@ -86,13 +86,13 @@ fn the_corpus_covers_each_family() {
     let count = |family: &str| (family.to_owned(), scripts(family).len());
     let counts: BTreeMap<String, usize> = FLAGGED.iter().map(|it| count(it)).collect();
     for (family, least) in [
-        ("require", 40),
-        ("http", 23),
+        ("require", 72),
+        ("http", 45),
         ("environment", 7),
         ("hidden_text", 15),
         ("hidden_code", 4),
-        ("assets", 5),
-        ("players", 4),
+        ("assets", 10),
+        ("players", 6),
         ("debug", 2),
         ("remotes", 4),
         ("chat", 3),
@@ -101,7 +101,7 @@ fn the_corpus_covers_each_family() {
         assert!(counts[family] >= least, "{family}: {}", counts[family]);
     }
     let reaching: usize = counts.values().sum::<usize>() + scripts(MISSES).len();
-    assert!(reaching >= 108 && scripts(IN_GAME).len() >= 20, "{reaching}");
+    assert!(reaching >= 180 && scripts(IN_GAME).len() >= 20, "{reaching}");
 }
 
 /// Of the scripts of real places at most two in a hundred are flagged.

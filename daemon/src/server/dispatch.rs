@@ -410,8 +410,8 @@ async fn act(house: &House, method: &str, asked: &Asked<'_>) -> Result<Response<
         ("POST", "/api/workflows/{id}/retry") => verb(desk, asked, Verb::Retry).await?,
         ("POST", "/api/workflows/{id}/resume") => verb(desk, asked, Verb::Resume).await?,
         ("POST", "/api/workflows/{id}/clear") => verb(desk, asked, Verb::Clear).await?,
-        ("POST", path) if path.starts_with("/api/merges/") => merge(desk, asked).await?,
         ("POST", "/api/proposals/{id}/revert" | "/api/deploy") => settle(desk, asked).await?,
+        ("POST", path) if path.starts_with("/api/merges/") => merge(desk, asked).await?,
         ("POST", "/api/checkpoints") => ask!(desk, Ask::MakeCheckpoint, asked.body()?),
         ("POST", "/api/checkpoints/{id}/restore") => {
             asked.body::<Nothing>()?;

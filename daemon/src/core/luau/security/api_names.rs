@@ -1,7 +1,7 @@
 //! The names in Roblox's API that load code or assets, reach outside of the place, or ask for money.
 
 /// What a name is for, where the name alone says it.
-const NAMED: [(&str, &str); 24] = [
+const NAMED: [(&str, &str); 27] = [
     ("loadstring", "uses loadstring, which runs text as code"),
     ("getfenv", "uses getfenv, which reaches into the environment of other code"),
     ("setfenv", "uses setfenv, which reaches into the environment of other code"),
@@ -12,6 +12,13 @@ const NAMED: [(&str, &str); 24] = [
         "LoadAssetVersion",
         "uses LoadAssetVersion, which brings an asset with its scripts from outside",
     ),
+    // These are in no reference, and Roblox's own scripts only may call them.
+    (
+        "LoadAssetWithFormat",
+        "uses LoadAssetWithFormat, which brings an asset with its scripts from outside",
+    ),
+    ("LoadLocalAsset", "uses LoadLocalAsset, which brings an asset with its scripts from outside"),
+    ("OpenBrowserWindow", "uses OpenBrowserWindow, which opens a page of the internet"),
     ("GetObjects", "uses GetObjects, which brings an asset with its scripts from outside"),
     (
         "GetObjectsAsync",

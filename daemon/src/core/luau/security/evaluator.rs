@@ -9,42 +9,53 @@ use std::rc::Rc;
 
 use super::flow::{Flow, result_source};
 use super::library;
+use super::lookup::{FieldKey, Items, Place};
+use super::tables::Tables;
 use super::tree::{BindingId, Definition, Expr, ExprId, FunctionId, Operator, Tree};
-use super::value::{MAX_VALUES, Value, Values, apply, concat, is_true, unary, union};
+use super::value::{
+    Value, Values, apply, combinations, concat, is_instance, is_true, unary, union,
+};
 
 /// How deep an evaluation goes through what is defined further below.
 const MAX_DEPTH: usize = 40;
 pub(super) struct Evaluator<'a> {
     pub(super) tree: &'a Tree,
     pub(super) flow: &'a Flow,
+    pub(super) tables_known: &'a Tables,
     exprs: Vec<State>,
     bindings: HashMap<BindingId, State>,
-    tables: HashMap<ExprId, Rc<HashMap<FieldKey, Vec<ExprId>>>>,
-    lists: HashMap<ExprId, Values>,
+    pub(super) tables: HashMap<ExprId, Rc<HashMap<FieldKey, Vec<ExprId>>>>,
+    pub(super) lists: HashMap<ExprId, Values>,
     /// What was asked for by name: it may stand for many values, which are looked at once.
-    fields: HashMap<(ExprId, FieldKey), Values>,
-    writes: HashMap<(BindingId, Rc<str>), Values>,
-    returns: HashMap<FunctionId, Values>,
+    pub(super) fields: HashMap<(ExprId, FieldKey), Values>,
+    pub(super) writes: HashMap<(Place, Option<FieldKey>), Values>,
+    pub(super) items: HashMap<Place, Rc<Items>>,
+    pub(super) named: HashMap<Rc<str>, Values>,
+    returns: HashMap<(FunctionId, usize), Values>,
     depth: usize,
-    unknown: Values,
+    pub(super) unknown: Values,
 }
 
-/// A key under which a table is looked into.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum FieldKey {
-    Text(Rc<str>),
-    Number(u64),
-}
-
-impl FieldKey {
-    fn of(value: &Value) -> Option<Self> {
-        match value {
-            Value::Text(text) => Some(Self::Text(text.clone())),
-            Value::Number(number) => Some(Self::Number(number.to_bits())),
-            _ => None,
-        }
-    }
-}
+/// Methods that give instances.
+pub(super) const NAVIGATION: [&str; 17] = [
+    "GetService",
+    "FindService",
+    "FindFirstChild",
+    "FindFirstChildOfClass",
+    "FindFirstChildWhichIsA",
+    "FindFirstDescendant",
+    "FindFirstAncestor",
+    "FindFirstAncestorOfClass",
+    "FindFirstAncestorWhichIsA",
+    "WaitForChild",
+    "GetChildren",
+    "GetDescendants",
+    "QueryDescendants",
+    "GetTagged",
+    "GetPlayers",
+    "GetPlayerFromCharacter",
+    "Clone",
+];
 
 #[derive(Clone)]
 enum State {
@@ -55,18 +66,21 @@ enum State {
 
 impl<'a> Evaluator<'a> {
     /// Evaluates all of a script, from its first line on, so that little hangs on what is still open.
-    pub(super) fn new(tree: &'a Tree, flow: &'a Flow) -> Self {
+    pub(super) fn new(tree: &'a Tree, flow: &'a Flow, tables: &'a Tables) -> Self {
         let exprs = vec![State::New; tree.exprs.len()];
         let unknown: Values = [Value::Unknown].into();
         let mut evaluator = Self {
             tree,
             flow,
+            tables_known: tables,
             exprs,
             bindings: HashMap::new(),
             tables: HashMap::new(),
             lists: HashMap::new(),
             fields: HashMap::new(),
             writes: HashMap::new(),
+            items: HashMap::new(),
+            named: HashMap::new(),
             returns: HashMap::new(),
             depth: 0,
             unknown,
@@ -114,12 +128,12 @@ impl<'a> Evaluator<'a> {
                 values.iter().flat_map(|it| self.eval(*it).to_vec()).collect()
             }
             Expr::Interpolated(parts) => {
-                let mut whole = Value::Text(Rc::default());
+                let mut wholes: Values = [Value::Text(Rc::default())].into();
                 for part in parts {
                     let part = self.eval(*part);
-                    whole = concat(&whole, &part[0]);
+                    wholes = union(combinations(&wholes, &part, concat));
                 }
-                vec![whole]
+                wholes.to_vec()
             }
         }
     }
@@ -152,6 +166,7 @@ impl<'a> Evaluator<'a> {
             Definition::Value(id) => self.eval(id).to_vec(),
             Definition::Result(id, nth) => self.result(id, nth),
             Definition::Item(list) => self.items(list),
+            Definition::Key(list) => self.keys(list),
             Definition::Parameter(function, nth) => self.parameter(binding, function, nth),
             Definition::Unknown => vec![Value::Unknown],
         }
@@ -177,46 +192,18 @@ impl<'a> Evaluator<'a> {
 
     /// One of the further values of a call: of `pcall` what the function gives, of `unpack` an item.
     fn result(&mut self, id: ExprId, nth: usize) -> Vec<Value> {
-        let Expr::Call { callee, args, .. } = self.tree.expr(id) else {
-            return vec![Value::Unknown];
+        let (callee, args) = match self.tree.expr(id) {
+            Expr::Call { callee, args, .. } => (*callee, args),
+            Expr::Varargs => return vec![Value::Unknown],
+            _ => return vec![Value::Nil],
         };
-        let callee = self.eval(*callee);
-        match callee.first() {
-            Some(Value::Builtin(name)) => match (&**name, args.first()) {
-                ("pcall" | "ypcall", Some(function)) if nth == 1 => {
-                    self.call(*function, &args[1..], false)
-                }
-                ("xpcall", Some(function)) if nth == 1 => {
-                    self.call(*function, args.get(2..).unwrap_or_default(), false)
-                }
-                ("table.unpack" | "unpack", Some(list)) => {
-                    self.items(*list).into_iter().skip(nth).take(1).collect()
-                }
-                ("select", _) => {
-                    args.get(nth + 1).map_or_else(Vec::new, |arg| self.eval(*arg).to_vec())
-                }
-                _ => vec![Value::Unknown],
-            },
-            Some(Value::Outside(source)) => vec![Value::Outside(source)],
-            _ => vec![Value::Unknown],
-        }
-    }
-
-    /// What stands in a list, or in one that is gone over by `ipairs` and its like.
-    pub(super) fn items(&mut self, list: ExprId) -> Vec<Value> {
-        let tree = self.tree;
-        if let Expr::Call { callee, args, .. } = tree.expr(list)
-            && let [Value::Builtin(name)] = &*self.eval(*callee)
-            && matches!(&**name, "ipairs" | "pairs" | "next")
-            && let Some(list) = args.first()
-        {
-            return self.items(*list);
-        }
         let mut values = Vec::new();
-        for value in self.eval(list).iter() {
+        for value in self.eval(callee).iter() {
             match value {
-                Value::Table(id) => values.extend(self.table_values(*id).to_vec()),
-                Value::List(items) => values.extend(items.iter().cloned()),
+                Value::Builtin(name) => values.extend(self.builtin_result(name, args, nth)),
+                Value::Function(function) => {
+                    values.extend(self.return_values(*function, nth).to_vec());
+                }
                 Value::Outside(source) => values.push(Value::Outside(source)),
                 _ => values.push(Value::Unknown),
             }
@@ -224,153 +211,64 @@ impl<'a> Evaluator<'a> {
         values
     }
 
-    /// All values of a table.
-    fn table_values(&mut self, table: ExprId) -> Values {
-        if let Some(known) = self.lists.get(&table) {
+    fn builtin_result(&mut self, name: &str, args: &[ExprId], nth: usize) -> Vec<Value> {
+        match (name, args.first()) {
+            ("pcall" | "ypcall", Some(function)) if nth == 1 => {
+                self.call(*function, &args[1..], false)
+            }
+            ("xpcall", Some(function)) if nth == 1 => {
+                self.call(*function, args.get(2..).unwrap_or_default(), false)
+            }
+            ("table.unpack" | "unpack", Some(list)) => self.items(*list),
+            ("select", _) => {
+                args.get(nth + 1).map_or_else(Vec::new, |arg| self.eval(*arg).to_vec())
+            }
+            _ => vec![Value::Unknown],
+        }
+    }
+
+    /// Whether an expression at the end of a list may give more than one value.
+    pub(super) fn may_give_more(&mut self, id: ExprId) -> bool {
+        let Expr::Call { callee, is_method, .. } = self.tree.expr(id) else {
+            return matches!(self.tree.expr(id), Expr::Varargs);
+        };
+        let is_method = *is_method;
+        let gives_one = |value: &Value| match value {
+            Value::Builtin(name) => library::gives_one(name),
+            // What a method of an instance gives.
+            _ => is_method,
+        };
+        !self.eval(*callee).iter().all(gives_one)
+    }
+
+    /// What a function may give, first or as one of the values behind.
+    fn return_values(&mut self, function: FunctionId, nth: usize) -> Values {
+        let id = (function, nth);
+        if let Some(known) = self.returns.get(&id) {
             return known.clone();
         }
-        // It may hold itself.
-        self.lists.insert(table, self.unknown.clone());
+        self.returns.insert(id, self.unknown.clone());
         let mut values = Vec::new();
-        if let Expr::Table(fields) = self.tree.expr(table) {
-            for field in fields {
-                values.extend(self.eval(field.value).to_vec());
+        for returned in &self.tree.function(function).returns {
+            match (returned.get(nth), returned.last()) {
+                (Some(value), _) => values.extend(self.eval(*value).to_vec()),
+                (None, Some(last)) => {
+                    values.extend(self.result(*last, nth + 1 - returned.len()));
+                }
+                (None, None) => values.push(Value::Nil),
             }
         }
         let values = union(values);
-        self.lists.insert(table, values.clone());
+        self.returns.insert(id, values.clone());
         values
     }
 
-    fn index(&mut self, base: ExprId, key: ExprId) -> Vec<Value> {
-        let (bases, keys) = (self.eval(base), self.eval(key));
-        let mut values = Vec::new();
-        for key in keys.iter() {
-            if let Value::Text(name) = key {
-                values.extend(self.own_values(base, name).to_vec());
-            }
-            for base in bases.iter() {
-                self.member(base, key, &mut values);
-            }
-        }
-        values
-    }
-
-    fn member(&mut self, base: &Value, key: &Value, values: &mut Vec<Value>) {
-        let name = match key {
-            Value::Text(name) => Some(name.clone()),
-            _ => None,
-        };
-        match (base, name) {
-            (Value::Outside(source), _) => values.push(Value::Outside(source)),
-            (Value::Table(table), name) => {
-                let before = values.len();
-                self.fields(*table, key, values);
-                if values.len() == before {
-                    values.push(name.map_or(Value::Unknown, |name| Value::Member(None, name)));
-                }
-            }
-            (Value::List(items), _) => match key {
-                Value::Number(nth) if *nth >= 1.0 => {
-                    values.push(items.get(*nth as usize - 1).cloned().unwrap_or(Value::Nil));
-                }
-                _ => values.push(Value::Unknown),
-            },
-            (Value::Text(_) | Value::Prefix(_), Some(name)) => {
-                values.push(Value::Builtin(format!("string.{name}").into()));
-            }
-            (Value::Builtin(owner), Some(name)) => values.push(match &**owner {
-                "_G" | "shared" => Value::Builtin(name),
-                "game" if name.ends_with("Service") => Value::Service(name),
-                owner if library::is_library(owner) => {
-                    Value::Builtin(format!("{owner}.{name}").into())
-                }
-                _ => Value::Member(None, name),
-            }),
-            (Value::Service(service), Some(name)) => {
-                values.push(Value::Member(Some(service.clone()), name));
-            }
-            (_, Some(name)) => values.push(Value::Member(None, name)),
-            (_, None) => values.push(match key {
-                Value::Outside(source) => Value::Outside(source),
-                _ => Value::Unknown,
-            }),
-        }
-    }
-
-    /// The values that a field behind a variable is given; empty where it is given none.
-    pub(super) fn own_values(&mut self, base: ExprId, name: &Rc<str>) -> Values {
-        let writes = self.tree.own_writes(base, name);
-        let Some(root) = self.tree.root(base).filter(|_| !writes.is_empty()) else {
-            return Rc::default();
-        };
-        let key = (root, name.clone());
-        if let Some(known) = self.writes.get(&key) {
-            return known.clone();
-        }
-        self.writes.insert(key.clone(), self.unknown.clone());
-        let values = self.eval_all(writes);
-        self.writes.insert(key, values.clone());
-        values
-    }
-
-    /// The values of a table under a key.
-    pub(super) fn fields(&mut self, table: ExprId, key: &Value, values: &mut Vec<Value>) {
-        let Some(key) = FieldKey::of(key) else { return };
-        let id = (table, key);
-        if let Some(known) = self.fields.get(&id) {
-            values.extend(known.to_vec());
-            return;
-        }
-        let index = self.table_index(table);
-        let Some(found) = index.get(&id.1) else { return };
-        self.fields.insert(id.clone(), self.unknown.clone());
-        let all = self.eval_all(found);
-        self.fields.insert(id, all.clone());
-        values.extend(all.to_vec());
-    }
-
-    /// What a function may give first.
-    fn return_values(&mut self, function: FunctionId) -> Values {
-        if let Some(known) = self.returns.get(&function) {
-            return known.clone();
-        }
-        self.returns.insert(function, self.unknown.clone());
-        let values = self.eval_all(&self.tree.function(function).returns);
-        self.returns.insert(function, values.clone());
-        values
-    }
-
-    fn eval_all(&mut self, ids: &[ExprId]) -> Values {
+    pub(super) fn eval_all(&mut self, ids: &[ExprId]) -> Values {
         let mut values = Vec::new();
         for id in ids {
             values.extend(self.eval(*id).to_vec());
         }
         union(values)
-    }
-
-    fn table_index(&mut self, table: ExprId) -> Rc<HashMap<FieldKey, Vec<ExprId>>> {
-        if let Some(known) = self.tables.get(&table) {
-            return known.clone();
-        }
-        let mut index: HashMap<FieldKey, Vec<ExprId>> = HashMap::new();
-        let mut nth = 0;
-        if let Expr::Table(fields) = self.tree.expr(table) {
-            for field in fields {
-                let keys = if let Some(key) = field.key {
-                    self.eval(key).iter().filter_map(FieldKey::of).collect()
-                } else {
-                    nth += 1;
-                    vec![FieldKey::Number(f64::from(nth).to_bits())]
-                };
-                for key in keys {
-                    index.entry(key).or_default().push(field.value);
-                }
-            }
-        }
-        let index = Rc::new(index);
-        self.tables.insert(table, index.clone());
-        index
     }
 
     fn call(&mut self, callee: ExprId, args: &[ExprId], is_method: bool) -> Vec<Value> {
@@ -388,13 +286,11 @@ impl<'a> Evaluator<'a> {
                     values.extend(library::call(self, name, &all));
                 }
                 Value::Function(function) => {
-                    values.extend(self.return_values(*function).to_vec());
+                    values.extend(self.return_values(*function, 0).to_vec());
                 }
                 Value::Outside(source) => values.push(Value::Outside(source)),
-                Value::Member(_, name) => {
-                    let value = self.method(owner, name, args);
-                    values.push(value);
-                }
+                Value::Member(_, name) => values.extend(self.method(owner, name, args)),
+                Value::Nil => values.push(Value::Nil),
                 _ => values.push(Value::Unknown),
             }
         }
@@ -402,35 +298,38 @@ impl<'a> Evaluator<'a> {
     }
 
     /// What a method of an instance gives.
-    fn method(&mut self, owner: Option<ExprId>, name: &str, args: &[ExprId]) -> Value {
-        let is_of_game = |it: &mut Self| {
-            owner.is_some_and(
-                |owner| matches!(&*it.eval(owner), [Value::Builtin(name)] if &**name == "game"),
-            )
+    fn method(&mut self, owner: Option<ExprId>, name: &Rc<str>, args: &[ExprId]) -> Vec<Value> {
+        let owners = owner.map(|owner| self.eval(owner));
+        let is_of_game =
+            matches!(owners.as_deref(), Some([Value::Builtin(name)]) if &**name == "game");
+        let firsts = args.first().map(|arg| self.eval(*arg));
+        let firsts = firsts.as_deref().unwrap_or_default();
+        let is_navigation = NAVIGATION.contains(&&**name);
+        if name.ends_with("Service") || is_navigation && is_of_game {
+            let service = |it: &Value| match it {
+                Value::Text(service) => Value::Service(service.clone()),
+                _ => Value::Service(Rc::default()),
+            };
+            return firsts.iter().map(service).collect();
+        }
+        // What looks like an instance is one where the script gives no object a method of the name.
+        let may_be_instance = |it: &Value| {
+            is_instance(it)
+                || matches!(it, Value::Unknown | Value::Open | Value::Nil | Value::Imported)
+                || matches!(it, Value::Member(..) | Value::Outside(_) | Value::Builtin(_))
         };
-        let first = args.first().map(|arg| self.eval(*arg));
-        let first = first.as_deref().and_then(<[Value]>::first);
-        match name {
-            "GetService"
-            | "FindService"
-            | "FindFirstChild"
-            | "WaitForChild"
-            | "FindFirstChildOfClass"
-            | "FindFirstChildWhichIsA"
-                if name.ends_with("Service") || is_of_game(self) =>
-            {
-                Value::Service(match first {
-                    Some(Value::Text(service)) => service.clone(),
-                    _ => Rc::default(),
-                })
-            }
-            "JSONDecode" => match first {
-                Some(Value::Outside(source)) => Value::Outside(source),
-                _ => Value::Unknown,
-            },
+        if is_navigation
+            && owners.as_deref().is_some_and(|owners| owners.iter().all(may_be_instance))
+            && self.named(name).is_empty()
+        {
+            return vec![Value::Instance];
+        }
+        let outside = firsts.iter().find(|it| matches!(it, Value::Outside(_)));
+        vec![match &**name {
+            "JSONDecode" => outside.cloned().unwrap_or(Value::Unknown),
             _ if library::is_string_method(name) => Value::Unknown,
             _ => result_source(name).map_or(Value::Unknown, Value::Outside),
-        }
+        }]
     }
 
     fn binary(&mut self, operator: Operator, left: ExprId, right: ExprId) -> Vec<Value> {
@@ -451,11 +350,8 @@ impl<'a> Evaluator<'a> {
                 }
                 values
             }
-            Operator::Compare => vec![Value::Unknown],
-            _ => {
-                let pairs = lefts.iter().flat_map(|left| rights.iter().map(move |it| (left, it)));
-                pairs.take(MAX_VALUES).map(|(left, right)| apply(operator, left, right)).collect()
-            }
+            it if it.is_comparison() => vec![Value::Unknown],
+            _ => combinations(&lefts, &rights, |left, right| apply(operator, left, right)),
         }
     }
 }

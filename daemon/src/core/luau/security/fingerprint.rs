@@ -7,6 +7,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 
+use super::tables::Tables;
 use super::tree::{BindingId, Definition, Expr, ExprId, StatementId, Tree};
 
 /// Variables and fields that one statement is followed through.
@@ -24,6 +25,8 @@ pub(super) fn of_text(text: &str) -> u64 {
 enum Dependency {
     Binding(BindingId),
     Field(ExprId),
+    /// A statement that makes a table known elsewhere, where it may be written to.
+    Leak(ExprId),
 }
 
 /// A hash, and what it hangs on.
@@ -35,10 +38,14 @@ pub(super) struct Fingerprints<'a> {
     parts: HashMap<Dependency, Part>,
     /// The values that are assigned to fields of a variable, where no function is.
     fields: HashMap<BindingId, Vec<(u64, ExprId)>>,
+    /// Where tables get known elsewhere.
+    tables: &'a Tables,
+    /// The variables that are other names of what is read there.
+    aliases: HashMap<ExprId, BindingId>,
 }
 
 impl<'a> Fingerprints<'a> {
-    pub(super) fn new(tree: &'a Tree) -> Self {
+    pub(super) fn new(tree: &'a Tree, tables: &'a Tables) -> Self {
         let mut fields: HashMap<BindingId, Vec<(u64, ExprId)>> = HashMap::new();
         let mut classes: HashSet<BindingId> = HashSet::new();
         for (name, writes) in &tree.field_writes {
@@ -54,7 +61,16 @@ impl<'a> Fingerprints<'a> {
         for values in fields.values_mut() {
             values.sort_unstable_by_key(|(_, value)| *value);
         }
-        Self { tree, statements: HashMap::new(), parts: HashMap::new(), fields }
+        let mut aliases = HashMap::new();
+        for (at, binding) in tree.bindings.iter().enumerate() {
+            for definition in &binding.definitions {
+                if let Definition::Value(value) = definition {
+                    aliases.insert(*value, BindingId(at as u32));
+                }
+            }
+        }
+        let (statements, parts) = (HashMap::new(), HashMap::new());
+        Self { tree, statements, parts, fields, tables, aliases }
     }
 
     /// The hash of the statement in which an expression stands.
@@ -93,6 +109,14 @@ impl<'a> Fingerprints<'a> {
         match of {
             Dependency::Binding(id) => self.hash_binding(id, &mut hasher, &mut open),
             Dependency::Field(value) => self.hash(value, &mut hasher, &mut open),
+            Dependency::Leak(at) => {
+                for root in &self.tree.statement_of(at).roots {
+                    self.hash(*root, &mut hasher, &mut open);
+                }
+                if let Some(alias) = self.aliases.get(&at) {
+                    open.push(Dependency::Binding(*alias));
+                }
+            }
         }
         let part = (hasher.finish(), open);
         self.parts.insert(of, part.clone());
@@ -102,7 +126,7 @@ impl<'a> Fingerprints<'a> {
     fn hash_binding(&self, id: BindingId, hasher: &mut DefaultHasher, open: &mut Vec<Dependency>) {
         for definition in &self.tree.binding(id).definitions {
             match definition {
-                Definition::Value(value) | Definition::Item(value) => {
+                Definition::Value(value) | Definition::Item(value) | Definition::Key(value) => {
                     self.hash(*value, hasher, open);
                 }
                 Definition::Result(value, nth) => {
@@ -113,6 +137,14 @@ impl<'a> Fingerprints<'a> {
                 Definition::Unknown => 0_u8.hash(hasher),
             }
         }
+        let is_table = |it: &Definition| match it {
+            Definition::Value(value) => matches!(self.tree.expr(*value), Expr::Table(_)),
+            _ => false,
+        };
+        if self.tree.binding(id).definitions.iter().any(is_table) {
+            let leaks = self.tables.leaks.get(&id).into_iter().flatten().take(MAX_DEPENDENCIES);
+            open.extend(leaks.map(|at| Dependency::Leak(*at)));
+        }
         for (name, value) in self.fields.get(&id).into_iter().flatten() {
             name.hash(hasher);
             self.hash(*value, hasher, open);
@@ -121,6 +153,10 @@ impl<'a> Fingerprints<'a> {
 
     /// The values that a field is given, where a statement names it.
     fn note_field(&self, base: ExprId, key: ExprId, open: &mut Vec<Dependency>) {
+        let items = self.tree.item_writes(base).iter().take(MAX_DEPENDENCIES);
+        for write in items {
+            open.extend(write.key.into_iter().chain([write.value]).map(Dependency::Field));
+        }
         let Some(name) = self.tree.text(key) else { return };
         let writes = self.tree.own_writes(base, name).iter().take(MAX_DEPENDENCIES);
         open.extend(writes.map(|value| Dependency::Field(*value)));
@@ -147,7 +183,9 @@ impl<'a> Fingerprints<'a> {
             Expr::Function(function) => {
                 let function = self.tree.function(*function);
                 function.parameters.len().hash(hasher);
-                function.returns.iter().for_each(|it| self.hash(*it, hasher, open));
+                for values in &function.returns {
+                    values.iter().for_each(|it| self.hash(*it, hasher, open));
+                }
             }
             Expr::Index { base, key, .. } => self.note_field(*base, *key, open),
             Expr::Nil | Expr::Varargs | Expr::Choice { .. } | Expr::Interpolated(_) => {}

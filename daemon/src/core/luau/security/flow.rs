@@ -112,8 +112,12 @@ pub(super) struct Flow {
     pub(super) sites: HashMap<FunctionId, Vec<CallSite>>,
     /// The functions that nobody but these sites can call.
     pub(super) closed: HashSet<FunctionId>,
+    /// Where a function is named other than by a call of that name: as an alias, as an argument.
+    pub(super) mentions: HashMap<FunctionId, Vec<ExprId>>,
     /// Parameters that are given what comes from elsewhere.
     pub(super) sources: HashMap<BindingId, Source>,
+    /// How many calls name a function themselves.
+    direct: HashMap<FunctionId, usize>,
 }
 
 /// Functions of one name that a call by that name may mean.
@@ -135,9 +139,21 @@ pub(super) fn forwarded(name: &str) -> Option<(usize, usize)> {
 impl Flow {
     pub(super) fn of(tree: &Tree) -> Self {
         let mut flow = Self::default();
+        let mut called = HashSet::new();
         for id in tree.ids() {
             if let Expr::Call { callee, args, is_method } = tree.expr(id) {
+                called.insert(*callee);
                 flow.note_call(tree, id, *callee, args, *is_method);
+            }
+        }
+        for id in tree.ids().filter(|id| !called.contains(id)) {
+            let is_read = match tree.expr(id) {
+                Expr::Name(_) => true,
+                Expr::Index { is_written, .. } => !is_written,
+                _ => false,
+            };
+            for function in functions(tree, id).into_iter().filter(|_| is_read) {
+                flow.mentions.entry(function).or_default().push(id);
             }
         }
         for (name, skip, source) in HANDLERS {
@@ -148,8 +164,7 @@ impl Flow {
         for binding in tree.bindings.iter().filter(|binding| !binding.is_global) {
             if let [Definition::Value(value)] = binding.definitions[..]
                 && let Some(function) = function_of(tree, value)
-                && let Some(sites) = flow.sites.get(&function)
-                && binding.reads as usize == sites.len()
+                && flow.direct.get(&function).is_some_and(|it| *it == binding.reads as usize)
             {
                 flow.closed.insert(function);
             }
@@ -168,9 +183,14 @@ impl Flow {
         for function in functions(tree, callee) {
             self.note_site(function, CallSite { call, skip: 0 });
         }
-        if let Some((at, skip)) = global_name(tree, callee).and_then(|name| forwarded(&name))
+        self.note_direct(tree, callee);
+        // What these make is called elsewhere, with other arguments.
+        let is_made = |name: &str| matches!(name, "coroutine.wrap" | "coroutine.create");
+        let name = global_name(tree, callee).filter(|name| !is_made(name));
+        if let Some((at, skip)) = name.and_then(|name| forwarded(&name))
             && let Some(function) = args.get(at)
         {
+            self.note_direct(tree, *function);
             for function in functions(tree, *function) {
                 self.note_site(function, CallSite { call, skip });
             }
@@ -196,6 +216,17 @@ impl Flow {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Notes a call by the name that a function was declared with, or of what is made of it.
+    fn note_direct(&mut self, tree: &Tree, callee: ExprId) {
+        let named = wrapped(tree, callee).unwrap_or(callee);
+        if let Expr::Name(binding) = tree.expr(named)
+            && let [Definition::Value(value)] = tree.binding(*binding).definitions[..]
+            && let Some(function) = function_of(tree, value)
+        {
+            *self.direct.entry(function).or_default() += 1;
         }
     }
 
@@ -226,42 +257,108 @@ fn function_of(tree: &Tree, id: ExprId) -> Option<FunctionId> {
     }
 }
 
-/// The functions of the script that an expression names.
+/// The function in `coroutine.wrap(function)`.
+fn wrapped(tree: &Tree, id: ExprId) -> Option<ExprId> {
+    let Expr::Call { callee, args, .. } = tree.expr(id) else { return None };
+    let name = global_name(tree, *callee)?;
+    args.first().copied().filter(|_| &*name == "coroutine.wrap")
+}
+
+/// The functions of the script that an expression names, also by other names that they are given.
 pub(super) fn functions(tree: &Tree, id: ExprId) -> Vec<FunctionId> {
-    let found: Vec<FunctionId> = match tree.expr(id) {
-        Expr::Function(function) => vec![*function],
-        Expr::Name(binding) => {
-            let definitions = tree.binding(*binding).definitions.iter();
-            let value = |it: &Definition| match it {
-                Definition::Value(value) => function_of(tree, *value),
-                _ => None,
-            };
-            definitions.take(MAX_NAMESAKES + 1).filter_map(value).collect()
-        }
-        Expr::Index { key, .. } => {
-            let writes = tree.text(*key).and_then(|name| tree.field_writes.get(name));
-            let writes = writes.into_iter().flatten().take(MAX_NAMESAKES + 1);
-            writes.filter_map(|it| function_of(tree, it.value)).collect()
-        }
-        _ => Vec::new(),
-    };
+    let mut found = Vec::new();
+    let mut left = MAX_LOOKED_AT;
+    find_functions(tree, id, MAX_ALIASES, &mut left, &mut found);
     if found.len() > MAX_NAMESAKES { Vec::new() } else { found }
 }
 
-/// The name of a global function, also of a library's.
-fn global_name(tree: &Tree, id: ExprId) -> Option<Rc<str>> {
+/// Names in a row that stand for one function, and values that are looked at for one call.
+const MAX_ALIASES: usize = 4;
+const MAX_LOOKED_AT: usize = 40;
+
+fn find_functions(
+    tree: &Tree,
+    id: ExprId,
+    aliases: usize,
+    left: &mut usize,
+    found: &mut Vec<FunctionId>,
+) {
+    if *left == 0 {
+        return;
+    }
+    *left -= 1;
+    let mut follow = |value: ExprId, left: &mut usize| match function_of(tree, value) {
+        Some(function) if found.contains(&function) => {}
+        Some(function) => found.push(function),
+        None if aliases > 0 => find_functions(tree, value, aliases - 1, left, found),
+        None => {}
+    };
+    match tree.expr(id) {
+        Expr::Function(_) => follow(id, left),
+        Expr::Name(binding) => {
+            for definition in tree.binding(*binding).definitions.iter().take(MAX_NAMESAKES + 1) {
+                if let Definition::Value(value) = definition {
+                    follow(*value, left);
+                }
+            }
+        }
+        Expr::Index { base, key, .. } => {
+            let Some(name) = tree.text(*key) else { return };
+            // `CFrame.new` is not the script's own.
+            let is_foreign = |binding: BindingId| {
+                let global = tree.binding(binding);
+                let is_written = tree.own_writes.contains_key(&(binding, name.clone()));
+                global.is_global && global.definitions.is_empty() && !is_written
+            };
+            if let Expr::Name(binding) = tree.expr(*base)
+                && is_foreign(*binding)
+            {
+                return;
+            }
+            let writes = tree.field_writes.get(name).into_iter().flatten().map(|it| it.value);
+            let constructed = tree.constructed.get(name).into_iter().flatten().copied();
+            for value in writes.chain(constructed).take(MAX_NAMESAKES + 1) {
+                follow(value, left);
+            }
+        }
+        _ => {
+            if let Some(function) = wrapped(tree, id) {
+                follow(function, left);
+            }
+        }
+    }
+}
+
+/// The name of a global function, also of a library's, and also where it has a local name.
+pub(super) fn global_name(tree: &Tree, id: ExprId) -> Option<Rc<str>> {
+    let id = aliased(tree, id);
     match tree.expr(id) {
         Expr::Name(binding) => {
             let binding = tree.binding(*binding);
             (binding.is_global && binding.definitions.is_empty()).then(|| binding.name.clone())
         }
         Expr::Index { base, key, .. } => {
-            let owner = match tree.expr(*base) {
-                Expr::Name(_) => global_name(tree, *base)?,
+            let base = aliased(tree, *base);
+            let owner = match tree.expr(base) {
+                Expr::Name(_) => global_name(tree, base)?,
                 _ => return None,
             };
             Some(format!("{owner}.{}", tree.text(*key)?).into())
         }
         _ => None,
     }
+}
+
+/// What a variable stands for that is given one value, as far as that is followed.
+pub(super) fn aliased(tree: &Tree, mut id: ExprId) -> ExprId {
+    for _ in 0..MAX_ALIASES {
+        let Expr::Name(binding) = tree.expr(id) else { break };
+        let binding = tree.binding(*binding);
+        let [Definition::Value(value)] = binding.definitions[..] else { break };
+        if binding.is_global || !matches!(tree.expr(value), Expr::Name(_) | Expr::Index { .. }) {
+            break;
+        }
+        id = value;
+    }
+    id
 }

@@ -5,9 +5,12 @@ use std::rc::Rc;
 
 use super::evaluator::Evaluator;
 use super::tree::{Expr, ExprId};
-use super::value::{Value, bounded, concat, number, some_number, text};
+use super::value::{
+    MAX_VALUES, Value, Values, bounded, combinations, concat, number, some_number, text, union,
+};
 
-const LIBRARIES: [&str; 11] = [
+const LIBRARIES: [&str; 12] = [
+    "Instance",
     "string",
     "table",
     "math",
@@ -48,6 +51,21 @@ pub(super) fn is_string_method(name: &str) -> bool {
     )
 }
 
+/// Whether a function gives one value and no more.
+pub(super) fn gives_one(name: &str) -> bool {
+    let is_plain =
+        matches!(name, "tonumber" | "tostring" | "type" | "typeof" | "rawget" | "require");
+    is_plain
+        || matches!(
+            name,
+            "string.char" | "string.format" | "string.lower" | "string.upper" | "string.reverse"
+        )
+        || matches!(name, "string.rep" | "string.sub" | "string.len" | "utf8.char" | "string.split")
+        || matches!(name, "table.concat" | "Instance.new" | "table.clone" | "setmetatable")
+        || name.starts_with("bit32.")
+        || name.starts_with("math.") && !matches!(name, "math.modf" | "math.frexp")
+}
+
 /// Whether a function puts a text together out of others, or out of numbers.
 pub(super) fn makes_text(name: &str) -> bool {
     matches!(
@@ -69,57 +87,78 @@ pub(super) fn makes_text(name: &str) -> bool {
 
 /// What a call of a global function may give.
 pub(super) fn call(evaluator: &mut Evaluator<'_>, name: &str, args: &[ExprId]) -> Vec<Value> {
+    let is_whole = args.len() <= MAX_FOLDED;
     let args = &args[..args.len().min(MAX_FOLDED)];
     match name {
         "select" => return select(evaluator, args),
-        "pcall" | "xpcall" | "ypcall" => return vec![Value::Unknown],
+        "pcall" | "xpcall" | "ypcall" | "table.pack" => return vec![Value::Unknown],
+        "require" => return vec![Value::Imported],
+        "Instance.new" | "Instance.fromExisting" => return vec![Value::Instance],
         "setmetatable" | "table.freeze" | "table.clone" | "assert" | "coroutine.wrap"
-        | "coroutine.create" | "buffer.fromstring" | "table.pack" => {
+        | "coroutine.create" | "buffer.fromstring" => {
             let first = args.first().map(|it| evaluator.eval(*it).to_vec());
             return first.unwrap_or_default();
         }
+        // Others may have been written into it.
+        "buffer.tostring" | "buffer.readstring" => {
+            let first = args.first().map(|it| evaluator.eval(*it).to_vec());
+            return first.into_iter().flatten().chain([Value::Unknown]).collect();
+        }
         "rawget" => {
             let [table, key] = args else { return vec![Value::Unknown] };
-            let (tables, keys) = (evaluator.eval(*table), evaluator.eval(*key));
-            let mut values = Vec::new();
-            for table in tables.iter() {
-                match (table, &keys[0]) {
-                    (Value::Table(table), key) => evaluator.fields(*table, key, &mut values),
-                    (Value::Builtin(owner), Value::Text(name))
-                        if matches!(&**owner, "_G" | "shared") =>
-                    {
-                        values.push(Value::Builtin(name.clone()));
-                    }
-                    (_, Value::Text(name)) => values.push(Value::Member(None, name.clone())),
-                    _ => values.push(Value::Unknown),
-                }
-            }
-            return values;
+            let keys = evaluator.eval(*key);
+            return evaluator.read(*table, &keys);
         }
-        "table.unpack" | "unpack" | "table.remove" | "next" | "table.find" => {
+        "table.unpack" | "unpack" | "table.remove" => {
+            return args.first().map(|it| evaluator.items(*it)).unwrap_or_default();
+        }
+        "next" => {
             let items = args.first().map(|it| evaluator.items(*it)).unwrap_or_default();
-            return items.into_iter().take(4).collect();
+            return items.into_iter().chain([Value::Unknown]).collect();
         }
-        "table.concat" => return vec![join(evaluator, args)],
+        "table.find" => return vec![Value::SomeNumber, Value::Nil],
+        "table.concat" => return join(evaluator, args),
         _ => {}
     }
-    let values: Vec<Value> = args.iter().map(|it| evaluator.eval(*it)[0].clone()).collect();
-    // The first argument is what a function works on: all that it may be is folded.
-    let firsts = args.first().map(|it| evaluator.eval(*it).to_vec()).unwrap_or_default();
-    if firsts.len() < 2 {
-        return vec![fold(name, &values)];
+    let mut values = each_fold(evaluator, name, args);
+    let is_listed = matches!(name, "string.char" | "utf8.char");
+    if !is_whole || is_listed && args.last().is_some_and(|it| evaluator.may_give_more(*it)) {
+        values.push(Value::Unknown);
     }
-    let with = |first: Value| {
-        let mut values = values.clone();
-        values[0] = first;
-        fold(name, &values)
-    };
-    firsts.into_iter().map(with).collect()
+    values
+}
+
+/// What a function makes of all that its arguments may be, as far as that is bounded.
+fn each_fold(evaluator: &mut Evaluator<'_>, name: &str, args: &[ExprId]) -> Vec<Value> {
+    let choices: Vec<Values> = args.iter().map(|it| evaluator.eval(*it)).collect();
+    let mut rows: Vec<Vec<Value>> = vec![Vec::with_capacity(args.len())];
+    let mut is_cut = false;
+    for choice in &choices {
+        if let [value] = &**choice {
+            for row in &mut rows {
+                row.push(value.clone());
+            }
+            continue;
+        }
+        let with = |row: &Vec<Value>, value: &Value| {
+            let mut row = row.clone();
+            row.push(value.clone());
+            row
+        };
+        is_cut |= rows.len() * choice.len() > MAX_VALUES;
+        let all = rows.iter().flat_map(|row| choice.iter().map(|value| with(row, value)));
+        rows = all.take(MAX_VALUES).collect();
+    }
+    let mut values: Vec<Value> = rows.iter().map(|row| fold(name, row)).collect();
+    if is_cut {
+        values.push(Value::Unknown);
+    }
+    values
 }
 
 fn select(evaluator: &mut Evaluator<'_>, args: &[ExprId]) -> Vec<Value> {
     let Some((nth, rest)) = args.split_first() else { return vec![Value::Unknown] };
-    let Value::Number(nth) = evaluator.eval(*nth)[0] else {
+    let [Value::Number(nth)] = *evaluator.eval(*nth) else {
         return rest.iter().flat_map(|it| evaluator.eval(*it).to_vec()).collect();
     };
     let at = if nth < 0.0 { rest.len() as f64 + nth } else { nth - 1.0 };
@@ -127,34 +166,59 @@ fn select(evaluator: &mut Evaluator<'_>, args: &[ExprId]) -> Vec<Value> {
     chosen.map_or_else(|| vec![Value::Unknown], |it| evaluator.eval(*it).to_vec())
 }
 
-fn join(evaluator: &mut Evaluator<'_>, args: &[ExprId]) -> Value {
-    let Some(list) = args.first() else { return Value::Unknown };
-    let between = args.get(1).map(|it| evaluator.eval(*it)[0].clone());
-    let between = between.unwrap_or_else(|| Value::Text(Rc::default()));
-    let list = evaluator.eval(*list)[0].clone();
-    let tree = evaluator.tree;
-    let items: Vec<Value> = match &list {
-        Value::Table(id) => match tree.expr(*id) {
-            Expr::Table(fields) => fields
-                .iter()
-                .filter(|field| field.key.is_none())
-                .take(MAX_FOLDED)
-                .map(|field| evaluator.eval(field.value)[0].clone())
-                .collect(),
-            _ => Vec::new(),
-        },
-        Value::List(items) => items.to_vec(),
-        Value::Outside(source) => return Value::Outside(source),
-        _ => return Value::Prefix(Rc::default()),
+fn join(evaluator: &mut Evaluator<'_>, args: &[ExprId]) -> Vec<Value> {
+    let [list, between @ ..] = args else { return vec![Value::Unknown] };
+    let between: Values = match between {
+        [] => [Value::Text(Rc::default())].into(),
+        [between] => evaluator.eval(*between),
+        // From one item to another.
+        _ => return vec![Value::Prefix(Rc::default())],
     };
-    let mut whole = Value::Text(Rc::default());
-    for (at, item) in items.iter().enumerate() {
-        if at > 0 {
-            whole = concat(&whole, &between);
+    let mut values = Vec::new();
+    let is_written = !evaluator.written(*list, &Value::Unknown).is_empty();
+    for list in evaluator.eval(*list).iter() {
+        let items: Vec<Values> = match list {
+            Value::Table(_) if is_written => {
+                values.push(Value::Prefix(Rc::default()));
+                continue;
+            }
+            Value::Table(id) => table_items(evaluator, *id),
+            Value::List(items) => items.iter().map(|it| [it.clone()].into()).collect(),
+            Value::Outside(source) => {
+                values.push(Value::Outside(source));
+                continue;
+            }
+            _ => {
+                values.push(Value::Prefix(Rc::default()));
+                continue;
+            }
+        };
+        let mut wholes: Values = [Value::Text(Rc::default())].into();
+        for (at, item) in items.iter().enumerate() {
+            if at > 0 {
+                wholes = union(combinations(&wholes, &between, concat));
+            }
+            wholes = union(combinations(&wholes, item, concat));
         }
-        whole = concat(&whole, item);
+        values.extend(wholes.iter().cloned());
     }
-    whole
+    values
+}
+
+/// The items of a list as it is written, with an unknown one behind them where there may be more.
+fn table_items(evaluator: &mut Evaluator<'_>, table: ExprId) -> Vec<Values> {
+    let tree = evaluator.tree;
+    let Expr::Table(fields) = tree.expr(table) else { return Vec::new() };
+    let listed = fields.iter().filter(|field| field.key.is_none()).take(MAX_FOLDED);
+    let mut items: Vec<Values> = listed.map(|field| evaluator.eval(field.value)).collect();
+    let is_name = |key: Option<ExprId>| key.is_none_or(|key| tree.text(key).is_some());
+    let is_plain = fields.len() <= MAX_FOLDED && fields.iter().all(|field| is_name(field.key));
+    let last = fields.last().filter(|last| last.key.is_none());
+    let may_be_more = last.is_some_and(|last| evaluator.may_give_more(last.value));
+    if !is_plain || may_be_more || !evaluator.is_closed(table) {
+        items.push([Value::Unknown].into());
+    }
+    items
 }
 
 fn fold(name: &str, args: &[Value]) -> Value {
@@ -174,42 +238,54 @@ fn fold(name: &str, args: &[Value]) -> Value {
             read.map_or_else(|| some_number(value), |it| Value::Number(it as f64))
         }
         ("string.char" | "utf8.char", codes) => {
-            let char = |code: &Value| char::from_u32(number(code)? as u32);
+            // Above them `string.char` gives bytes, which are no characters.
+            let most = if name == "utf8.char" { 1_114_111.0 } else { 127.0 };
+            let code = |code: &Value| number(code).filter(|it| (0.0..=most).contains(it));
+            let char = |value: &Value| char::from_u32(code(value)? as u32);
             let all: Option<String> = codes.iter().map(char).collect();
             all.map_or_else(|| Value::Prefix(Rc::default()), |it| bounded(&it))
         }
         ("string.split", [Value::Text(whole), between]) => {
             let between = text(between).filter(|it| !it.is_empty());
             let between = between.unwrap_or_else(|| ",".into());
-            let items = whole.split(&*between).take(MAX_FOLDED);
-            Value::List(items.map(|it| Value::Text(it.into())).collect())
+            list(whole.split(&*between))
         }
-        ("string.split", [Value::Text(whole)]) => Value::List(
-            whole.split(',').take(MAX_FOLDED).map(|it| Value::Text(it.into())).collect(),
-        ),
+        ("string.split", [Value::Text(whole)]) => list(whole.split(',')),
         (name, [Value::Text(whole), rest @ ..]) if name.starts_with("string.") => {
             on_text(name, whole, rest)
         }
         (name, args) if name.starts_with("math.") => math(name, args),
         (name, args) if name.starts_with("bit32.") => bits(name, args),
-        ("buffer.tostring" | "buffer.readstring", [value, ..]) => value.clone(),
         _ if makes_text(name) => Value::Prefix(Rc::default()),
         _ => Value::Unknown,
     }
 }
 
+/// A list of texts, with an unknown one behind them where there are more than are followed.
+fn list<'t>(items: impl Iterator<Item = &'t str>) -> Value {
+    let mut all: Vec<Value> = items.take(MAX_FOLDED + 1).map(|it| Value::Text(it.into())).collect();
+    if let Some(last) = all.get_mut(MAX_FOLDED) {
+        *last = Value::Unknown;
+    }
+    Value::List(all.into())
+}
+
 fn on_text(name: &str, whole: &str, rest: &[Value]) -> Value {
     match (name, rest) {
+        // Luau counts bytes.
+        ("string.reverse" | "string.sub", _) if !whole.is_ascii() => Value::Prefix(Rc::default()),
+        ("string.len" | "string.byte", _) if !whole.is_ascii() => Value::SomeNumber,
         ("string.reverse", _) => bounded(&whole.chars().rev().collect::<String>()),
         ("string.lower", _) => bounded(&whole.to_ascii_lowercase()),
         ("string.upper", _) => bounded(&whole.to_ascii_uppercase()),
         ("string.len", _) => Value::Number(whole.len() as f64),
         ("string.byte", _) => {
-            let at = rest.first().map_or(Some(1.0), number).unwrap_or(1.0).max(1.0) as usize;
-            let code = whole.chars().nth(at - 1).map(|c| f64::from(c as u32));
-            code.map_or(Value::Nil, Value::Number)
+            let Some(at) = rest.first().map_or(Some(1.0), number) else { return Value::SomeNumber };
+            let at = if at < 0.0 { at + whole.len() as f64 } else { at - 1.0 };
+            let code = whole.as_bytes().get(at as usize).filter(|_| at >= 0.0);
+            code.map_or(Value::Nil, |code| Value::Number(f64::from(*code)))
         }
-        ("string.rep", [count, ..]) => match number(count) {
+        ("string.rep", [count]) => match number(count) {
             Some(count) if count * (whole.len() as f64) < 1_000.0 => {
                 bounded(&whole.repeat(count.max(0.0) as usize))
             }
@@ -217,12 +293,14 @@ fn on_text(name: &str, whole: &str, rest: &[Value]) -> Value {
         },
         ("string.sub", [from, to @ ..]) => substring(whole, from, to.first()),
         ("string.format", args) => format(whole, args),
-        ("string.gsub", [Value::Text(pattern), Value::Text(with), ..]) => {
+        ("string.gsub", [Value::Text(pattern), Value::Text(with)]) => {
             let kept = replace(whole, pattern, with);
             kept.map_or_else(|| Value::Prefix(Rc::default()), |it| bounded(&it))
         }
         ("string.find", _) => Value::SomeNumber,
-        _ => Value::Prefix(Rc::default()),
+        ("string.match" | "string.pack", _) => Value::Prefix(Rc::default()),
+        _ if makes_text(name) => Value::Prefix(Rc::default()),
+        _ => Value::Unknown,
     }
 }
 
@@ -240,7 +318,7 @@ fn substring(whole: &str, from: &Value, to: Option<&Value>) -> Value {
     bounded(&chars[from as usize - 1..to as usize].iter().collect::<String>())
 }
 
-/// `string.format` with `%s`, `%d` and `%%`.
+/// `string.format` with `%s`, `%d`, `%c` and `%%`, without widths and precisions.
 fn format(whole: &str, args: &[Value]) -> Value {
     let mut made = Value::Text(Rc::default());
     let mut args = args.iter();
@@ -248,18 +326,25 @@ fn format(whole: &str, args: &[Value]) -> Value {
     while let Some(at) = rest.find('%') {
         made = concat(&made, &Value::Text(rest[..at].into()));
         let behind = &rest[at + 1..];
-        let length = behind.find(|c: char| c.is_ascii_alphabetic() || c == '%');
-        let Some(length) = length else { return made };
-        let shown = match behind.as_bytes()[length] {
-            b'%' => Value::Text("%".into()),
-            b'c' => match args.next().and_then(number).and_then(|it| char::from_u32(it as u32)) {
-                Some(c) => Value::Text(c.to_string().into()),
-                None => Value::Unknown,
+        let shown = match behind.as_bytes().first() {
+            Some(b'%') => Value::Text("%".into()),
+            Some(b'c') => {
+                let code = args.next().and_then(number).filter(|it| (0.0..=127.0).contains(it));
+                match code.and_then(|it| char::from_u32(it as u32)) {
+                    Some(c) => Value::Text(c.to_string().into()),
+                    None => Value::Unknown,
+                }
+            }
+            Some(b's') => args.next().cloned().unwrap_or(Value::Unknown),
+            Some(b'd') => match args.next() {
+                Some(Value::Number(it)) if it.fract() == 0.0 => Value::Number(*it),
+                Some(Value::Outside(source)) => Value::Outside(source),
+                _ => Value::Unknown,
             },
-            _ => args.next().cloned().unwrap_or(Value::Unknown),
+            _ => return concat(&made, &Value::Unknown),
         };
         made = concat(&made, &shown);
-        rest = &behind[length + 1..];
+        rest = &behind[1..];
     }
     concat(&made, &Value::Text(rest.into()))
 }
@@ -273,7 +358,11 @@ fn replace(whole: &str, pattern: &str, with: &str) -> Option<String> {
     if is_plain(pattern) {
         return (!pattern.is_empty()).then(|| whole.replace(pattern, with));
     }
-    let class = pattern.trim_end_matches('+');
+    let class = pattern.strip_suffix('+').unwrap_or(pattern);
+    // A run of them is replaced once; and Luau counts bytes.
+    if class != pattern && !with.is_empty() || !whole.is_ascii() {
+        return None;
+    }
     let belongs: fn(char) -> bool = match class {
         "." => |_| true,
         "%d" => |c| c.is_ascii_digit(),
@@ -288,6 +377,10 @@ fn replace(whole: &str, pattern: &str, with: &str) -> Option<String> {
         "%l" => |c| c.is_ascii_lowercase(),
         _ => {
             let sign = class.strip_prefix('%').filter(|it| it.len() == 1)?;
+            let is_sign = sign.bytes().all(|byte| byte.is_ascii_punctuation());
+            if !is_sign {
+                return None;
+            }
             return Some(whole.replace(sign, with));
         }
     };
@@ -315,7 +408,9 @@ fn math(name: &str, args: &[Value]) -> Value {
 }
 
 fn bits(name: &str, args: &[Value]) -> Value {
-    let numbers: Option<Vec<u32>> = args.iter().map(|it| number(it).map(|it| it as u32)).collect();
+    let whole = |it: &f64| it.fract() == 0.0 && (0.0..4_294_967_296.0).contains(it);
+    let numbers: Option<Vec<u32>> =
+        args.iter().map(|it| number(it).filter(whole).map(|it| it as u32)).collect();
     let Some(numbers) = numbers else {
         return args.first().map_or(Value::SomeNumber, some_number);
     };

@@ -7,14 +7,14 @@ use std::rc::Rc;
 
 use full_moon::ast::punctuated::Punctuated;
 use full_moon::ast::{
-    Block, Expression, FunctionBody, FunctionDeclaration, If, LastStmt, Stmt, Var,
+    Block, Expression, FunctionBody, FunctionDeclaration, If, LastStmt, Prefix, Stmt, Var,
 };
 use full_moon::node::Node;
 use full_moon::tokenizer::{TokenReference, TokenType};
 
 use super::tree::{
-    Binding, BindingId, Definition, Expr, ExprId, ExprNode, FieldWrite, FunctionId, Operator,
-    StatementId, StatementNode, Tree,
+    Binding, BindingId, Definition, Expr, ExprId, ExprNode, FieldWrite, FunctionId, ItemWrite,
+    Operator, StatementId, StatementNode, Tree, UnaryOperator,
 };
 
 /// The tree of a script.
@@ -102,23 +102,53 @@ impl Lowering {
         self.scopes.pop();
     }
 
+    /// `not condition`.
+    fn negated(&mut self, operand: ExprId) -> ExprId {
+        self.push(Expr::Unary { operator: UnaryOperator::Not, operand })
+    }
+
+    /// The conditions of the current statement and these, without the outermost where they are many.
+    fn with_conditions(&self, more: &[ExprId]) -> Rc<[ExprId]> {
+        let skip = (self.conditions.len() + more.len()).saturating_sub(MAX_CONDITIONS);
+        self.conditions.iter().chain(more).copied().skip(skip).collect()
+    }
+
     /// The same under conditions.
     fn block_under(&mut self, conditions: &[ExprId], block: &Block) {
-        let all = self.conditions.iter().chain(conditions).copied().collect();
+        let all = self.with_conditions(conditions);
         let outer = std::mem::replace(&mut self.conditions, all);
         self.block(block);
         self.conditions = outer;
     }
 
     pub(super) fn statements(&mut self, block: &Block) {
+        let outer = self.conditions.clone();
+        self.guarded(block);
+        self.conditions = outer;
+    }
+
+    fn guarded(&mut self, block: &Block) {
         for statement in block.stmts() {
+            let first = self.tree.statements.len();
             self.stmt(statement);
+            let root = self.tree.statements.get(first).and_then(|it| it.roots.first()).copied();
+            let (Some(root), Some(condition)) = (root, kept_condition(statement)) else { continue };
+            // What follows runs only where this statement did not leave the block.
+            let condition = match (condition, self.tree.expr(root)) {
+                (Kept::Not, _) => self.negated(root),
+                (Kept::Argument, Expr::Call { args, .. }) if !args.is_empty() => args[0],
+                (Kept::Argument, _) => continue,
+            };
+            self.conditions = self.with_conditions(&[condition]);
         }
         if let Some(LastStmt::Return(last)) = block.last_stmt() {
             self.begin(line_of(last));
+            self.tree.statements[self.statement as usize].is_return = true;
             let values = self.exprs(last.returns());
-            if let (Some(function), Some(first)) = (self.function, values.first()) {
-                self.tree.functions[function.0 as usize].returns.push(*first);
+            if let Some(function) = self.function
+                && !values.is_empty()
+            {
+                self.tree.functions[function.0 as usize].returns.push(values.clone().into());
             }
             for value in values {
                 self.root(value);
@@ -192,9 +222,16 @@ impl Lowering {
             self.root(*list);
         }
         self.scopes.push(HashMap::new());
-        for name in it.names() {
+        for (at, name) in it.names().iter().enumerate() {
             let name = self.declare(name);
-            let definition = lists.first().map_or(Definition::Unknown, |it| Definition::Item(*it));
+            let definition = match lists[..] {
+                [list] if at == 0 => Definition::Key(list),
+                [list] if at == 1 => Definition::Item(list),
+                // `next, list` and the like.
+                [_, list, ..] if at == 0 => Definition::Key(list),
+                [_, list, ..] if at == 1 => Definition::Item(list),
+                _ => Definition::Unknown,
+            };
             self.define(name, definition);
         }
         self.statements(it.block());
@@ -205,13 +242,13 @@ impl Lowering {
         let condition = self.expr(it.condition());
         self.root(condition);
         self.block_under(&[condition], it.block());
-        let mut all = vec![condition];
+        let mut all = vec![self.negated(condition)];
         for branch in it.else_if().into_iter().flatten() {
             self.begin(line_of(branch.condition()));
             let condition = self.expr(branch.condition());
             self.root(condition);
             self.block_under(&[condition], branch.block());
-            all.push(condition);
+            all.push(self.negated(condition));
         }
         if let Some(block) = it.else_block() {
             self.block_under(&all, block);
@@ -303,8 +340,9 @@ impl Lowering {
                 Target::Field(id) => {
                     self.root(id);
                     let Expr::Index { base, key, .. } = *self.tree.expr(id) else { continue };
-                    let name = self.tree.text(key).cloned();
-                    if let (Some(name), Some(value)) = (name, value) {
+                    // What a call gives behind its first value is not followed into fields.
+                    let value = value.unwrap_or_else(|| self.push(Expr::Varargs));
+                    if let Some(name) = self.tree.text(key).cloned() {
                         let root = self.tree.root(base);
                         self.call_function(value, &name);
                         if let Some(root) = root {
@@ -313,6 +351,9 @@ impl Lowering {
                         }
                         let write = FieldWrite { root, value };
                         self.tree.field_writes.entry(name).or_default().push(write);
+                    } else if let Some(place) = self.tree.place(base) {
+                        let write = ItemWrite { key: Some(key), value };
+                        self.tree.item_writes.entry(place).or_default().push(write);
                     }
                 }
             }
@@ -327,6 +368,33 @@ impl Lowering {
         if let Expr::Function(function) = *self.tree.expr(value) {
             self.tree.functions[function.0 as usize].name.get_or_insert_with(|| name.clone());
         }
+    }
+}
+
+/// Conditions that one statement is kept with.
+const MAX_CONDITIONS: usize = 64;
+
+/// What is known of a statement's first expression where the next statement runs.
+enum Kept {
+    /// It was false, or the block would have been left: `if x then return end`.
+    Not,
+    /// Its first argument was true: `assert(x)`.
+    Argument,
+}
+
+fn kept_condition(statement: &Stmt) -> Option<Kept> {
+    let calls = |it: &Stmt, function: &str| match it {
+        Stmt::FunctionCall(call) => {
+            matches!(call.prefix(), Prefix::Name(name) if &*name_of(name) == function)
+        }
+        _ => false,
+    };
+    let leaves = |block: &Block| {
+        block.last_stmt().is_some() || block.stmts().last().is_some_and(|it| calls(it, "error"))
+    };
+    match statement {
+        Stmt::If(it) => leaves(it.block()).then_some(Kept::Not),
+        it => calls(it, "assert").then_some(Kept::Argument),
     }
 }
 
@@ -359,6 +427,6 @@ fn compound(token: &TokenReference) -> Operator {
         "%=" => Operator::Modulo,
         "^=" => Operator::Power,
         "..=" => Operator::Concat,
-        _ => Operator::Compare,
+        _ => Operator::Equal,
     }
 }

@@ -158,7 +158,11 @@ impl Lowering {
             .filter_map(|field| match field {
                 Field::ExpressionKey { key, value, .. } => {
                     let key = self.expr(key);
-                    Some(TableField { key: Some(key), value: self.expr(value) })
+                    let value = self.expr(value);
+                    if let Some(name) = self.tree.text(key).cloned() {
+                        self.tree.constructed.entry(name).or_default().push(value);
+                    }
+                    Some(TableField { key: Some(key), value })
                 }
                 Field::NameKey { key, value, .. } => {
                     self.at(key);
@@ -166,6 +170,7 @@ impl Lowering {
                     let key = self.push(Expr::Text(name.clone()));
                     let value = self.expr(value);
                     self.call_function(value, &name);
+                    self.tree.constructed.entry(name).or_default().push(value);
                     Some(TableField { key: Some(key), value })
                 }
                 Field::NoKey(value) => Some(TableField { key: None, value: self.expr(value) }),
@@ -212,7 +217,6 @@ impl Lowering {
         let id = FunctionId(self.tree.functions.len() as u32);
         self.tree.functions.push(FunctionNode::default());
         let outer = self.function.replace(id);
-        let conditions = std::mem::take(&mut self.conditions);
         self.scopes.push(HashMap::new());
         if let (Some(own), Some(scope)) = (own, self.scopes.last_mut()) {
             scope.insert("self".into(), own);
@@ -228,7 +232,6 @@ impl Lowering {
         self.statements(body.block());
         self.statement = statement;
         self.scopes.pop();
-        self.conditions = conditions;
         self.function = outer;
         self.line = line;
         self.push(Expr::Function(id))
@@ -247,7 +250,12 @@ fn binary(operator: &BinOp) -> Operator {
         BinOp::TwoDots(_) => Operator::Concat,
         BinOp::And(_) => Operator::And,
         BinOp::Or(_) => Operator::Or,
-        _ => Operator::Compare,
+        BinOp::TwoEqual(_) => Operator::Equal,
+        BinOp::TildeEqual(_) => Operator::NotEqual,
+        BinOp::LessThan(_) => Operator::Less,
+        BinOp::LessThanEqual(_) => Operator::LessOrEqual,
+        BinOp::GreaterThan(_) => Operator::Greater,
+        _ => Operator::GreaterOrEqual,
     }
 }
 

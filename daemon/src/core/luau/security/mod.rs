@@ -14,11 +14,13 @@ mod flow;
 mod hidden;
 mod imitation;
 mod library;
+mod lookup;
 mod lower;
 mod lower_exprs;
 mod network;
 mod reach;
 mod spelled;
+mod tables;
 mod tree;
 mod value;
 
@@ -37,6 +39,7 @@ use self::calls::LogicalCall;
 use self::evaluator::Evaluator;
 use self::fingerprint::Fingerprints;
 use self::flow::Flow;
+use self::tables::Tables;
 use self::tree::{ExprId, FunctionId, Tree};
 
 /// Findings of one script that a card lists; a person reads no more.
@@ -105,6 +108,7 @@ impl<'a> TokenView<'a> {
 struct TreeView<'a> {
     tokens: &'a TokenView<'a>,
     tree: &'a Tree,
+    parents: Vec<Option<ExprId>>,
     flow: &'a Flow,
     evaluator: Evaluator<'a>,
     fingerprints: Fingerprints<'a>,
@@ -162,10 +166,13 @@ fn all_findings(source: &str) -> Vec<ScanFinding> {
 
 fn scan_tree(tokens: &TokenView<'_>, tree: &Tree, found: &mut Vec<ScanFinding>) {
     let flow = Flow::of(tree);
-    let mut evaluator = Evaluator::new(tree, &flow);
+    let parents = tree.parents();
+    let tables = Tables::of(tree, &parents);
+    let mut evaluator = Evaluator::new(tree, &flow, &tables);
     let calls = calls::logical_calls(tree, &mut evaluator);
-    let fingerprints = Fingerprints::new(tree);
-    let mut view = TreeView { tokens, tree, flow: &flow, evaluator, fingerprints, calls };
+    let fingerprints = Fingerprints::new(tree, &tables);
+    let flow = &flow;
+    let mut view = TreeView { tokens, tree, parents, flow, evaluator, fingerprints, calls };
     let mut reached = Vec::new();
     reach::find(&mut view, &mut reached);
     network::find(&mut view, &mut reached);
@@ -189,17 +196,19 @@ fn callers(view: &mut TreeView<'_>, found: &[(ExprId, ScanFinding)]) -> Vec<Scan
             let mut next = Vec::new();
             for function in reached {
                 let name = view.tree.function(function).name.clone();
-                let sites = view.flow.sites.get(&function);
-                for site in sites.into_iter().flatten() {
-                    if callers.len() == MAX_CALLERS || !seen.insert((site.call, finding.code)) {
+                let sites = view.flow.sites.get(&function).into_iter().flatten();
+                let mentions = view.flow.mentions.get(&function).into_iter().flatten();
+                let calls = sites.map(|site| (site.call, "calls"));
+                for (at, verb) in calls.chain(mentions.map(|at| (*at, "hands on"))) {
+                    if callers.len() == MAX_CALLERS || !seen.insert((at, finding.code)) {
                         continue;
                     }
                     let name = name.as_deref().unwrap_or("a function");
-                    let mut caller =
-                        view.finding(site.call, format!("calls {name}, which {}", finding.what));
+                    let what = format!("{verb} {name}, which {}", finding.what);
+                    let mut caller = view.finding(at, what);
                     caller.calls = Some(finding.code);
                     callers.push(caller);
-                    next.extend(view.tree.statement_of(site.call).function);
+                    next.extend(view.tree.statement_of(at).function);
                 }
             }
             reached = next;
@@ -238,7 +247,9 @@ fn parse(source: &str, tokens: usize) -> Result<Tree, &'static str> {
     if !parsed.errors().is_empty() {
         return Err(unknown);
     }
-    Ok(lower::lower(parsed.ast()))
+    let mut tree = lower::lower(parsed.ast());
+    tables::add_library_writes(&mut tree);
+    Ok(tree)
 }
 
 /// One finding for each line and sentence; its code is that of all that were merged.

@@ -1,22 +1,25 @@
 //! Requests to the internet, and to whom.
 //!
-//! Only an address that stands in the script in all cases is taken to be known. One that is put
-//! together as the script runs may be anybody's.
+//! An address is taken to be known where all values that it may have stand in the script. One that is
+//! put together as the script runs, or that others may write, may be anybody's.
 
 use super::calls::LogicalCall;
 use super::tree::{Expr, ExprId};
-use super::value::{Value, Values};
+use super::value::{Owner, Value, Values, union};
 use super::{ScanFinding, TreeView};
 
-/// Hosts that are no news in a game, themselves and all below them. A host belongs here where whoever
-/// owns it, and not whoever has an account there, decides what becomes of what is sent.
-const USUAL: [(&str, &str); 5] = [
-    ("roblox.com", "Roblox's own Open Cloud, the only part of it that games reach"),
+/// Hosts that are no news in a game, themselves and all below them. What is sent to them may reach
+/// whoever has an account there: a request to Roblox with a key is flagged, the key of a game at
+/// gameanalytics.com is not told from another's.
+const USUAL: [(&str, &str); 4] = [
+    (ROBLOX, "Roblox's own services"),
     ("gameanalytics.com", "the analytics of the SDK that most games use"),
-    ("playfabapi.com", "the game servers that Roblox's documentation connects to"),
     ("localhost", "the developer's own machine, for plugins and tools"),
     ("127.0.0.1", "the same"),
 ];
+const ROBLOX: &str = "roblox.com";
+/// The header by which a request to Roblox is made for somebody's account.
+const KEY: &str = "x-api-key";
 
 /// The methods that send or fetch, and what they do.
 const METHODS: [(&str, &str); 4] = [
@@ -34,6 +37,12 @@ pub(super) fn find(view: &mut TreeView<'_>, found: &mut Vec<(ExprId, ScanFinding
     // Data stores have a method of the same name.
     let is_open =
         mentions(view, &["HttpService"]) && !mentions(view, &["DataStore", "MemoryStore"]);
+    let has_key = view.tree.ids().any(|id| {
+        view.evaluator.eval(id).iter().any(|value| match value {
+            Value::Text(text) => text.eq_ignore_ascii_case(KEY),
+            _ => false,
+        })
+    });
     let calls = std::mem::take(&mut view.calls);
     for call in &calls {
         let Some((method, verb)) = method(call) else { continue };
@@ -45,7 +54,7 @@ pub(super) fn find(view: &mut TreeView<'_>, found: &mut Vec<(ExprId, ScanFinding
         if method == "GetAsync" && !is_url && !is_of_http(view, call, is_open) {
             continue;
         }
-        if let Some(whom) = whom(&urls) {
+        if let Some(whom) = whom(&urls, has_key) {
             let what = format!("{verb} {whom} on the internet ({method})");
             found.push((call.at, view.finding(call.at, what)));
         }
@@ -61,7 +70,7 @@ fn method(call: &LogicalCall) -> Option<(&'static str, &'static str)> {
 }
 
 /// To whom a request goes; none where it is no news.
-fn whom(urls: &[Value]) -> Option<String> {
+fn whom(urls: &[Value], has_key: bool) -> Option<String> {
     let mut first = None;
     for url in urls {
         let url = match url {
@@ -70,6 +79,9 @@ fn whom(urls: &[Value]) -> Option<String> {
             _ => None,
         };
         match url.and_then(|(url, is_whole)| Some((url, host(url, is_whole)?))) {
+            Some((_, host)) if has_key && is_below(&host, ROBLOX) => {
+                first.get_or_insert(format!("{host}, with the key of an account,"));
+            }
             Some((_, host)) if is_usual(&host) => {}
             Some((url, host)) if url.to_ascii_lowercase().contains("webhook") => {
                 first.get_or_insert(format!("a webhook at {host}"));
@@ -86,7 +98,9 @@ fn whom(urls: &[Value]) -> Option<String> {
 /// Whether the method is called on what is HttpService, or may be it where nothing else has it.
 fn is_of_http(view: &TreeView<'_>, call: &LogicalCall, is_open: bool) -> bool {
     let service = call.values.iter().find_map(|value| match value {
-        Value::Member(service, name) if &**name == "GetAsync" => service.clone(),
+        Value::Member(Owner::Service(service), name) if &**name == "GetAsync" => {
+            Some(service.clone())
+        }
         _ => None,
     });
     if let Some(service) = service.filter(|service| !service.is_empty()) {
@@ -123,23 +137,7 @@ fn addresses(view: &mut TreeView<'_>, call: &LogicalCall, method: &str) -> Value
     if matches!(method, "PostAsync" | "GetAsync") {
         return view.evaluator.eval(arg);
     }
-    let mut urls = Vec::new();
-    let key = Value::Text("Url".into());
-    let root = view.tree.root(arg);
-    urls.extend(view.evaluator.own_values(arg, &"Url".into()).to_vec());
-    for options in view.evaluator.eval(arg).iter() {
-        match options {
-            Value::Table(table) => {
-                let before = urls.len();
-                view.evaluator.fields(*table, &key, &mut urls);
-                if urls.len() == before && root.is_none() {
-                    urls.push(Value::Unknown);
-                }
-            }
-            _ => urls.push(Value::Unknown),
-        }
-    }
-    if urls.is_empty() { unknown } else { urls.into() }
+    union(view.evaluator.read(arg, &[Value::Text("Url".into())]))
 }
 
 /// The host of an address; none where it is not plain, or may go on.
@@ -159,7 +157,9 @@ fn host(url: &str, is_whole: bool) -> Option<String> {
 }
 
 fn is_usual(host: &str) -> bool {
-    USUAL.iter().any(|(usual, _)| {
-        host.strip_suffix(usual).is_some_and(|below| below.is_empty() || below.ends_with('.'))
-    })
+    USUAL.iter().any(|(usual, _)| is_below(host, usual))
+}
+
+fn is_below(host: &str, above: &str) -> bool {
+    host.strip_suffix(above).is_some_and(|below| below.is_empty() || below.ends_with('.'))
 }

@@ -1,17 +1,25 @@
 //! What reaches code, assets, players' money and other places.
 
+use std::rc::Rc;
+
 use super::api_names::{PROMPTS, TELEPORTS, describe_name, describe_switch};
 use super::calls::LogicalCall;
 use super::flow::{CLIENT, Source};
-use super::tree::{Expr, ExprId};
-use super::value::{Value, number, show_number, text};
+use super::tree::{BindingId, Definition, Expr, ExprId, Operator, UnaryOperator};
+use super::value::{Owner, Value, is_instance, number, show_number, text};
 use super::{Kind, ScanFinding, TokenView, TreeView, fingerprint};
 
 /// Functions that may be given `require` without handing it on.
 const ASKS_ABOUT: [&str; 6] = ["type", "typeof", "print", "tostring", "warn", "rawequal"];
 
+/// Functions that are worth a look wherever they are handed on.
+const LOADERS: [&str; 2] = ["require", "loadstring"];
+
 /// What puts a text together in brackets behind `_G`.
 const DECODERS: [&str; 6] = ["byte", "char", "concat", "format", "gsub", "reverse"];
+
+/// The services by which a script reaches outside of the place.
+const REACHING: [&str; 3] = ["HttpService", "InsertService", "AssetService"];
 
 /// Numbers of items have more digits; smaller ones are amounts.
 const LEAST_ITEM: f64 = 1_000.0;
@@ -20,17 +28,16 @@ const LEAST_ITEM: f64 = 1_000.0;
 type Reached = (ExprId, ScanFinding);
 
 pub(super) fn find(view: &mut TreeView<'_>, found: &mut Vec<Reached>) {
-    let parents = parents(view);
     for at in view.tree.ids() {
         let said = match view.tree.expr(at) {
             Expr::Name(binding) => {
                 let binding = view.tree.binding(*binding);
                 let name = Some(binding.name.clone()).filter(|_| binding.is_global);
                 let said = name.as_deref().and_then(|name| describe_name(name, false));
-                said.map(ToOwned::to_owned).or_else(|| passed_on(view, at, &parents))
+                said.map(ToOwned::to_owned).or_else(|| passed_on(view, at))
             }
             Expr::Index { base, key, is_written } => {
-                member(view, at, *base, *key, *is_written).or_else(|| passed_on(view, at, &parents))
+                member(view, at, *base, *key, *is_written).or_else(|| passed_on(view, at))
             }
             Expr::Table(_) => switch_in_table(view, at),
             _ => None,
@@ -66,15 +73,6 @@ pub(super) fn find_words(tokens: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
     }
 }
 
-/// The expression that each is an operand of.
-fn parents(view: &TreeView<'_>) -> Vec<Option<ExprId>> {
-    let mut parents = vec![None; view.tree.exprs.len()];
-    for id in view.tree.ids() {
-        view.tree.operands(id, |operand| parents[operand.0 as usize] = Some(id));
-    }
-    parents
-}
-
 /// A member by its name, however that is written.
 fn member(
     view: &mut TreeView<'_>,
@@ -105,11 +103,19 @@ fn member(
         return named.map(ToOwned::to_owned);
     }
     let owner = view.evaluator.eval(base);
+    let is_known = keys.iter().all(|key| text(key).is_some());
+    let is_reaching = |owner: &Value| match owner {
+        Value::Service(name) => REACHING.contains(&&**name),
+        _ => false,
+    };
+    if !is_known && owner.iter().any(is_reaching) {
+        let said = "reaches for a member of a service by a name that does not stand here";
+        return Some(said.to_owned());
+    }
     let whole = owner.iter().find_map(|value| match value {
         Value::Builtin(name) if matches!(&**name, "_G" | "shared") => Some(name.clone()),
         _ => None,
     })?;
-    let is_known = keys.iter().all(|key| text(key).is_some());
     let mut is_decoded = false;
     let mut open = vec![key];
     while let Some(id) = open.pop() {
@@ -127,17 +133,28 @@ fn switch_in_table(view: &TreeView<'_>, at: ExprId) -> Option<String> {
     named.map(ToOwned::to_owned)
 }
 
-/// `require` that is a value and not called: whoever gets it can load modules from outside.
-fn passed_on(view: &mut TreeView<'_>, at: ExprId, parents: &[Option<ExprId>]) -> Option<String> {
-    let is_it = |value: &Value| matches!(value, Value::Builtin(name) if &**name == "require");
-    let is_global = match view.tree.expr(at) {
-        Expr::Name(binding) => view.tree.binding(*binding).is_global,
+/// `require` or `loadstring` that is a value and not called, under any name: whoever gets it can load
+/// code from outside.
+fn passed_on(view: &mut TreeView<'_>, at: ExprId) -> Option<String> {
+    let is_read = match view.tree.expr(at) {
+        Expr::Name(_) => true,
         Expr::Index { is_written, .. } => !is_written,
         _ => false,
     };
-    if !is_global || !view.evaluator.eval(at).iter().any(is_it) {
+    let name = view.evaluator.eval(at).iter().find_map(|value| match value {
+        Value::Builtin(name) => LOADERS.iter().find(|it| **it == &**name),
+        _ => None,
+    });
+    let name = name.filter(|_| is_read)?;
+    // The functions of the language that are flagged by their name are named there already.
+    let is_global = match view.tree.expr(at) {
+        Expr::Name(binding) => view.tree.binding(*binding).is_global,
+        _ => false,
+    };
+    if is_global && describe_name(name, false).is_some() {
         return None;
     }
+    let parents = &view.parents;
     let mut child = at;
     let mut parent = parents[at.0 as usize];
     while let Some(id) = parent {
@@ -158,7 +175,7 @@ fn passed_on(view: &mut TreeView<'_>, at: ExprId, parents: &[Option<ExprId>]) ->
                 }
                 break;
             }
-            Expr::Binary { operator: super::tree::Operator::Compare, .. } => return None,
+            Expr::Binary { operator, .. } if operator.is_comparison() => return None,
             Expr::Binary { .. } | Expr::Choice { .. } => {
                 child = id;
                 parent = parents[id.0 as usize];
@@ -168,9 +185,8 @@ fn passed_on(view: &mut TreeView<'_>, at: ExprId, parents: &[Option<ExprId>]) ->
     }
     // `local load = require` is followed by its name.
     let is_alias = parent.is_none() && !view.tree.statement_of(at).names.is_empty();
-    (!is_alias).then(|| {
-        "passes on require itself, by which modules can be loaded from outside the place".to_owned()
-    })
+    (!is_alias)
+        .then(|| format!("passes on {name} itself, by which code can be loaded from outside"))
 }
 
 /// A call of what another name stands for: `local run = loadstring run(text)`.
@@ -185,7 +201,7 @@ fn called(call: &LogicalCall) -> Option<String> {
 /// A module by its number, or by what somebody else says.
 fn required(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
     let is_require = call.values.iter().any(|value| match value {
-        Value::Builtin(name) | Value::Member(None, name) => &**name == "require",
+        Value::Builtin(name) | Value::Member(Owner::Unknown, name) => &**name == "require",
         _ => false,
     });
     let what = call.args.first().filter(|_| is_require)?;
@@ -202,11 +218,125 @@ fn required(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
             "requires a module that comes from {source}, which can be code from outside the place"
         ));
     }
-    let is_computed = values.contains(&Value::SomeNumber);
-    is_computed.then(|| {
-        "requires an asset by a number that is worked out as it runs, code from outside the place"
-            .to_owned()
-    })
+    if values.contains(&Value::SomeNumber) {
+        let said = "requires an asset by a number that is worked out as it runs, code from outside \
+                    the place";
+        return Some(said.to_owned());
+    }
+    // `container:require(...)` is no function of Luau.
+    if call.is_method {
+        return None;
+    }
+    let said =
+        "requires what is not shown to be a module of the place, which can be code from outside";
+    (!is_module(view, *what, &values)).then(|| said.to_owned())
+}
+
+/// Whether what is required can be a module of the place only, as far as the script says.
+fn is_module(view: &mut TreeView<'_>, what: ExprId, values: &[Value]) -> bool {
+    let is_known = |value: &Value| match value {
+        Value::Text(_)
+        | Value::Prefix(_)
+        | Value::Nil
+        | Value::Bool(_)
+        | Value::Imported
+        | Value::Member(Owner::Imported, _)
+        | Value::Table(_)
+        | Value::List(_)
+        | Value::Function(_)
+        | Value::Open => true,
+        value => is_instance(value),
+    };
+    if values.iter().all(|value| *value == Value::Open) {
+        return false;
+    }
+    let mut fields: Vec<Rc<str>> = Vec::new();
+    for value in values {
+        match value {
+            Value::Member(Owner::Unknown, name) => fields.push(name.clone()),
+            value if !is_known(value) => return is_used_as_instance(view, what),
+            _ => {}
+        }
+    }
+    let mut is_given = fields.iter().all(|name| {
+        let given = view.evaluator.named(name);
+        !given.is_empty() && given.iter().all(is_known)
+    });
+    // A table that others know may be written to by the same name elsewhere.
+    if values.contains(&Value::Open) {
+        is_given &= match view.tree.expr(super::flow::aliased(view.tree, what)) {
+            Expr::Index { key, .. } => view
+                .tree
+                .text(*key)
+                .is_none_or(|name| view.evaluator.named(name).iter().all(is_known)),
+            Expr::Call { .. } => false,
+            _ => true,
+        };
+    }
+    is_given || is_used_as_instance(view, what)
+}
+
+/// Whether a variable is known to hold no number where it is required:
+/// `if module:IsA("ModuleScript") then require(module) end`.
+fn is_used_as_instance(view: &mut TreeView<'_>, what: ExprId) -> bool {
+    let Expr::Name(binding) = view.tree.expr(what) else { return false };
+    let definitions = &view.tree.binding(*binding).definitions;
+    // `module = require(module)` gives it what is no number.
+    let is_other = |it: &&Definition| match it {
+        Definition::Value(value) => !matches!(*view.evaluator.eval(*value), [Value::Imported]),
+        _ => true,
+    };
+    let others = definitions.iter().filter(is_other).count();
+    let conditions = &view.tree.statement_of(what).conditions;
+    others == 1 && conditions.iter().any(|it| proves_instance(view, *it, *binding, true))
+}
+
+/// Whether a condition that holds, or does not, says that a variable holds an instance.
+fn proves_instance(view: &TreeView<'_>, id: ExprId, binding: BindingId, holds: bool) -> bool {
+    let proves = |id: ExprId, holds: bool| proves_instance(view, id, binding, holds);
+    match view.tree.expr(id) {
+        Expr::Unary { operator: UnaryOperator::Not, operand } => proves(*operand, !holds),
+        Expr::Binary { operator: Operator::And, left, right } if holds => {
+            proves(*left, true) || proves(*right, true)
+        }
+        Expr::Binary { operator: Operator::Or, left, right } if !holds => {
+            proves(*left, false) || proves(*right, false)
+        }
+        // `typeof(module) == "Instance"`
+        Expr::Binary { operator: Operator::Equal, left, right } if holds => {
+            is_type_of(view, *left, *right, binding) || is_asked(view, *left, binding)
+        }
+        Expr::Binary { operator: Operator::NotEqual, left, right } if !holds => {
+            is_type_of(view, *left, *right, binding) || is_asked(view, *left, binding)
+        }
+        _ => is_asked(view, id, binding),
+    }
+}
+
+fn is_type_of(view: &TreeView<'_>, left: ExprId, right: ExprId, binding: BindingId) -> bool {
+    let Expr::Call { callee, args, .. } = view.tree.expr(left) else { return false };
+    let name = super::flow::global_name(view.tree, *callee);
+    name.as_deref() == Some("typeof")
+        && view.tree.text(right).is_some_and(|text| &**text == "Instance")
+        && args.first().is_some_and(|it| is_name(view, *it, binding))
+}
+
+/// Whether an expression begins with a member of a variable, which fails where that is a number.
+fn is_asked(view: &TreeView<'_>, mut id: ExprId, binding: BindingId) -> bool {
+    loop {
+        id = match view.tree.expr(id) {
+            Expr::Binary { left, .. } => *left,
+            Expr::Unary { operand, .. } => *operand,
+            Expr::Call { callee, .. } => *callee,
+            Expr::Index { base, .. } if is_name(view, *base, binding) => return true,
+            Expr::Index { base, .. } => *base,
+            _ => return false,
+        }
+    }
+}
+
+fn is_name(view: &TreeView<'_>, id: ExprId, binding: BindingId) -> bool {
+    matches!(view.tree.expr(id), Expr::Name(it) if *it == binding)
 }
 
 /// Where a value comes from, where somebody else says it.
@@ -266,7 +396,7 @@ fn item(value: &Value) -> Option<String> {
 fn teleport(view: &mut TreeView<'_>, call: &LogicalCall, is_named: bool) -> Option<String> {
     let name = method(call, &TELEPORTS)?;
     let service = call.values.iter().find_map(|value| match value {
-        Value::Member(service, _) => service.clone(),
+        Value::Member(Owner::Service(service), _) => Some(service.clone()),
         _ => None,
     });
     let is_service =
@@ -311,6 +441,22 @@ fn dispatched(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
         Value::Service(_) => true,
         _ => false,
     });
-    (is_instance && is_put_together && !is_known)
-        .then(|| "calls a function by a name that is put together as it runs".to_owned())
+    let said = "calls a function by a name that is put together as it runs";
+    if is_instance && is_put_together && !is_known {
+        return Some(said.to_owned());
+    }
+    // `object[method](object, ...)` in a script that has one of the services.
+    let is_own = call.args.first().is_some_and(|first| {
+        matches!((view.tree.expr(*base), view.tree.expr(*first)),
+            (Expr::Name(owner), Expr::Name(first)) if owner == first)
+    });
+    let is_open = owners.iter().any(|it| matches!(it, Value::Unknown | Value::Open));
+    let is_any_service = owners.contains(&Value::Service(Rc::default()));
+    let is_named = |view: &TreeView<'_>| {
+        let tokens = &view.tokens;
+        let names = |it| REACHING.contains(&tokens.text(it).trim_matches(['"', '\'']));
+        tokens.tokens.iter().any(names)
+    };
+    (is_own && !is_known && (is_any_service || is_open && is_named(view)))
+        .then(|| "calls a function by a name that does not stand here".to_owned())
 }

@@ -1,5 +1,7 @@
 //! What is said of scripts and names, and what is passed over: each kind once, and its harmless neighbour.
 
+mod following;
+
 use super::*;
 
 /// What is said of a script, without the lines.
@@ -317,7 +319,14 @@ fn values_are_followed_to_what_uses_them() {
         assert!(said.contains(&asset.to_owned()), "{source}: {said:?}");
     }
     assert_eq!(said("({ require })[1](8265423423)").len(), 2);
-    for source in ["return require", "local t = { require, 5 }", "f(require)", "m.load = require"] {
+    for source in [
+        "return require",
+        "local t = { require, 5 }",
+        "f(require)",
+        "m.load = require",
+        "local load = require t[1] = load",
+        "local load = require f(load)",
+    ] {
         names(source, "passes on require itself");
     }
     let far = |source: &str, from: &str| {

@@ -86,7 +86,35 @@ pub(super) enum Operator {
     Concat,
     And,
     Or,
-    Compare,
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+impl Operator {
+    pub(super) fn is_comparison(self) -> bool {
+        match self {
+            Self::Equal
+            | Self::NotEqual
+            | Self::Less
+            | Self::LessOrEqual
+            | Self::Greater
+            | Self::GreaterOrEqual => true,
+            Self::Add
+            | Self::Subtract
+            | Self::Multiply
+            | Self::Divide
+            | Self::FloorDivide
+            | Self::Modulo
+            | Self::Power
+            | Self::Concat
+            | Self::And
+            | Self::Or => false,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -114,6 +142,8 @@ pub(super) enum Definition {
     Result(ExprId, usize),
     /// The items of a list, in a loop.
     Item(ExprId),
+    /// Its keys.
+    Key(ExprId),
     Parameter(FunctionId, usize),
     /// Something that only the running script knows.
     Unknown,
@@ -122,8 +152,8 @@ pub(super) enum Definition {
 #[derive(Debug, Default)]
 pub(super) struct FunctionNode {
     pub(super) parameters: Vec<BindingId>,
-    /// The first value of each `return`.
-    pub(super) returns: Vec<ExprId>,
+    /// The values of each `return`.
+    pub(super) returns: Vec<Box<[ExprId]>>,
     /// What the function is called, for people.
     pub(super) name: Option<Rc<str>>,
 }
@@ -135,9 +165,12 @@ pub(super) struct StatementNode {
     pub(super) roots: Vec<ExprId>,
     /// The names that it declares.
     pub(super) names: Vec<Rc<str>>,
+    /// Whether it gives back what the script, or a function of it, returns.
+    pub(super) is_return: bool,
     /// The function in whose body it stands.
     pub(super) function: Option<FunctionId>,
-    /// The conditions under which it runs, as far as the function around it says them.
+    /// The conditions under which it runs, as far as the function around it says them: those of the
+    /// blocks around it, and those of statements before it that leave such a block.
     pub(super) conditions: Rc<[ExprId]>,
 }
 
@@ -151,6 +184,18 @@ pub(super) struct Tree {
     pub(super) field_writes: HashMap<Rc<str>, Vec<FieldWrite>>,
     /// The same, by the variable in front as well.
     pub(super) own_writes: HashMap<(BindingId, Rc<str>), Vec<ExprId>>,
+    /// What is assigned under keys that are no names: `a[1] = value`, `a[key] = value`.
+    /// By the variable, and by the last name behind it: `list` of `a.list[1]`.
+    pub(super) item_writes: HashMap<(BindingId, Rc<str>), Vec<ItemWrite>>,
+    /// The values that constructors of tables give to fields, by the field's name.
+    pub(super) constructed: HashMap<Rc<str>, Vec<ExprId>>,
+}
+
+/// An assignment under a key that is no name.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ItemWrite {
+    pub(super) key: Option<ExprId>,
+    pub(super) value: ExprId,
 }
 
 /// An assignment to a field.
@@ -210,6 +255,30 @@ impl Tree {
         let root = self.root(base);
         let writes = root.and_then(|root| self.own_writes.get(&(root, name.clone())));
         writes.map_or(&[], Vec::as_slice)
+    }
+
+    /// The variable and the last name of a chain of indexes.
+    pub(super) fn place(&self, base: ExprId) -> Option<(BindingId, Rc<str>)> {
+        let root = self.root(base)?;
+        let name = match self.expr(base) {
+            Expr::Index { key, .. } => self.text(*key).cloned().unwrap_or_default(),
+            _ => Rc::default(),
+        };
+        Some((root, name))
+    }
+
+    pub(super) fn item_writes(&self, base: ExprId) -> &[ItemWrite] {
+        let writes = self.place(base).and_then(|place| self.item_writes.get(&place));
+        writes.map_or(&[], Vec::as_slice)
+    }
+
+    /// The expression that each is an operand of.
+    pub(super) fn parents(&self) -> Vec<Option<ExprId>> {
+        let mut parents = vec![None; self.exprs.len()];
+        for id in self.ids() {
+            self.operands(id, |operand| parents[operand.0 as usize] = Some(id));
+        }
+        parents
     }
 
     /// The expressions that an expression is made of.

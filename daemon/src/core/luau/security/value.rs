@@ -25,11 +25,54 @@ pub(super) enum Value {
     Builtin(Rc<str>),
     /// A service; its name is empty where it does not stand in the script.
     Service(Rc<str>),
-    /// A member of something, a service if one is known.
-    Member(Option<Rc<str>>, Rc<str>),
+    /// A member of something, by its name.
+    Member(Owner, Rc<str>),
+    /// An instance of the place, or several.
+    Instance,
+    /// What another module of the place supplies.
+    Imported,
     /// What a player, a store or another program says.
     Outside(Source),
+    /// Beside the other values there may be more, which the scan does not follow.
+    Open,
     Unknown,
+}
+
+/// What a member belongs to.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Owner {
+    Unknown,
+    Instance,
+    Imported,
+    /// The service's name is empty where it does not stand in the script.
+    Service(Rc<str>),
+}
+
+/// The globals that are instances.
+const INSTANCES: [&str; 6] = ["script", "game", "workspace", "plugin", "Game", "Workspace"];
+
+/// Whether a value is an instance of the place, if it is anything.
+pub(super) fn is_instance(value: &Value) -> bool {
+    match value {
+        Value::Instance
+        | Value::Service(_)
+        | Value::Member(Owner::Instance | Owner::Service(_), _) => true,
+        Value::Builtin(name) => INSTANCES.contains(&&**name),
+        Value::Nil
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::SomeNumber
+        | Value::Text(_)
+        | Value::Prefix(_)
+        | Value::Table(_)
+        | Value::List(_)
+        | Value::Function(_)
+        | Value::Member(Owner::Unknown | Owner::Imported, _)
+        | Value::Imported
+        | Value::Outside(_)
+        | Value::Open
+        | Value::Unknown => false,
+    }
 }
 
 pub(super) type Values = Rc<[Value]>;
@@ -40,21 +83,40 @@ pub(super) const MAX_VALUES: usize = 12;
 const MAX_TEXT: usize = 500;
 
 /// The values without doublets: first those that lead somewhere, so that others do not crowd them out.
+/// Where some have no room, the last one says so.
 pub(super) fn union(mut values: Vec<Value>) -> Values {
     values.sort_by_key(rank);
-    let mut kept: Vec<Value> = Vec::with_capacity(values.len().min(MAX_VALUES));
+    let mut kept: Vec<Value> = Vec::with_capacity(values.len().min(MAX_VALUES + 1));
+    let is_unknown = values.last() == Some(&Value::Unknown);
     for value in values {
+        if kept.contains(&value) {
+            continue;
+        }
         if kept.len() == MAX_VALUES {
+            kept.push(if is_unknown { Value::Unknown } else { Value::Open });
             break;
         }
-        if !kept.contains(&value) {
-            kept.push(value);
-        }
+        kept.push(value);
     }
     if kept.is_empty() {
         kept.push(Value::Unknown);
     }
     kept.into()
+}
+
+/// What each value makes with each of others; of more than are told apart the rest is unknown.
+pub(super) fn combinations(
+    lefts: &[Value],
+    rights: &[Value],
+    combine: impl Fn(&Value, &Value) -> Value,
+) -> Vec<Value> {
+    let pairs = lefts.iter().flat_map(|left| rights.iter().map(move |right| (left, right)));
+    let mut made: Vec<Value> =
+        pairs.take(MAX_VALUES).map(|(left, right)| combine(left, right)).collect();
+    if lefts.len() * rights.len() > MAX_VALUES {
+        made.push(Value::Unknown);
+    }
+    made
 }
 
 fn rank(value: &Value) -> u8 {
@@ -63,8 +125,11 @@ fn rank(value: &Value) -> u8 {
         Value::Number(_) | Value::SomeNumber => 1,
         Value::Service(_) | Value::Member(..) | Value::Function(_) => 2,
         Value::Text(_) | Value::Prefix(_) | Value::Table(_) | Value::List(_) => 3,
-        Value::Bool(_) => 4,
-        Value::Unknown | Value::Nil => 5,
+        Value::Instance | Value::Imported => 4,
+        Value::Bool(_) => 5,
+        Value::Nil => 6,
+        Value::Open => 7,
+        Value::Unknown => 8,
     }
 }
 
@@ -72,8 +137,22 @@ fn rank(value: &Value) -> u8 {
 pub(super) fn is_true(value: &Value) -> Option<bool> {
     match value {
         Value::Nil | Value::Bool(false) => Some(false),
-        Value::Unknown | Value::Outside(_) | Value::Member(..) | Value::Builtin(_) => None,
-        _ => Some(true),
+        Value::Unknown
+        | Value::Open
+        | Value::Instance
+        | Value::Imported
+        | Value::Outside(_)
+        | Value::Member(..)
+        | Value::Builtin(_)
+        | Value::Service(_) => None,
+        Value::Bool(true)
+        | Value::Number(_)
+        | Value::SomeNumber
+        | Value::Text(_)
+        | Value::Prefix(_)
+        | Value::Table(_)
+        | Value::List(_)
+        | Value::Function(_) => Some(true),
     }
 }
 
@@ -85,7 +164,8 @@ pub(super) fn unary(operator: UnaryOperator, operand: &Value) -> Value {
         },
         UnaryOperator::Not => is_true(operand).map_or(Value::Unknown, |it| Value::Bool(!it)),
         UnaryOperator::Length => match operand {
-            Value::Text(text) => Value::Number(text.len() as f64),
+            // Characters beyond ASCII may have been single bytes.
+            Value::Text(text) if text.is_ascii() => Value::Number(text.len() as f64),
             _ => some_number(operand),
         },
     }
@@ -125,9 +205,7 @@ pub(super) fn apply(operator: Operator, left: &Value, right: &Value) -> Value {
         Operator::FloorDivide => (a / b).floor(),
         Operator::Modulo => a - (a / b).floor() * b,
         Operator::Power => a.powf(b),
-        Operator::Concat | Operator::And | Operator::Or | Operator::Compare => {
-            return Value::Unknown;
-        }
+        _ => return Value::Unknown,
     })
 }
 
@@ -135,7 +213,10 @@ pub(super) fn apply(operator: Operator, left: &Value, right: &Value) -> Value {
 pub(super) fn text(value: &Value) -> Option<Rc<str>> {
     match value {
         Value::Text(text) => Some(text.clone()),
-        Value::Number(number) => Some(show_number(*number).into()),
+        // Others are written in ways that differ between versions.
+        Value::Number(number) if *number == 0.0 || (1e-4..1e15).contains(&number.abs()) => {
+            Some(show_number(*number).into())
+        }
         _ => None,
     }
 }

@@ -1,0 +1,363 @@
+//! What stands in tables: by the constructor, by what is written to the variable that holds one, and
+//! by what others may write. A part of [`Evaluator`].
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::evaluator::{Evaluator, NAVIGATION};
+use super::flow::global_name;
+use super::library;
+use super::tree::{BindingId, Expr, ExprId};
+use super::value::{MAX_VALUES, Owner, Value, Values, is_instance, union};
+
+/// A key under which a table is looked into.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum FieldKey {
+    Text(Rc<str>),
+    Number(u64),
+}
+
+impl FieldKey {
+    fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::Text(text) => Some(Self::Text(text.clone())),
+            Value::Number(number) => Some(Self::Number(number.to_bits())),
+            _ => None,
+        }
+    }
+}
+
+/// A variable, and the last name behind it.
+pub(super) type Place = (BindingId, Rc<str>);
+
+/// What is written into a variable's table under keys that are no names.
+#[derive(Debug, Default)]
+pub(super) struct Items {
+    known: HashMap<FieldKey, Vec<ExprId>>,
+    /// Under a key that is not known, or is one of several.
+    others: Vec<ExprId>,
+}
+
+impl Evaluator<'_> {
+    /// The list in `ipairs(list)` and its like, and whether it is gone over by numbers.
+    fn gone_over(&mut self, list: ExprId) -> (ExprId, bool) {
+        if let Expr::Call { callee, args, .. } = self.tree.expr(list)
+            && let Some(first) = args.first()
+            && let Some(name) = global_name(self.tree, *callee)
+            && matches!(&*name, "ipairs" | "pairs" | "next")
+        {
+            return (*first, &*name == "ipairs");
+        }
+        (list, false)
+    }
+
+    /// What stands in a list, or in one that is gone over by `ipairs` and its like.
+    pub(super) fn items(&mut self, list: ExprId) -> Vec<Value> {
+        let (list, _) = self.gone_over(list);
+        let mut values = self.all_written(list).to_vec();
+        for value in self.eval(list).iter() {
+            match value {
+                Value::Table(id) => {
+                    values.extend(self.table_values(*id).to_vec());
+                    self.note_open(*id, &mut values);
+                }
+                Value::List(items) => values.extend(items.iter().cloned()),
+                Value::Outside(source) => values.push(Value::Outside(source)),
+                Value::Imported => values.push(Value::Imported),
+                value if is_instance(value) => values.push(Value::Instance),
+                Value::Open => values.push(Value::Open),
+                Value::Nil => {}
+                _ => values.push(Value::Unknown),
+            }
+        }
+        values
+    }
+
+    /// The keys of what is gone over in a loop.
+    pub(super) fn keys(&mut self, list: ExprId) -> Vec<Value> {
+        let (list, is_numbered) = self.gone_over(list);
+        if is_numbered {
+            return vec![Value::SomeNumber];
+        }
+        let tree = self.tree;
+        let mut values = Vec::new();
+        for value in self.eval(list).iter() {
+            match value {
+                Value::Table(id) => {
+                    let Expr::Table(fields) = tree.expr(*id) else { continue };
+                    for field in fields {
+                        match field.key {
+                            Some(key) => values.extend(self.eval(key).to_vec()),
+                            None => values.push(Value::SomeNumber),
+                        }
+                    }
+                    self.note_open(*id, &mut values);
+                }
+                Value::Outside(source) => values.push(Value::Outside(source)),
+                Value::List(_) => values.push(Value::SomeNumber),
+                value if is_instance(value) => values.push(Value::SomeNumber),
+                Value::Nil => {}
+                _ => values.push(Value::Unknown),
+            }
+        }
+        for write in tree.item_writes(list) {
+            values.extend(write.key.map_or_else(Vec::new, |key| self.eval(key).to_vec()));
+        }
+        values
+    }
+
+    pub(super) fn is_closed(&self, table: ExprId) -> bool {
+        self.tables_known.is_closed(table)
+    }
+
+    /// Notes that a table may hold more than what is known.
+    fn note_open(&self, table: ExprId, values: &mut Vec<Value>) {
+        if !self.is_closed(table) {
+            values.push(Value::Open);
+        }
+    }
+
+    /// All values of a table.
+    fn table_values(&mut self, table: ExprId) -> Values {
+        if let Some(known) = self.lists.get(&table) {
+            return known.clone();
+        }
+        // It may hold itself.
+        self.lists.insert(table, self.unknown.clone());
+        let mut values = Vec::new();
+        if let Expr::Table(fields) = self.tree.expr(table) {
+            for field in fields {
+                values.extend(self.eval(field.value).to_vec());
+            }
+            let last = fields.last().filter(|last| last.key.is_none());
+            if last.is_some_and(|last| self.may_give_more(last.value)) {
+                values.push(Value::Unknown);
+            }
+        }
+        let values = if values.is_empty() { Rc::default() } else { union(values) };
+        self.lists.insert(table, values.clone());
+        values
+    }
+
+    pub(super) fn index(&mut self, base: ExprId, key: ExprId) -> Vec<Value> {
+        let keys = self.eval(key);
+        self.read(base, &keys)
+    }
+
+    /// What stands in something under one of these keys.
+    pub(super) fn read(&mut self, base: ExprId, keys: &[Value]) -> Vec<Value> {
+        let bases = self.eval(base);
+        let mut values = Vec::new();
+        for key in keys {
+            let written = self.written(base, key);
+            values.extend(written.to_vec());
+            for base in bases.iter() {
+                // What is written to a table is what it holds, beside what others may write.
+                if let Value::Table(table) = base
+                    && !written.is_empty()
+                {
+                    self.fields(*table, key, &mut values);
+                    self.note_open(*table, &mut values);
+                } else {
+                    self.member(base, key, &mut values);
+                }
+            }
+        }
+        values
+    }
+
+    fn member(&mut self, base: &Value, key: &Value, values: &mut Vec<Value>) {
+        let name = match key {
+            Value::Text(name) => Some(name.clone()),
+            _ => None,
+        };
+        match (base, name) {
+            (Value::Outside(source), _) => values.push(Value::Outside(source)),
+            (Value::Table(table), name) => {
+                let before = values.len();
+                self.fields(*table, key, values);
+                if values.len() == before {
+                    values.push(
+                        name.map_or(Value::Unknown, |name| Value::Member(Owner::Unknown, name)),
+                    );
+                }
+                self.note_open(*table, values);
+            }
+            (Value::List(items), _) => match key {
+                Value::Number(nth) if *nth >= 1.0 => {
+                    values.push(items.get(*nth as usize - 1).cloned().unwrap_or(Value::Nil));
+                }
+                _ => values.extend(items.iter().cloned().chain([Value::Unknown])),
+            },
+            (Value::Text(_) | Value::Prefix(_), Some(name)) => {
+                values.push(Value::Builtin(format!("string.{name}").into()));
+            }
+            (Value::Builtin(owner), Some(name)) => values.push(match &**owner {
+                "_G" | "shared" => Value::Builtin(name),
+                "game" if name.ends_with("Service") && !NAVIGATION.contains(&&*name) => {
+                    Value::Service(name)
+                }
+                owner if library::is_library(owner) => {
+                    Value::Builtin(format!("{owner}.{name}").into())
+                }
+                _ if is_instance(base) => Value::Member(Owner::Instance, name),
+                _ => Value::Member(Owner::Unknown, name),
+            }),
+            (Value::Service(service), Some(name)) => {
+                values.push(Value::Member(Owner::Service(service.clone()), name));
+            }
+            (Value::Imported | Value::Member(Owner::Imported, _), Some(name)) => {
+                values.push(Value::Member(Owner::Imported, name));
+            }
+            (Value::Imported | Value::Member(Owner::Imported, _), None) => {
+                values.push(Value::Imported);
+            }
+            (base, Some(name)) if is_instance(base) => {
+                values.push(Value::Member(Owner::Instance, name));
+            }
+            (Value::Open, _) => values.push(Value::Open),
+            // It fails.
+            (Value::Nil | Value::Bool(_) | Value::Number(_) | Value::SomeNumber, _) => {
+                values.push(Value::Nil);
+            }
+            (_, Some(name)) => values.push(Value::Member(Owner::Unknown, name)),
+            (base, None) => values.push(match key {
+                Value::Outside(source) => Value::Outside(source),
+                _ if is_instance(base) => Value::Instance,
+                _ => Value::Unknown,
+            }),
+        }
+    }
+
+    /// What is written under a key of what a variable holds; empty where nothing is.
+    pub(super) fn written(&mut self, base: ExprId, key: &Value) -> Values {
+        let Some(place) = self.tree.place(base) else { return Rc::default() };
+        let Some(key) = FieldKey::of(key) else { return self.all_written(base) };
+        let of_name = match &key {
+            FieldKey::Text(name) => self.tree.own_writes(base, name),
+            FieldKey::Number(_) => &[],
+        };
+        if of_name.is_empty() && !self.tree.item_writes.contains_key(&place) {
+            return Rc::default();
+        }
+        let id = (place.clone(), Some(key.clone()));
+        if let Some(known) = self.writes.get(&id) {
+            return known.clone();
+        }
+        self.writes.insert(id.clone(), self.unknown.clone());
+        let items = self.items_of(place);
+        let known = items.known.get(&key).map_or(&[][..], Vec::as_slice);
+        let all = of_name.iter().chain(known).chain(&items.others).copied();
+        let values = self.eval_some(&all.collect::<Vec<_>>());
+        self.writes.insert(id, values.clone());
+        values
+    }
+
+    /// What is written under any key of what a variable holds.
+    fn all_written(&mut self, base: ExprId) -> Values {
+        let Some(place) = self.tree.place(base) else { return Rc::default() };
+        let Some(writes) = self.tree.item_writes.get(&place) else { return Rc::default() };
+        let id = (place, None);
+        if let Some(known) = self.writes.get(&id) {
+            return known.clone();
+        }
+        self.writes.insert(id.clone(), self.unknown.clone());
+        let all: Vec<ExprId> = writes.iter().map(|write| write.value).collect();
+        let values = self.eval_some(&all);
+        self.writes.insert(id, values.clone());
+        values
+    }
+
+    fn items_of(&mut self, place: Place) -> Rc<Items> {
+        if let Some(known) = self.items.get(&place) {
+            return known.clone();
+        }
+        self.items.insert(place.clone(), Rc::default());
+        let mut items = Items::default();
+        for write in self.tree.item_writes.get(&place).into_iter().flatten() {
+            let key = write.key.map(|key| self.eval(key));
+            match key.as_deref() {
+                Some([key]) if FieldKey::of(key).is_some() => {
+                    let key = FieldKey::of(key).into_iter();
+                    key.for_each(|key| items.known.entry(key).or_default().push(write.value));
+                }
+                _ => items.others.push(write.value),
+            }
+        }
+        let items = Rc::new(items);
+        self.items.insert(place, items.clone());
+        items
+    }
+
+    /// The values that fields of a name are given anywhere in the script; empty where there are none.
+    pub(super) fn named(&mut self, name: &Rc<str>) -> Values {
+        if let Some(known) = self.named.get(name) {
+            return known.clone();
+        }
+        self.named.insert(name.clone(), self.unknown.clone());
+        let tree = self.tree;
+        let written = tree.field_writes.get(name).into_iter().flatten().map(|it| it.value);
+        let constructed = tree.constructed.get(name).into_iter().flatten().copied();
+        let values = self.eval_some(&written.chain(constructed).collect::<Vec<_>>());
+        self.named.insert(name.clone(), values.clone());
+        values
+    }
+
+    /// The values of a table under a key.
+    fn fields(&mut self, table: ExprId, key: &Value, values: &mut Vec<Value>) {
+        let Some(key) = FieldKey::of(key) else {
+            values.extend(self.table_values(table).to_vec());
+            return;
+        };
+        let id = (table, key);
+        if let Some(known) = self.fields.get(&id) {
+            values.extend(known.to_vec());
+            return;
+        }
+        let index = self.table_index(table);
+        let Some(found) = index.get(&id.1) else { return };
+        self.fields.insert(id.clone(), self.unknown.clone());
+        let all = self.eval_all(found);
+        self.fields.insert(id, all.clone());
+        values.extend(all.to_vec());
+    }
+
+    /// The same where there may be none.
+    fn eval_some(&mut self, ids: &[ExprId]) -> Values {
+        if ids.is_empty() { Rc::default() } else { self.eval_all(ids) }
+    }
+
+    fn table_index(&mut self, table: ExprId) -> Rc<HashMap<FieldKey, Vec<ExprId>>> {
+        if let Some(known) = self.tables.get(&table) {
+            return known.clone();
+        }
+        let mut index: HashMap<FieldKey, Vec<ExprId>> = HashMap::new();
+        let mut nth = 0;
+        let mut others = Vec::new();
+        if let Expr::Table(fields) = self.tree.expr(table) {
+            for field in fields {
+                let keys = if let Some(key) = field.key {
+                    let keys = self.eval(key);
+                    let is_known = keys.iter().all(|key| FieldKey::of(key).is_some());
+                    let known = keys.iter().filter_map(FieldKey::of).collect();
+                    if !is_known {
+                        others.push(field.value);
+                    }
+                    known
+                } else {
+                    nth += 1;
+                    vec![FieldKey::Number(f64::from(nth).to_bits())]
+                };
+                for key in keys {
+                    index.entry(key).or_default().push(field.value);
+                }
+            }
+        }
+        for values in index.values_mut() {
+            values.extend(others.iter().take(MAX_VALUES));
+        }
+        let index = Rc::new(index);
+        self.tables.insert(table, index.clone());
+        index
+    }
+}

@@ -1,0 +1,186 @@
+//! Which tables nobody writes to but by the variable that they are in: what stands in them is known.
+//!
+//! A table that has another name, is handed to a function or stands in another one may be written to
+//! in ways that are not followed. What values are worth is not known here.
+
+use std::collections::{HashMap, HashSet};
+
+use super::flow::global_name;
+use super::tree::{BindingId, Definition, Expr, ExprId, ItemWrite, Operator, Tree};
+
+/// Expressions that one value is followed through.
+const MAX_STEPS: usize = 64;
+
+/// Functions that read a table, and neither keep nor change it.
+const READERS: [&str; 17] = [
+    "ipairs",
+    "pairs",
+    "next",
+    "type",
+    "typeof",
+    "print",
+    "warn",
+    "tostring",
+    "rawget",
+    "rawlen",
+    "rawequal",
+    "unpack",
+    "table.unpack",
+    "table.concat",
+    "table.find",
+    "table.clone",
+    "select",
+];
+/// Methods of instances that do so.
+const READING_METHODS: [&str; 3] = ["RequestAsync", "CreateWebStreamClient", "JSONEncode"];
+
+/// How far what is in a variable is known elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Leak {
+    /// What stands in its fields is.
+    Fields,
+    /// The table itself is.
+    All,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Tables {
+    closed: HashSet<ExprId>,
+    /// Where tables in variables get known elsewhere.
+    pub(super) leaks: HashMap<BindingId, Vec<ExprId>>,
+}
+
+impl Tables {
+    pub(super) fn of(tree: &Tree, parents: &[Option<ExprId>]) -> Self {
+        let mut holders: HashMap<ExprId, BindingId> = HashMap::new();
+        for (at, binding) in tree.bindings.iter().enumerate().filter(|(_, it)| !it.is_global) {
+            for definition in &binding.definitions {
+                if let Definition::Value(value) = definition {
+                    holders.insert(*value, BindingId(at as u32));
+                }
+            }
+        }
+        let mut tables = Self::default();
+        let mut levels: HashMap<BindingId, Leak> = HashMap::new();
+        for id in tree.ids() {
+            let Expr::Name(binding) = tree.expr(id) else { continue };
+            let Some(leak) = leak(tree, parents, id) else { continue };
+            let level = levels.entry(*binding).or_insert(leak);
+            *level = leak.max(*level);
+            if leak == Leak::All {
+                tables.leaks.entry(*binding).or_default().push(id);
+            }
+        }
+        for id in tree.ids().filter(|id| matches!(tree.expr(*id), Expr::Table(_))) {
+            if is_closed(tree, parents, &holders, &levels, id) {
+                tables.closed.insert(id);
+            }
+        }
+        tables
+    }
+
+    pub(super) fn is_closed(&self, table: ExprId) -> bool {
+        self.closed.contains(&table)
+    }
+}
+
+/// What library functions put into tables: `table.insert(list, value)`, `rawset(table, key, value)`.
+pub(super) fn add_library_writes(tree: &mut Tree) {
+    let mut writes = Vec::new();
+    for id in tree.ids() {
+        let Expr::Call { callee, args, .. } = tree.expr(id) else { continue };
+        let (Some(first), Some(value)) = (args.first(), args.last()) else { continue };
+        let Some(name) = global_name(tree, *callee) else { continue };
+        let (table, key, value) = match &*name {
+            "table.insert" => (Some(*first), None, *value),
+            "rawset" => (Some(*first), args.get(1).copied(), *value),
+            "table.move" => (args.get(4).copied(), None, *first),
+            _ => continue,
+        };
+        let place = table.and_then(|it| tree.place(it));
+        writes.extend(place.map(|place| (place, ItemWrite { key, value })));
+    }
+    for (place, write) in writes {
+        tree.item_writes.entry(place).or_default().push(write);
+    }
+}
+
+/// Whether a call keeps nothing of what it is given.
+fn only_reads(tree: &Tree, callee: ExprId) -> bool {
+    if global_name(tree, callee).is_some_and(|name| READERS.contains(&&*name)) {
+        return true;
+    }
+    match tree.expr(callee) {
+        Expr::Index { key, .. } => {
+            tree.text(*key).is_some_and(|name| READING_METHODS.contains(&&**name))
+        }
+        _ => false,
+    }
+}
+
+/// How far the table in a variable gets known elsewhere where it is read.
+fn leak(tree: &Tree, parents: &[Option<ExprId>], name: ExprId) -> Option<Leak> {
+    let mut child = name;
+    let mut depth = 0;
+    for _ in 0..MAX_STEPS {
+        let reached = if depth == 0 { Leak::All } else { Leak::Fields };
+        let Some(parent) = parents[child.0 as usize] else {
+            let is_target = matches!(tree.expr(child), Expr::Index { is_written: true, .. });
+            // What other scripts write to a module is theirs.
+            let statement = tree.statement_of(child);
+            let is_module = statement.is_return && statement.function.is_none();
+            return (!is_target && !is_module).then_some(reached);
+        };
+        match tree.expr(parent) {
+            Expr::Index { base, .. } if *base == child => depth += 1,
+            Expr::Call { callee, is_method, .. } if *callee == child => {
+                let own = if depth == 1 { Leak::All } else { Leak::Fields };
+                return is_method.then_some(own);
+            }
+            Expr::Call { callee, .. } if only_reads(tree, *callee) => return Some(Leak::Fields),
+            Expr::Binary { operator: Operator::And | Operator::Or, .. } => {}
+            Expr::Choice { values, .. } if values.contains(&child) => {}
+            Expr::Binary { .. }
+            | Expr::Unary { .. }
+            | Expr::Interpolated(_)
+            | Expr::Choice { .. } => return None,
+            _ => return Some(reached),
+        }
+        child = parent;
+    }
+    Some(Leak::All)
+}
+
+fn is_closed(
+    tree: &Tree,
+    parents: &[Option<ExprId>],
+    holders: &HashMap<ExprId, BindingId>,
+    levels: &HashMap<BindingId, Leak>,
+    table: ExprId,
+) -> bool {
+    let mut child = table;
+    let mut is_field = false;
+    for _ in 0..MAX_STEPS {
+        let Some(parent) = parents[child.0 as usize] else {
+            let level = holders.get(&child).map(|holder| levels.get(holder));
+            return match level {
+                Some(None) => true,
+                Some(Some(Leak::Fields)) => !is_field,
+                Some(Some(Leak::All)) | None => false,
+            };
+        };
+        match tree.expr(parent) {
+            Expr::Table(_) => is_field = true,
+            Expr::Binary { operator: Operator::And | Operator::Or, .. } | Expr::Choice { .. } => {}
+            Expr::Call { callee, args, .. } if args.contains(&child) => {
+                let name = global_name(tree, *callee);
+                if name.as_deref() != Some("table.freeze") {
+                    return only_reads(tree, *callee);
+                }
+            }
+            _ => return false,
+        }
+        child = parent;
+    }
+    false
+}
