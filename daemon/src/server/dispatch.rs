@@ -410,8 +410,7 @@ async fn act(house: &House, method: &str, asked: &Asked<'_>) -> Result<Response<
         ("POST", "/api/workflows/{id}/retry") => verb(desk, asked, Verb::Retry).await?,
         ("POST", "/api/workflows/{id}/resume") => verb(desk, asked, Verb::Resume).await?,
         ("POST", "/api/workflows/{id}/clear") => verb(desk, asked, Verb::Clear).await?,
-        ("POST", "/api/proposals/{id}/revert" | "/api/deploy") => settle(desk, asked).await?,
-        ("POST", path) if path.starts_with("/api/merges/") => merge(desk, asked).await?,
+        ("POST", path) if SETTLING.contains(&path) => settle(desk, asked).await?,
         ("POST", "/api/checkpoints") => ask!(desk, Ask::MakeCheckpoint, asked.body()?),
         ("POST", "/api/checkpoints/{id}/restore") => {
             asked.body::<Nothing>()?;
@@ -442,25 +441,31 @@ async fn act(house: &House, method: &str, asked: &Asked<'_>) -> Result<Response<
     })
 }
 
-/// Takes back or keeps what was applied, and answers.
-async fn settle(desk: &Desk, asked: &Asked<'_>) -> Result<Response<Body>, Failure> {
-    if asked.path == "/api/deploy" {
-        let deploy = asked.body()?;
-        return Ok(answer(desk.ask(|reply| Ask::Deploy(Deploying::Begin(deploy, reply))).await));
-    }
-    asked.body::<Nothing>()?;
-    let seq = asked.seq()?;
-    Ok(answer(desk.ask(|reply| Ask::Past(Past::Revert(seq, reply))).await))
-}
+/// The routes of [`settle`].
+const SETTLING: [&str; 4] =
+    ["/api/proposals/{id}/revert", "/api/deploy", "/api/merges/decide", "/api/merges/finish"];
 
-/// Decides about the conflicts of a merge, or has it finished, and answers.
-async fn merge(desk: &Desk, asked: &Asked<'_>) -> Result<Response<Body>, Failure> {
-    if asked.path == "/api/merges/decide" {
-        let decide = asked.body()?;
-        return Ok(answer(desk.ask(|reply| Ask::Merge(Merging::Decide(decide, reply))).await));
-    }
-    let finish = asked.body()?;
-    Ok(answer(desk.ask(|reply| Ask::Merge(Merging::Finish(finish, reply))).await))
+/// Takes back or keeps what was applied, decides conflicts of merges, and answers.
+async fn settle(desk: &Desk, asked: &Asked<'_>) -> Result<Response<Body>, Failure> {
+    Ok(match asked.path {
+        "/api/deploy" => {
+            let deploy = asked.body()?;
+            answer(desk.ask(|reply| Ask::Deploy(Deploying::Begin(deploy, reply))).await)
+        }
+        "/api/merges/decide" => {
+            let decide = asked.body()?;
+            answer(desk.ask(|reply| Ask::Merge(Merging::Decide(decide, reply))).await)
+        }
+        "/api/merges/finish" => {
+            let finish = asked.body()?;
+            answer(desk.ask(|reply| Ask::Merge(Merging::Finish(finish, reply))).await)
+        }
+        _ => {
+            asked.body::<Nothing>()?;
+            let seq = asked.seq()?;
+            answer(desk.ask(|reply| Ask::Past(Past::Revert(seq, reply))).await)
+        }
+    })
 }
 
 /// Does what changes who is let in, and answers.
