@@ -6,6 +6,7 @@
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
+use std::rc::Rc;
 
 use super::tables::Tables;
 use super::tree::{BindingId, Definition, Expr, ExprId, StatementId, Tree};
@@ -30,7 +31,7 @@ enum Dependency {
 }
 
 /// A hash, and what it hangs on.
-type Part = (u64, Vec<Dependency>);
+type Part = (u64, Rc<[Dependency]>);
 
 pub(super) struct Fingerprints<'a> {
     tree: &'a Tree,
@@ -93,7 +94,7 @@ impl<'a> Fingerprints<'a> {
             }
             let (hash, hangs_on) = self.part(next);
             hash.hash(&mut hasher);
-            open.extend(hangs_on);
+            open.extend(hangs_on.iter().copied());
         }
         let hash = hasher.finish();
         self.statements.insert(id, hash);
@@ -118,7 +119,10 @@ impl<'a> Fingerprints<'a> {
                 }
             }
         }
-        let part = (hasher.finish(), open);
+        // Each once, and no more than are followed: many statements may hang on the same.
+        let mut seen = HashSet::new();
+        open.retain(|it| seen.len() < MAX_DEPENDENCIES && seen.insert(*it));
+        let part = (hasher.finish(), open.into());
         self.parts.insert(of, part.clone());
         part
     }

@@ -389,6 +389,9 @@ fn it_ends_on_all_that_hangs_on_itself() {
         said(&format!("x = {}1", "1 .. ".repeat(900)));
         said(&format!("local t = {{ {} }}\n{}", "a=1,".repeat(10_000), "t.a()\n".repeat(20_000)));
         said(&"x.OnServerInvoke = f\n".repeat(9_000));
+        let named = "x = y\ny = x\n".repeat(5_000);
+        said(&format!("x = function(a) h:PostAsync(a) end\n{named}"));
+        said(&format!("local t = {{}}\n{}", lines(|n| format!("t[{n}] = x\nf(t[{n}], t[k])\n"))));
     };
     let stack = std::thread::Builder::new().stack_size(64 << 20);
     stack.spawn(work).unwrap().join().unwrap();
