@@ -88,7 +88,7 @@ fn what_cannot_be_taken_back_is_told_in_a_sentence() {
     refused(
         &revert(&human, first),
         404,
-        &["place.rbxlx is not open", "Now on the page", "vector serve --place"],
+        &["place.rbxlx is not open", "Chat on the page", "vector serve --place"],
     );
     human.open(&file).ok();
     revert(&human, first).ok();

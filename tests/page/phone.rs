@@ -21,11 +21,8 @@ fn a_phone_shows_the_card_first() {
     let browser = stage.browser();
     browser.look(&phone());
     bench.enter(&browser);
-    assert_eq!(
-        browser.is("document.querySelector('#side').open"),
-        true,
-        "nothing was asked for yet"
-    );
+    // Nothing was asked for yet.
+    browser.until("document.querySelector('#side')?.open === true");
     ask(&browser, GRID);
     bench.human.card();
     browser.until("document.querySelector('#log [data-proposal] [data-say=approve]')");

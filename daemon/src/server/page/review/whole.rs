@@ -201,7 +201,7 @@ fn pictures(view: &ProposalView) -> Markup {
                 }
                 div.both { (picture("before", "Before")) (picture("after", "After")) }
                 p.dim {
-                    "Green is new, amber is changed, red goes. Meshes and unions are drawn by their bounds, and \
+                    "What is new has a green outline, what changes an amber one, and what goes is red. Meshes and unions are drawn by their bounds, and \
                      terrain is not drawn."
                 }
             }
