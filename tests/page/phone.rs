@@ -38,6 +38,7 @@ fn a_phone_shows_the_card_first() {
     assert_eq!(found[1], true, "the whole card is in sight: {found}");
     // The plan is a line, which says what comes next, and opens.
     let plan = "document.querySelector('.plan')";
+    browser.until(plan);
     assert_eq!(browser.is(&format!("{plan}.open")), false);
     assert!(browser.is(&format!("{plan}.offsetHeight")).as_f64().unwrap() < 60.0);
     browser.click(".plan summary");
