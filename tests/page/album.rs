@@ -35,7 +35,7 @@ const COUNTED: &str = "
     };";
 
 /// The page has asked for all that it shows. It asks again a little after something has happened.
-const RESTS: &str = "window.asking === 0 && performance.now() - window.since > 400";
+const RESTS: &str = "window.asking === 0 && performance.now() - window.since > 700";
 
 /// Shows the end of a conversation, and what was chosen or opened, and lets nothing move: times, what
 /// turns, the mark where one types, what was said in passing, and what is another each time.
@@ -520,6 +520,14 @@ fn every_state_of_every_page_is_fit_for_all_and_as_it_was_looked_at() {
         tour.look(name);
     }
     assert!(tour.faults.is_empty(), "{:#?}", tour.faults);
+    for (name, was) in known() {
+        let now = tour.shown.get(&name).unwrap_or(&Json::Null);
+        let texts = |of: &Json| of["texts"].as_array().cloned().unwrap_or_default();
+        let (was, now) = (texts(&was), texts(now));
+        if let Some(at) = (0..was.len().max(now.len())).find(|at| was.get(*at) != now.get(*at)) {
+            println!("{name}: {:?} was shown, and now {:?}", was.get(at), now.get(at));
+        }
+    }
     printed::check(SHOWN, &vectors::pretty(&json!(tour.shown)));
 }
 
