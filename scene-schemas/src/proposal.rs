@@ -117,6 +117,9 @@ pub struct Proposal {
     /// The proposal that this one was made from by a person's choice or edit, or that it reverts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Seq>,
+    /// What it takes back on the way to a checkpoint, newest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub takes_back: Vec<Seq>,
     /// The proposal of the same call that was withdrawn so that it be planned again, as this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<Seq>,
@@ -160,6 +163,13 @@ pub fn name_files(files: &[String]) -> String {
 }
 
 impl Proposal {
+    /// The applied proposals that it takes back, newest first. Of one that was made from another that was
+    /// never applied, that other one.
+    pub fn taken_back(&self) -> impl Iterator<Item = Seq> {
+        let from = self.from.filter(|_| self.takes_back.is_empty());
+        from.into_iter().chain(self.takes_back.iter().copied())
+    }
+
     /// What a card says of the files that change.
     pub fn files_sentence(&self) -> Option<String> {
         let written = || format!("Files: {}", name_files(&self.writes));

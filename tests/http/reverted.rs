@@ -62,6 +62,54 @@ fn what_was_applied_in_a_file_comes_back_byte_for_byte() {
 }
 
 #[test]
+fn what_a_way_to_a_checkpoint_takes_back_is_taken_back() {
+    let mut bench = Bench::new();
+    let untouched = fs::read(&bench.file).unwrap();
+    let make = json!({ "session": bench.opened["session"], "label": "before" });
+    let checkpoint = bench.human.call("POST", "/api/checkpoints", &make).ok()["seq"].clone();
+    let (fade, clear) = (bench.apply(FADE), bench.apply(CLEAR));
+    let path = format!("/api/checkpoints/{checkpoint}/restore");
+    let go_back = |bench: &mut Bench, proposals: &str| {
+        bench.human.call("POST", &path, &json!({})).ok();
+        let back = bench.human.card();
+        let title = format!("Go back to checkpoint {checkpoint}: takes back {proposals}");
+        assert_eq!(bench.human.shown(back)["proposal"]["title"], title);
+        bench.human.approve(back).ok();
+        bench.human.until_status(back, "applied");
+        back
+    };
+    let outcomes = |bench: &Bench, expected: &[(u64, &str)]| {
+        for (seq, outcome) in expected {
+            let line = bench.get(&format!("/api/history/{seq}"))["line"].clone();
+            assert_eq!(line["outcome"], *outcome, "{seq}");
+        }
+    };
+    let back = go_back(&mut bench, "2 proposals");
+    assert!(fs::read(&bench.file).unwrap() == untouched, "byte for byte");
+    outcomes(&bench, &[(fade, "reverted"), (clear, "reverted"), (back, "applied")]);
+    refused(&revert(&bench.human, fade), 409, &[&format!("by proposal {back}")]);
+    let log = bench.home.run(&["log"], "").stdout;
+    assert_eq!(log.matches(&format!("taken back by {back}")).count(), 2, "{log}");
+    let refused = bench.home.run(&["revert", &fade.to_string(), "--yes"], "");
+    assert!(refused.stderr.contains(&format!("taken back already, by proposal {back}")));
+    // What was taken back stays out of the next way.
+    let again = bench.apply(CLEAR);
+    let second = go_back(&mut bench, "1 proposal");
+    assert!(fs::read(&bench.file).unwrap() == untouched);
+    outcomes(&bench, &[(again, "reverted"), (back, "applied"), (second, "applied")]);
+    // The first way back is taken back: what it took back is there again.
+    revert(&bench.human, back).ok();
+    let forth = bench.human.card();
+    bench.human.approve(forth).ok();
+    bench.human.until_status(forth, "applied");
+    let there = [(fade, "applied"), (clear, "applied"), (back, "reverted"), (again, "reverted")];
+    outcomes(&bench, &there);
+    go_back(&mut bench, "2 proposals");
+    assert!(fs::read(&bench.file).unwrap() == untouched);
+    outcomes(&bench, &[(fade, "reverted"), (clear, "reverted"), (forth, "applied")]);
+}
+
+#[test]
 fn what_cannot_be_taken_back_is_told_in_a_sentence() {
     let mut bench = Bench::new();
     let first = bench.apply(FADE);

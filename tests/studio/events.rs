@@ -69,6 +69,7 @@ fn proposal(rows: u32) -> ProposalView {
         meant: None,
         files: None,
         from: None,
+        takes_back: Vec::new(),
         replaces: None,
         writes: Vec::new(),
     };

@@ -2,7 +2,7 @@
 //!
 //! It only reads. With `--json` it prints the records as they lie in the ledger.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -17,7 +17,6 @@ use super::style::{Paint, Style, safe};
 use super::terminal::{print, say, stdout_style};
 use crate::core::calendar::Moment;
 use crate::core::workflow::{CALLS, Pending, State, Status, Workflow};
-use crate::engine::REVERT;
 use crate::ledger::Ledger;
 
 /// Records that are read at once.
@@ -240,35 +239,25 @@ pub(super) fn replay(ledger: &Ledger) -> anyhow::Result<State> {
     Ok(state)
 }
 
-fn ack(state: &State, seq: Seq) -> Option<&Ack> {
-    let proposal = state.workflows().find_map(|(_, workflow)| workflow.proposal(seq))?;
-    match &proposal.status {
-        Status::Applied(ack) => Some(ack),
-        _ => None,
-    }
-}
-
-/// The proposals that were taken back, whole and in their file, and by which one; those that were brought back again are not
-/// among them.
+/// The proposals that were taken back, whole and in their file, and by which one; those that were brought
+/// back again are not among them.
 pub(super) fn reverted(state: &State) -> HashMap<Seq, Seq> {
-    let all = state.workflows().flat_map(|(_, workflow)| {
-        workflow.proposals().filter_map(|(seq, pending)| {
-            let (tool, args) = workflow.call(pending.call)?;
-            let of = args.get("proposal")?.as_u64().map(Seq)?;
-            let is_whole = tool == REVERT && pending.proposal.from == Some(of);
-            let same_file = match (&pending.status, ack(state, of)) {
-                (Status::Applied(back), Some(there)) => back.file == there.file,
-                _ => false,
-            };
-            (is_whole && same_file).then_some((of, seq))
-        })
+    let proposals = || state.workflows().flat_map(|(_, workflow)| workflow.proposals());
+    let applied = proposals().filter_map(|(seq, pending)| match &pending.status {
+        Status::Applied(ack) => Some((seq, (pending, ack.as_ref()))),
+        _ => None,
     });
-    let all: Vec<(Seq, Seq)> = all.collect();
+    let applied: BTreeMap<Seq, (&Pending, &Ack)> = applied.collect();
     // Newest first: whether a way back still counts is known before what it took back is looked at.
     let mut reverted: HashMap<Seq, Seq> = HashMap::new();
-    for (of, by) in all.into_iter().rev() {
-        if !reverted.contains_key(&by) {
-            reverted.insert(of, by);
+    for (by, (pending, back)) in applied.iter().rev() {
+        if reverted.contains_key(by) {
+            continue;
+        }
+        for of in pending.proposal.taken_back() {
+            if applied.get(&of).is_some_and(|(_, there)| back.file == there.file) {
+                reverted.insert(of, *by);
+            }
         }
     }
     reverted

@@ -3,7 +3,7 @@
 //! What others changed meanwhile (the person, another plugin, Team Create, another program) is not in the
 //! ledger and stays as it is; where that stands in the way, the plan is refused and says what does.
 
-use std::collections::{HashMap, hash_map};
+use std::collections::{HashMap, HashSet, hash_map};
 
 use scene_schemas::entry::{Entry, Place, Seq};
 use scene_schemas::proposal::Ack;
@@ -34,28 +34,30 @@ impl Engine {
         let Some(checkpoint) = args.get("checkpoint").and_then(Json::as_u64).map(Seq) else {
             return Ok(refuse!("`checkpoint` is the number of a checkpoint of this place."));
         };
-        let since = match applied_since(&self.ledger, checkpoint, &self.target.place())? {
-            Ok(since) => since,
+        let all = match applied_since(&self.ledger, checkpoint, &self.target.place())? {
+            Ok(all) => all,
             Err(refusal) => return Ok(Err(refusal)),
         };
+        let title = |since: &[Since]| self.title_of_restore(checkpoint, (&all, since));
+        let since = in_force(&all);
         if since.is_empty() {
             return Ok(refuse!(
                 "Nothing that Vector applied since checkpoint {checkpoint} is left to be taken back. What \
                  others changed is no part of a checkpoint: use Studio's undo or your version control."
             ));
         }
-        for (_, ack) in &since {
+        let title = title(&since);
+        for Since { ack, .. } in &since {
             self.fetch(restored(&ack.inverse))?;
             self.fetch(ack.files.iter().flat_map(|files| restored(&files.inverse)).collect())?;
         }
         if let Some((seq, files)) =
-            since.first().and_then(|(seq, ack)| Some((seq, ack.files.as_ref()?)))
+            since.first().and_then(|Since { seq, ack, .. }| Some((seq, ack.files.as_ref()?)))
             && let Err(refusal) = self.are_files_as_left(call, files)
         {
             let why = for_person(&refusal.0);
             return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
         }
-        let title = self.title_of_restore(checkpoint, &since);
         // The states that the place has on its way back, as far as they are known.
         let mut known: Vec<Fingerprint> =
             self.file().map(|file| file.hash().clone()).into_iter().collect();
@@ -63,7 +65,8 @@ impl Engine {
         let mut draft = Draft::new(&mut self.scene, &self.blobs);
         draft.title(title);
         draft.goes_back();
-        for (seq, ack) in since {
+        let takes_back = since.iter().map(|it| it.seq).collect();
+        for Since { seq, ack, .. } in since {
             let is_as_left = ack.after.as_ref().is_some_and(|after| known.contains(after));
             if is_as_left {
                 known.extend(ack.before);
@@ -79,29 +82,59 @@ impl Engine {
                 return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
             }
         }
-        Ok(draft.finish(base).map(|proposal| Plan::Propose(Box::new(proposal), Json::Null)))
+        Ok(draft.finish(base).map(|mut proposal| {
+            proposal.takes_back = takes_back;
+            Plan::Propose(Box::new(proposal), Json::Null)
+        }))
     }
 
     /// What the card is called. Of files it is known whether others changed them, of an open place it is
     /// not.
-    fn title_of_restore(&self, checkpoint: Seq, since: &[(Seq, Ack)]) -> String {
+    fn title_of_restore(&self, checkpoint: Seq, (all, since): (&[Since], &[Since])) -> String {
         let back = count(since.len(), "proposal", "proposals");
         let title = format!("Go back to checkpoint {checkpoint}: takes back {back}");
         let now = match &self.target {
             super::Target::Open(_) => None,
             target => Some(target.base()),
         };
-        let is_others = now.is_none_or(|now| !is_unbroken(&now, since));
+        let is_others = now.is_none_or(|now| !is_unbroken(&now, all));
         if is_others { format!("{title}; {OTHERS}") } else { title }
     }
 }
 
+/// What was applied since a checkpoint.
+#[derive(Debug, Clone)]
+struct Since {
+    seq: Seq,
+    ack: Ack,
+    /// What it took back itself.
+    takes_back: Vec<Seq>,
+}
+
+/// What is left when what was taken back already, and what took it back, are left out. What took back
+/// something from before the checkpoint stays.
+fn in_force(all: &[Since]) -> Vec<Since> {
+    let known: HashMap<Seq, &Since> = all.iter().map(|it| (it.seq, it)).collect();
+    let mut gone: HashSet<Seq> = HashSet::new();
+    for since in all {
+        let took = |seq: &Seq| {
+            !gone.contains(seq) && known.get(seq).is_some_and(|it| it.ack.file == since.ack.file)
+        };
+        let is_both = !gone.contains(&since.seq) && !since.takes_back.is_empty();
+        if is_both && since.takes_back.iter().all(took) {
+            gone.insert(since.seq);
+            gone.extend(&since.takes_back);
+        }
+    }
+    all.iter().filter(|it| !gone.contains(&it.seq)).cloned().collect()
+}
+
 /// Whether each change, newest first, left what the next one or the place now begins with.
-fn is_unbroken(now: &Fingerprint, since: &[(Seq, Ack)]) -> bool {
+fn is_unbroken(now: &Fingerprint, all: &[Since]) -> bool {
     let mut expected = Some(now);
-    for (at, (_, ack)) in since.iter().enumerate() {
+    for (at, Since { ack, .. }) in all.iter().enumerate() {
         // Those that were applied together name the same states.
-        let newer = at.checked_sub(1).map(|at| &since[at].1);
+        let newer = at.checked_sub(1).map(|at| &all[at].ack);
         if newer.is_some_and(|it| it.after == ack.after && it.before == ack.before) {
             continue;
         }
@@ -113,12 +146,12 @@ fn is_unbroken(now: &Fingerprint, since: &[(Seq, Ack)]) -> bool {
     true
 }
 
-/// What was applied in a place since a position and still is, newest first.
+/// What was applied in a place since a position, newest first.
 fn applied_since(
     ledger: &Ledger,
     since: Seq,
     here: &Place,
-) -> Result<Result<Vec<(Seq, Ack)>, Refusal>, EngineError> {
+) -> Result<Result<Vec<Since>, Refusal>, EngineError> {
     let mut found = Vec::new();
     let mut states: HashMap<Seq, State> = HashMap::new();
     for record in ledger.read(since, usize::MAX)? {
@@ -139,10 +172,12 @@ fn applied_since(
         }
         let pending = workflow.and_then(|it| it.proposal(proposal));
         // What is remembered is no part of the place.
-        if let Some(Status::Applied(ack)) = pending.map(|pending| &pending.status)
+        if let Some(pending) = pending
+            && let Status::Applied(ack) = &pending.status
             && !ack.inverse.iter().any(Command::is_memory)
         {
-            found.push((proposal, ack.as_ref().clone()));
+            let takes_back = pending.proposal.taken_back().collect();
+            found.push(Since { seq: proposal, ack: ack.as_ref().clone(), takes_back });
         }
     }
     found.reverse();

@@ -176,6 +176,18 @@ pub(super) fn back(
     })
 }
 
+/// What proposals take back, in their order; none for one that takes nothing back.
+fn taken_back(proposals: &[(Seq, Seq, &Proposal)]) -> Vec<Option<Seq>> {
+    let of = |proposal: &Proposal| {
+        let mut back: Vec<Option<Seq>> = proposal.taken_back().map(Some).collect();
+        if back.is_empty() {
+            back.push(None);
+        }
+        back
+    };
+    proposals.iter().flat_map(|(.., proposal)| of(proposal)).collect()
+}
+
 /// The records of the steps in which a project was changed that these proposals take back, the newest
 /// first; none where they take back something else, or half of a step.
 fn steps_back(
@@ -183,7 +195,7 @@ fn steps_back(
     proposals: &[(Seq, Seq, &Proposal)],
 ) -> Result<Option<Vec<Journal>>, EngineError> {
     let mut steps = Vec::new();
-    let mut left: Vec<Option<Seq>> = proposals.iter().map(|(.., it)| it.from).collect();
+    let mut left = taken_back(proposals);
     while let Some(first) = left.first().copied() {
         let Some(Ok((_, ack))) = first.map(|seq| applied(ledger, seq)).transpose()? else {
             return Ok(None);
@@ -213,7 +225,7 @@ fn way_back(
     proposals: &[(Seq, Seq, &Proposal)],
 ) -> Result<Option<WayBack>, EngineError> {
     let mut back = WayBack { patches: Vec::new(), hash: file.clone() };
-    let mut left: Vec<Option<Seq>> = proposals.iter().map(|(.., it)| it.from).collect();
+    let mut left = taken_back(proposals);
     while let Some(first) = left.first().copied() {
         let Some(Ok((_, ack))) = first.map(|seq| applied(ledger, seq)).transpose()? else {
             return Ok(None);

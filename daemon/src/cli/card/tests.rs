@@ -26,6 +26,7 @@ fn proposal(class: Class, commands: Vec<Command>, rows: Vec<Row>) -> Proposal {
         meant: None,
         files: None,
         from: None,
+        takes_back: Vec::new(),
         replaces: None,
         writes: Vec::new(),
     }

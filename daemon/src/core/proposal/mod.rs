@@ -554,6 +554,7 @@ impl<'a> Draft<'a> {
             meant: self.meant,
             files: None,
             from: None,
+            takes_back: Vec::new(),
             replaces: None,
             writes: Vec::new(),
         })

@@ -347,6 +347,7 @@ mod tests {
             meant: None,
             files: None,
             from,
+            takes_back: Vec::new(),
             replaces: None,
             writes: Vec::new(),
         }

@@ -245,6 +245,7 @@ mod tests {
             meant: None,
             files: None,
             from: None,
+            takes_back: Vec::new(),
             replaces: None,
             writes: Vec::new(),
         };

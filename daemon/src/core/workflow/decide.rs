@@ -538,6 +538,7 @@ fn revise(workflow: &Workflow, old: Seq, mut by: Box<Proposal>) -> Result<Vec<En
     }
     by.after.clone_from(&pending.proposal.after);
     by.from = Some(old);
+    by.takes_back.clear();
     by.meant.clone_from(&pending.proposal.meant);
     let answer = match workflow.calls.get(&pending.call).map(|call| &call.status) {
         Some(CallStatus::Proposed(_, answer)) if !answer.is_null() => Some(answer.clone()),

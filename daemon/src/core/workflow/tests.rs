@@ -99,6 +99,7 @@ fn proposal(name: &str) -> Proposal {
         meant: None,
         files: None,
         from: None,
+        takes_back: Vec::new(),
         replaces: None,
         writes: Vec::new(),
     }

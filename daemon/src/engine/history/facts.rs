@@ -14,7 +14,7 @@ pub(super) struct Facts {
     proposals: HashMap<Seq, HistoryOutcome>,
     /// The files that were changed, by a hash of their names; none in Studio.
     files: HashMap<Seq, Option<u64>>,
-    /// By what was applied, the proposals that were made from it.
+    /// By a proposal, those that were made from it or take it back.
     from: HashMap<Seq, BTreeSet<Seq>>,
     finished: HashSet<Seq>,
 }
@@ -44,7 +44,7 @@ impl Facts {
             Entry::Questioned { call, .. } => self.call(*call, Call::Is(Now::Waiting), order),
             Entry::Proposed { call, proposal, .. } => {
                 self.call(*call, Call::Proposed(record.seq), order);
-                if let Some(from) = proposal.from {
+                for from in proposal.taken_back() {
                     self.from.entry(from).or_default().insert(record.seq);
                 }
             }
