@@ -60,7 +60,12 @@ fn conflicts_are_json_and_ours_stays() {
     fs::write(&base, places::sample(format)).unwrap();
     let ours = changed(&home, "ours", format, &set("Part", "Transparency", "0.5"));
     let theirs = changed(&home, "theirs", format, &set("Part", "Transparency", "0.25"));
+    let before = fs::read(&ours).unwrap();
     let run = home.run(&["merge", &text(&base), &text(&ours), &text(&theirs)], "");
+    ended(&run, 1);
+    assert!(run.stdout.contains("open    game.Workspace"), "{}", run.stdout);
+    fs::write(&ours, before).unwrap();
+    let run = home.run(&["merge", &text(&base), &text(&ours), &text(&theirs), "--json"], "");
     ended(&run, 1);
     let conflicts: Vec<Json> =
         run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -40,7 +40,8 @@ impl Bench {
         let passed = Arc::new(AtomicU64::new(0));
         let (began, seconds) = (Instant::now(), Arc::clone(&passed));
         let clock = Arc::new(move || began + Duration::from_secs(seconds.load(Ordering::Relaxed)));
-        let house = House::new(home.path(), ledger, board, say).unwrap().by_clock(clock);
+        let mut house = House::new(home.path(), ledger, board, say).unwrap().by_clock(clock);
+        house.print_code().unwrap();
         let (desk, asks) = Desk::new();
         thread::spawn(move || house.run(asks));
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

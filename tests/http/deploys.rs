@@ -81,7 +81,12 @@ fn what_was_accepted_is_shown_and_then_committed() {
     assert_eq!(plan["files"], json!(["src/One.luau"]));
     assert_eq!(plan["proposals"][0]["seq"], one);
     assert_eq!(plan["left"][0]["file"], "src/Two.luau");
-    assert!(plan["left"][0]["why"].as_str().unwrap().contains("changed since by somebody else"));
+    assert!(
+        plan["left"][0]["why"]
+            .as_str()
+            .unwrap()
+            .contains("changed since, not by an accepted proposal")
+    );
     assert!(plan["message"].as_str().unwrap().starts_with("Faster rounds\n"), "{plan}");
     let branch = plan["branch"].as_str().unwrap().to_owned();
     assert_eq!((&plan["is_new"], branch.starts_with("vector/")), (&json!(true), true));

@@ -44,7 +44,8 @@ impl Bench {
         let heard = Arc::clone(&said);
         let say = Box::new(move |text: &str| heard.lock().unwrap().push(text.to_owned()));
         let house = House::new(home.path(), Arc::clone(&ledger), Arc::clone(&board), say).unwrap();
-        let house = house.closing_after(Duration::ZERO);
+        let mut house = house.closing_after(Duration::ZERO);
+        house.print_code().unwrap();
         let (desk, asks) = Desk::new();
         let house = thread::spawn(move || house.run(asks));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();

@@ -77,8 +77,8 @@ pub fn merge(home: &Home, folder: &Path) -> PathBuf {
     let arena = file("arena.rbxlx");
     fs::write(&arena, side(0.25, OURS, "North", Some(0.5))).expect("there is room");
     let path = |file: &Path| file.display().to_string();
-    let args = ["merge", &path(&file("base.rbxlx")), &path(&arena), &path(&file("theirs.rbxlx"))];
-    let run = home.run(&args, "");
+    let sides = [path(&file("base.rbxlx")), path(&arena), path(&file("theirs.rbxlx"))];
+    let run = home.run(&["merge", &sides[0], &sides[1], &sides[2], "--json"], "");
     assert_eq!(run.stdout.lines().count(), CONFLICTS, "{}{}", run.stdout, run.stderr);
     arena
 }

@@ -20,7 +20,7 @@ use super::terminal::{Terminal, print_line, say};
 const HOLD: u32 = 15;
 
 const KEYS: Keys = Keys {
-    shown: "[y]es [n]o [s]plit, or Enter to decide elsewhere",
+    shown: "[y]es [n]o [s]plit, Enter decides nothing",
     help: "  Enter leaves it to the widget in Studio, the page, or `vector review`",
 };
 

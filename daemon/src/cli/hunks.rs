@@ -6,6 +6,7 @@
 use scene_schemas::proposal::{DiffLine, Hunk};
 
 use super::style::{Paint, Style, fold, safe};
+use crate::core::edit::UNENDED;
 
 /// A line of this many folded rows is cut, unless everything is wanted.
 const LONGEST: usize = 8;
@@ -41,6 +42,10 @@ fn hunk_lines(hunk: &Hunk, style: Style, digits: usize, whole: bool, lines: &mut
         };
         old += u32::from(!matches!(line, DiffLine::Added(_)));
         new += u32::from(!matches!(line, DiffLine::Removed(_)));
+        let (text, is_unended) = match text.strip_suffix(UNENDED) {
+            Some(text) => (text, true),
+            None => (text.as_str(), false),
+        };
         let gutter = format!("{:>digits$} {:>digits$}", numbers.0, numbers.1);
         let room = style.width.saturating_sub(gutter.len() + 4).max(20);
         let mut pieces = fold(&safe(text), room);
@@ -60,6 +65,10 @@ fn hunk_lines(hunk: &Hunk, style: Style, digits: usize, whole: bool, lines: &mut
             let gutter = style.paint(Paint::Dim, gutter);
             let text = style.paint(paint, format!("{sign} {piece}"));
             lines.push(format!("{gutter} {text}").trim_end().to_owned());
+        }
+        if is_unended {
+            let mark = style.paint(Paint::Dim, UNENDED.trim_start());
+            lines.push(format!("{:1$} {mark}", "", gutter.len()));
         }
     }
 }
@@ -86,8 +95,9 @@ mod tests {
     fn a_long_line_is_folded_and_then_cut_with_a_count() {
         let hunks = crate::core::edit::hunks("", &"x".repeat(2000), 3);
         let shown = lines(&hunks, Style::plain(), false);
-        assert_eq!(shown.len(), 9, "{shown:#?}");
+        assert_eq!(shown.len(), 10, "{shown:#?}");
         assert!(shown[8].ends_with("more characters in this line"), "{shown:#?}");
+        assert_eq!(shown[9], "    \\ No newline at end of file");
         assert!(lines(&hunks, Style::plain(), true).len() > 20);
     }
 }

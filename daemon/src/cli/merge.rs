@@ -23,7 +23,7 @@ use crate::targets::place;
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "vector merge BASE OURS THEIRS [--out FILE]
+    override_usage = "vector merge BASE OURS THEIRS [--out FILE] [--json]
        vector merge --list [--file FILE] [--json]
        vector merge --continue [--file FILE]
        vector merge --ours|--theirs [CONFLICT]... [--file FILE]
@@ -31,8 +31,8 @@ use crate::targets::place;
     after_help = "\
 What THEIRS changed since BASE is done to OURS. Instances are matched by their unique ids, and otherwise
 by class, name and place. Properties, attributes, tags and the lines of scripts are merged each for
-themselves. Where both sides changed the same thing, the file keeps what OURS has, the conflict is
-printed as one JSON object a line, and the merge stays open until every conflict is decided.
+themselves. Where both sides changed the same thing, the file keeps what OURS has, the conflict is listed
+(with --json as one JSON object a line), and the merge stays open until every conflict is decided.
 
 Examples:
   vector merge base.rbxl ours.rbxl theirs.rbxl --out merged.rbxl
@@ -75,8 +75,8 @@ pub(super) struct Merge {
     /// Write the file although it was changed since the merge
     #[arg(long, requires = "action")]
     force: bool,
-    /// Print JSON
-    #[arg(long, requires = "list")]
+    /// Print the conflicts as one JSON object a line
+    #[arg(long, conflicts_with_all = ["proceed", "ours", "theirs", "as_is"])]
     json: bool,
 }
 
@@ -121,12 +121,12 @@ fn merged(args: &Merge) -> anyhow::Result<Exit> {
     if conflicts.is_empty() {
         return Ok(Exit::Done);
     }
-    let in_git = state.as_ref().filter(|state| state.is_in_git());
-    if let Some(state) = in_git {
-        print(&listing(std::slice::from_ref(state)))?;
-    } else {
-        for conflict in &conflicts {
-            print(&(serde_json::to_string(&view(conflict))? + "\n"))?;
+    match &state {
+        Some(state) if !args.json => print(&listing(std::slice::from_ref(state)))?,
+        _ => {
+            for conflict in &conflicts {
+                print(&(serde_json::to_string(&view(conflict))? + "\n"))?;
+            }
         }
     }
     say(&format!(

@@ -231,11 +231,7 @@ fn sentence(error: &anyhow::Error) -> String {
 
 /// The instance of a path that a person typed.
 fn resolve(scene: &Scene, path: &InstancePath) -> anyhow::Result<Node> {
-    scene.resolve(path).map_err(|refusal| {
-        // The scene speaks to whoever calls tools.
-        let text = refusal.0.replace("list_children shows", "`vector show` shows");
-        anyhow::anyhow!(text)
-    })
+    scene.resolve(path).map_err(|refusal| anyhow::anyhow!(refusal.for_person()))
 }
 
 /// Runs the command line.

@@ -83,7 +83,6 @@ pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
         let board = Arc::new(Board::new(person));
         let expiring = Arc::clone(&ledger);
         let (desk, asks) = Desk::new();
-        print_line(&format!("Vector serves on http://127.0.0.1:{port}. Ctrl-C ends it."));
         let tell = Box::new(|text: &str| print_line(text));
         let mut house = House::new(home, ledger, Arc::clone(&board), tell)
             .with_context(|| format!("{} cannot be read", home.display()))?
@@ -96,6 +95,8 @@ pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
         for project in &args.project {
             house.open_project(project)?;
         }
+        print_line(&format!("Vector serves on http://127.0.0.1:{port}. Ctrl-C ends it."));
+        house.print_code().context("no code to pair a plugin with can be made")?;
         let link = house.link().context("the way to the page cannot be made")?;
         print_line(&format!("Review page: {}", open::address(port, &link)));
         std::thread::spawn(move || house.run(asks));

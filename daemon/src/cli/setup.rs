@@ -62,7 +62,7 @@ pub(super) struct Setup {
     /// A Rojo project that clients shall work on: its file, or its folder
     #[arg(long, value_name = "DIR", conflicts_with = "remove")]
     project: Option<PathBuf>,
-    /// The port of the daemon that shows the code for Studio, where one has to be started
+    /// The port of the daemon that clients start, and that shows the code for Studio
     #[arg(long, env = "VECTOR_PORT", default_value_t = PORT, value_name = "N")]
     port: u16,
     /// Print one JSON object for each client, and nothing else on stdout
@@ -139,6 +139,9 @@ fn words(args: &Setup, home: Option<&Path>) -> anyhow::Result<Vec<String>> {
         if let Some(file) = file {
             words.extend([flag.to_owned(), utf8(&file)?]);
         }
+    }
+    if args.port != PORT {
+        words.extend(["--port".to_owned(), args.port.to_string()]);
     }
     Ok(words)
 }

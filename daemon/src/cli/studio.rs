@@ -20,7 +20,7 @@ use super::{Decide as How, Exit, interrupt};
 const HOLD: u32 = 1;
 
 const KEYS: Keys = Keys {
-    shown: "[y]es [n]o [s]plit, or Enter to decide elsewhere",
+    shown: "[y]es [n]o [s]plit, Enter decides nothing",
     help: "  Enter leaves it to the widget in Studio, or to `vector review`",
 };
 

@@ -13,6 +13,26 @@ impl Refusal {
     pub fn new(message: impl fmt::Display) -> Self {
         Self(message.to_string())
     }
+
+    /// It, for a person.
+    pub fn for_person(&self) -> String {
+        for_person(&self.0)
+    }
+}
+
+/// What a refusal says to whoever calls tools, for a person.
+pub fn for_person(refusal: &str) -> String {
+    const CHANGED: &str = "since. Take that back first, or change it by hand";
+    let words = [
+        ("list_children shows", "`vector show` shows"),
+        ("; find_instances tries one out", ""),
+        ("; say which one:", ", and which of them is meant is not known:"),
+        ("since this was planned; ask for the change again", CHANGED),
+        ("since this was planned; read it again", CHANGED),
+        ("; ask for the change again so that you see what it touches", ""),
+        ("; ask for the change again", ""),
+    ];
+    words.iter().fold(refusal.to_owned(), |text, (model, person)| text.replace(model, person))
 }
 
 /// Writes `refuse!("...")` for `Err(Refusal::new(format!("...")))`.

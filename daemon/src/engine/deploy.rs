@@ -308,7 +308,7 @@ fn apart<'a>(
         }
     }
     for name in others {
-        let why = "has been changed since by somebody else, and is left out; commit it yourself.";
+        let why = "has been changed since, not by an accepted proposal, and is left out; commit it yourself.";
         tell(Told::Left(&name, why));
     }
     Ok(ours)

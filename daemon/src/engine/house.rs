@@ -165,7 +165,7 @@ impl House {
     ) -> Result<Self, std::io::Error> {
         let who: Arc<dyn Who> = Arc::new(OnlyOffline);
         let settings = settings(home);
-        let mut house = Self {
+        let house = Self {
             chosen: Arc::new(Chosen::of(&settings)),
             readings: Readings::default(),
             settings,
@@ -196,7 +196,6 @@ impl House {
         };
         house.replay();
         house.admit();
-        house.print_code()?;
         Ok(house)
     }
 

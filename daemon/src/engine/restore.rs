@@ -10,7 +10,7 @@ use scene_schemas::proposal::Ack;
 use scene_schemas::{Command, Fingerprint};
 use serde_json::Value as Json;
 
-use super::revert::{for_person, go_back};
+use super::revert::go_back;
 use super::{Engine, EngineError, restored, settled, thread};
 use crate::core::Refusal;
 use crate::core::proposal::{Draft, draft_by_path};
@@ -55,7 +55,7 @@ impl Engine {
             since.first().and_then(|Since { seq, ack, .. }| Some((seq, ack.files.as_ref()?)))
             && let Err(refusal) = self.are_files_as_left(call, files)
         {
-            let why = for_person(&refusal.0);
+            let why = refusal.for_person();
             return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
         }
         // The states that the place has on its way back, as far as they are known.
@@ -78,7 +78,7 @@ impl Engine {
                 go_back(&mut draft, command, left.as_ref(), is_as_left)
             });
             if let Err(refusal) = went.and_then(|()| draft_by_path(&mut draft, in_files)) {
-                let why = for_person(&refusal.0);
+                let why = refusal.for_person();
                 return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
             }
         }

@@ -47,7 +47,7 @@ impl Engine {
         if let Some(files) = &ack.files
             && let Err(refusal) = self.are_files_as_left(call, files)
         {
-            let why = for_person(&refusal.0);
+            let why = refusal.for_person();
             return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
         }
         // A project's instances may stand in another order when they are read again.
@@ -59,14 +59,14 @@ impl Engine {
         let witnesses = ack.witnesses.into_iter().chain(std::iter::repeat(None));
         for (command, left) in ack.inverse.into_iter().zip(witnesses) {
             if let Err(refusal) = go_back(&mut draft, command, left.as_ref(), is_as_left) {
-                let why = for_person(&refusal.0);
+                let why = refusal.for_person();
                 return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
             }
         }
         if let Some(files) = ack.files
             && let Err(refusal) = draft_by_path(&mut draft, files.inverse)
         {
-            let why = for_person(&refusal.0);
+            let why = refusal.for_person();
             return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
         }
         Ok(draft.finish(base).map(|mut proposal| {
@@ -130,23 +130,6 @@ pub(super) fn go_back(
         );
     }
     draft.push(command).map(drop)
-}
-
-/// A refusal that was worded for a model, for a person who takes something back.
-pub(super) fn for_person(refusal: &str) -> String {
-    refusal
-        .replace("list_children shows", "`vector show` shows")
-        .replace("; say which one:", ", and which of them is meant is not known:")
-        .replace(
-            "since this was planned; ask for the change again",
-            "since. Take that back first, or change it by hand",
-        )
-        .replace(
-            "since this was planned; read it again",
-            "since. Take that back first, or change it by hand",
-        )
-        .replace("; ask for the change again so that you see what it touches", "")
-        .replace("; ask for the change again", "")
 }
 
 /// What leads back to the bytes that the files had, where these proposals take back what was applied;

@@ -89,6 +89,9 @@ fn hunk(old: &[&str], new: &[&str], group: &[Change], context: usize, usual: Lin
     }
 }
 
+/// What stands behind a changed line that has no line end.
+pub const UNENDED: &str = " \\ No newline at end of file";
+
 fn usual_end(old: &[&str], new: &[&str]) -> LineEnd {
     let ends = old.iter().chain(new).map(|line| split_end(line).1);
     ends.into_iter().find(|end| *end != LineEnd::None).unwrap_or(LineEnd::Lf)
@@ -97,7 +100,7 @@ fn usual_end(old: &[&str], new: &[&str]) -> LineEnd {
 fn marked(line: &str, usual: LineEnd) -> String {
     let (content, end) = split_end(line);
     match end {
-        LineEnd::None => format!("{content} \\ No newline at end of file"),
+        LineEnd::None => format!("{content}{UNENDED}"),
         _ if end == usual => content.to_owned(),
         LineEnd::CrLf => format!("{content}␍"),
         LineEnd::Lf => format!("{content}␊"),
@@ -120,8 +123,10 @@ pub fn unified(hunks: &[Hunk]) -> String {
                 DiffLine::Removed(line) => ('-', line),
             };
             text.push(mark);
-            text.push_str(line);
-            text.push('\n');
+            match line.strip_suffix(UNENDED) {
+                Some(line) => text.extend([line, "\n", UNENDED.trim_start(), "\n"]),
+                None => text.extend([line, "\n"]),
+            }
         }
     }
     text

@@ -32,7 +32,7 @@ pub use diff::{LineCounts, line_counts, whole};
 pub use duplication::duplicated;
 pub use elision::elided;
 pub use error::EditError;
-pub use hunks::{hunks, pick_hunks, unified};
+pub use hunks::{UNENDED, hunks, pick_hunks, unified};
 pub use lines::ended_as;
 pub use merge::{Conflict, MergePart, Merged, marked_text, merge, merge_parts};
 pub use nearest::Nearest;

@@ -183,7 +183,10 @@ impl House {
     }
 
     /// Makes a code, and tells whoever looks at the terminal of the daemon.
-    pub(super) fn print_code(&mut self) -> std::io::Result<()> {
+    ///
+    /// # Errors
+    /// The system has no chance to give.
+    pub fn print_code(&mut self) -> std::io::Result<()> {
         let code = self.pairing.make()?;
         self.tell_code(&code, "within ten minutes");
         Ok(())

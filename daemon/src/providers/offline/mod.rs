@@ -22,6 +22,7 @@ use scene_schemas::entry::Stance;
 use serde_json::{Value as Json, json};
 
 use crate::core::prompt::{Call, Message, Outcome, Prompt, Turn, UNMERGED};
+use crate::core::refusal::for_person;
 use language::{FORMS, Refusal};
 use plans::{FIND, Plan, Step};
 
@@ -229,7 +230,7 @@ impl<'a> Progress<'a> {
     fn stopped(&self, at: usize, why: &str) -> String {
         let steps = self.plan.proposing().count();
         // A person sees these passages side by side.
-        let why = why.split(UNMERGED).next().unwrap_or_default();
+        let why = for_person(why.split(UNMERGED).next().unwrap_or_default());
         let why = clip(why.trim().trim_end_matches('.'), 1_000);
         let Some(done) = at.checked_sub(self.lead) else {
             return format!("I stopped before the first step: the plan was refused. {why}.");

@@ -371,7 +371,7 @@ async function became(proposal) {
 function skip() {
   const all = seqs();
   const next = all[(all.indexOf(current) + 1) % all.length];
-  if (next === undefined || next === current) toast("Nothing else waits.");
+  if (next === undefined || next === current) toast("No other proposal waits.");
   else go(next);
 }
 
