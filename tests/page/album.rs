@@ -239,6 +239,8 @@ const STATES: &[(&str, Reach)] = &[
         tour.project.write("-- Rounds in a game: a person's own words\nreturn 1\n");
         tour.go(&format!("now/{task}"));
         tour.browser.until_shown("#log .conflict", "a person's own");
+        // The withdrawn card says why it was not planned again, whenever the page was opened.
+        tour.browser.until_shown("#log .card", "make the edit anew");
     }),
     ("deploy", |tour| {
         tour.project.commit();

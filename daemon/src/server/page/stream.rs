@@ -40,6 +40,8 @@ struct Told {
     /// The proposal that it stands for now.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<Seq>,
+    /// Whether a call was refused: a withdrawn proposal of that call then has one more reason.
+    is_refusal: bool,
     /// What a person is told in passing, where they do not look at the proposal.
     #[serde(skip_serializing_if = "Option::is_none")]
     passing: Option<Passing>,
@@ -98,6 +100,7 @@ impl Told {
                 Event::ProposalMapped { from, .. } => *from,
                 _ => None,
             },
+            is_refusal: matches!(event, Event::ToolError { .. }),
             passing: Passing::of(event),
             lasts,
             changes: changes(record),

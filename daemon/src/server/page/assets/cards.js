@@ -33,7 +33,9 @@ async function fill(card) {
 }
 
 /** Shows what became of a proposal, and of one that it stands for now, on each of their cards. */
-export function told({ proposal, from }) {
+export function told({ proposal, from, is_refusal }) {
+  const withdrawn = is_refusal ? document.querySelectorAll("[data-proposal][data-shown][data-status=withdrawn]") : [];
+  for (const card of withdrawn) fill(card).catch(failed);
   for (const it of [proposal, from]) {
     if (it === undefined) continue;
     for (const card of document.querySelectorAll(`[data-proposal="${it}"][data-shown]`)) fill(card).catch(failed);

@@ -64,6 +64,7 @@ export async function again() {
 }
 
 export function told(told) {
+  if (told.is_refusal && article()?.dataset.status === "withdrawn") currentSoon();
   if (told.proposal === undefined) return;
   const proposal = String(told.proposal);
   if (awaited.has(proposal)) became(proposal);
